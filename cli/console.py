@@ -47,7 +47,10 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class Console:
-    """The verbosity of a run: `level` is -1 for quiet, 0 for normal, 1 for verbose."""
+    """Writes the notes and the progress of a command to stderr.
+
+    `level` is the verbosity: -1 for quiet, 0 for normal, 1 for verbose.
+    """
 
     def __init__(self) -> None:
         self.level = 0

@@ -176,7 +176,10 @@ def comparison_options(command: Command) -> Command:
 
 
 def page_option(command: Command) -> Command:
-    """Add the option --report, which requests a page; its value is the parameter `page`."""
+    """Add the option --report FILE.html, which also writes the result as an HTML page.
+
+    The command receives the file name as the parameter `page`; None without the option.
+    """
     return click.option(
         "--report",
         "page",

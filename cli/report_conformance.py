@@ -97,7 +97,10 @@ def json(found: Conformance) -> str:
 
 
 def junit(found: Conformance) -> str:
-    """One JUnit test case per case; a result that is not right is a failure."""
+    """Return the outcomes of a conformance run as a JUnit report in XML.
+
+    Each case becomes a test case. It has failed if its verdict is not "right".
+    """
     counts = f'tests="{len(found.outcomes)}" failures="{len(found.faults)}" errors="0" skipped="0"'
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',

@@ -66,9 +66,9 @@ class Workers:
                 self._next(worker)
 
     def _next(self, worker: _Worker) -> None:
-        """Start the next job of a worker's group.
+        """Start the next job of the worker's current group of jobs.
 
-        A worker that has finished its group takes the group that has waited longest.
+        If the group is finished, the worker takes over the first group that no worker has started.
         """
         if not worker.jobs and self._waiting:
             worker.jobs = self._waiting.popleft()

@@ -738,14 +738,15 @@ def compare(
         inputs: arrays by name or by position, or a list of such sets; if None, they are generated.
         engines: "auto": irloop's own executor (numpy), and each installed engine that was made for
             the format of a model (onnxruntime for ONNX, openvino for IR); or names of engines, in a
-            list or separated by commas, which may include onnx-reference and module:function. All
-            engines but numpy run in separate processes.
+            list or separated by commas. The names onnx-reference and module:function (a function of
+            your own) are allowed, too. All engines but numpy run in separate processes.
         engine_a: the engine of the first model only; numpy if just `engine_b` is given.
         engine_b: the engine of the second model only.
         seeds: the number of generated sets of inputs.
         first_seed: the seed of the first set.
         trips: the values of inputs that are trip counts.
-        dims: sizes of unknown dimensions, by name ("?": those without a name).
+        dims: sizes of unknown dimensions, by name; the key "?" gives a size to those without a
+            name.
         shapes: shapes of inputs, by name, for each model that has such an input; None is an unknown
             dimension.
         types: element types, such as "f32", for inputs whose type is dynamic, by name, for each
@@ -760,8 +761,8 @@ def compare(
             only.
 
     Raises:
-        UsageError: for an engine that is missing or cannot run such a model, or inputs that do not
-            match it.
+        UsageError: when an engine is missing or cannot run models of this format, or when the
+            inputs do not match the model.
         ReadError: when a file is not the model it claims to be.
     """
     from irloop.comparison import compare as comparing
@@ -1005,7 +1006,10 @@ def rules() -> tuple[type[Rule], ...]:
 
 @guarded("listing operations")
 def operations() -> tuple[Coverage, ...]:
-    """For each version of each operation of both dialects, what irloop can do with it."""
+    """List every version of every operation of both dialects, with what irloop can do with it.
+
+    For example, `infer` and `run` tell whether irloop infers its types and can run it.
+    """
     from irloop.conversion import coverage
 
     return coverage.operations()

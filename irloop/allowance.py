@@ -39,11 +39,12 @@ _A_PROCESSOR = 64 << 20
 
 
 class Allowance:
-    """Memory in bytes, seconds and steps for the work on one model.
+    """Limits the memory, the time and the steps of the work on one model.
 
-    `runs` is the number of runs that share the seconds. All runs together may take at least
-    `full_runs` times the steps of one run; if `full_runs` is None, it is equal to `runs`. `size` is
-    the size of the files in bytes.
+    `memory` is in bytes. `seconds` is the time for all `runs` of the model together. If there are
+    several runs, each has its own limit of steps, and all together may take at least `full_runs`
+    times as many; None stands for `runs`. The limits of steps grow with the seconds for each run,
+    and with `size`, the size of the model files in bytes.
     """
 
     def __init__(
@@ -188,7 +189,7 @@ class _MemoryLimit:
             self._before = resource.getrlimit(resource.RLIMIT_AS)
 
     def narrow(self, memory: int) -> None:
-        """Allow `memory` bytes more than are in use now."""
+        """Limit the memory of this process to what it uses now plus `memory` bytes."""
         if self._statm is None:
             return
         import resource

@@ -76,7 +76,9 @@ class ParsedOnce(os.PathLike[str]):
 
 
 def what_else(path: Path) -> str:
-    """The kind of a path that is not a file ("a pipe"); empty for a file or if nothing exists.
+    """Return what `path` is if it is not a regular file, for example "a pipe".
+
+    The result is an empty string for a regular file, and if nothing exists at `path`.
 
     Raises:
         OSError: when it cannot be examined although it exists.
@@ -332,7 +334,10 @@ def _new_name(folder: str) -> str:
 
 
 def _is_ours(entry: os.DirEntry[str]) -> bool:
-    """Return whether the name of `entry` shows that this module created it; never for a symlink."""
+    """Return whether `entry` has a name that this module gives its temporary files and folders.
+
+    The result is False for a symlink, whatever its name.
+    """
     if entry.is_symlink():
         return False
     form = _FOLDER if entry.is_dir(follow_symlinks=False) else _FILE

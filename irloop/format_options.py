@@ -49,7 +49,10 @@ def require_fitting(
 def require_change(
     to: str, given: Mapping[str, bool], *, sets_shapes: bool, rewrites: bool
 ) -> None:
-    """Refuse options that have no effect on a model that has the requested format already.
+    """Refuse options without effect for a model that has the requested format already.
+
+    These are `opset`, `lengths` and `stateless`. Shapes for inputs are refused only if the model is
+    not rewritten either.
 
     Args:
         to: the format of the model and of the result.

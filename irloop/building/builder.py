@@ -177,13 +177,13 @@ class Builder(GraphBuilder):
         element: str | ElementType | ValueType = "f32",
         shape: Shape | Iterable[int | str | None] | None = None,
     ) -> Value:
-        """Add an input of the model.
+        """Add an input to the model.
 
         Args:
             name: its name, which no other input may have.
             element: the element type, or the complete type, for example of a sequence.
-            shape: a list of sizes, in which None is an unknown size and a text is the name of an
-                unknown size. Without a shape the rank is unknown.
+            shape: a list of sizes. A size that is not known is None or a string, which names it,
+                for example "batch". Without a shape the rank is unknown.
         """
         self._require_open()
         _require_text(name)

@@ -121,7 +121,10 @@ def compare(
 
 
 def _with_refusals(trials: Sequence[Trial], own: Sequence[Run]) -> list[Trial]:
-    """Return the trials; those that irloop's own executor refused carry the reason."""
+    """Return the trials, with the reason in `refused` where irloop's own executor refused one.
+
+    `own` holds the results of that executor, one for each trial.
+    """
     pairs = zip(trials, own, strict=True)
     return [replace(trial, refused=run.reason) if run.refused else trial for trial, run in pairs]
 
@@ -363,11 +366,12 @@ class _Work:
     def _best_cause(
         self, pairs: Sequence[tuple[Sequence[Any], Sequence[Any]]]
     ) -> tuple[int, Cause | None]:
-        """Find a cause among pairs of inputs; return the position of the pair, and the cause.
+        """Return the most telling cause of a difference, and the position of its pair of inputs.
 
-        Returns the first cause that is more than a difference of shapes. A later pair may show one,
-        because a loop may run zero iterations with the first inputs, and more with later ones. If
-        no pair shows such a cause, returns 0 and what the first pair shows: a cause, or None.
+        Each pair holds the inputs of the first and of the second model. The first cause that is not
+        just a difference of shapes wins. All pairs are tried, because a loop may run zero
+        iterations with the inputs of one pair, and more with those of a later pair. If no pair
+        shows such a cause, returns 0 and the result for the first pair: a cause or None.
         """
         causes = []
         for at, arrays in enumerate(pairs):

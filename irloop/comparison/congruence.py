@@ -1,7 +1,7 @@
-"""Finds values of two models that are computed alike, by the same operation from the same values.
+"""Pairs values of two models that the same operation computes from values already paired.
 
-This pairs values whose names occur more than once in a model, so that names do not tell which of
-them correspond.
+The names of two values usually tell whether they correspond. This module finds the partner of a
+value whose name occurs several times in a model.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ def known(names: Mapping[Value, str], value: Value) -> str:
 def computed_alike(
     graphs: tuple[Graph, Graph], names: tuple[Mapping[Value, str], Mapping[Value, str]]
 ) -> Iterator[tuple[Value, Value]]:
-    """Yield values of two corresponding graphs that the same operation computes from paired values.
+    """Yield pairs of values that two corresponding graphs compute in the same way.
 
-    `names` maps the values of each model that are already paired to the name of their pair. Values
-    are left out if several values of a graph are computed alike.
+    Two values are computed in the same way if the same operation computes them from operands that
+    are already paired. `names` has one mapping per model, from each paired value to the name of its
+    pair. A value with several possible partners is left out.
     """
     left, right = (_by_operands(*item) for item in zip(graphs, names, strict=True))
     for operands, values in left.items():

@@ -247,11 +247,12 @@ class Explainer:
     def _saturated(
         self, lane: Lane, number: int, place: int, wanted: Any, found: Any
     ) -> Reason | None:
-        """The reason "integer sums saturate", if ONNX Runtime agrees when run with exact sums.
+        """Return a reason if exact integer sums in ONNX Runtime remove a difference.
 
-        The comparison is that of output `place` in trial `number`. On x64 processors without VNNI,
-        the default kernels of ONNX Runtime add two products of u8 and i8 in i16, where the sum
-        saturates.
+        On x64 processors without VNNI, the default kernels of ONNX Runtime add two products of u8
+        and i8 in i16, where the sum saturates. The difference is that of output `place` in trial
+        `number`: `wanted` is the expected value, `found` the one that the engine of `lane`
+        computed. For other engines, and for models without quantisation, the result is None.
         """
         if lane.engine.name != "onnxruntime" or not self._is_quantized():
             return None
@@ -356,7 +357,10 @@ def _are_floats(x: Any, y: Any) -> bool:
 
 
 def _are_steps(x: Any, y: Any) -> bool:
-    """True for arrays of narrow integers whose elements all differ by at most one."""
+    """Return whether each element of `x` differs by at most 1 from that of `y`.
+
+    False unless both are arrays of the same shape and the same 8-bit or 16-bit integer type.
+    """
     if not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray):
         return False
     narrow = x.dtype.kind in "iu" and x.dtype.itemsize <= 2
@@ -366,11 +370,14 @@ def _are_steps(x: Any, y: Any) -> bool:
 
 
 def _error(value: Any, exact: Any) -> float | None:
-    """Return the largest absolute difference, divided by the largest magnitude in `exact`.
+    """Return the largest absolute error of `value`, divided by the largest magnitude in `exact`.
 
-    Only finite elements count. Returns None unless `value` and `exact` are arrays of one shape,
-    `value` is a float array, and the two are finite at the same positions; and None if `exact` is
-    all zero and `value` is not.
+    Both maxima are taken over the finite elements. Returns None in these cases:
+
+    - One of the two is not an array, or their shapes differ.
+    - `value` is not a float array.
+    - Some position is finite in only one of them, or no position is finite.
+    - All finite elements of `exact` are 0, but `value` differs from them.
     """
     if not isinstance(value, np.ndarray) or not isinstance(exact, np.ndarray):
         return None

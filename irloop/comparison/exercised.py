@@ -1,6 +1,7 @@
-"""Reports the iteration counts and branches that occurred in the trials of a comparison.
+"""Reports which ways through loops and branches the trials of a comparison took.
 
-It also reports those that are possible, but did not occur.
+A way is zero, one or many iterations of a loop, its early stop, or a branch of an If. The ways that
+the model could take, but no trial took, are reported, too.
 """
 
 from __future__ import annotations

@@ -49,7 +49,10 @@ def error_of_file(
 
 
 def _is_in_file(model: Model, file: str, weights: str | None) -> bool:
-    """True when a model is still the one in its file."""
+    """Return whether `file` still contains the same model as `model`.
+
+    `weights` is the path of the .bin, or None if the model reads no constants from one.
+    """
     read, copy = model_files.read(file, weights), clone_model(model)
     for each in (read, copy):
         # A conversion infers types before it fails.

@@ -62,10 +62,12 @@ def fitted(
     *,
     seconds: float,
 ) -> tuple[Sizes, Attempt]:
-    """Search sizes with which the model runs best; return them and their attempt.
+    """Search for the sizes with which the model runs best.
 
-    The search changes `start` step by step. It ends after `seconds` seconds, MOST_RUNS runs or
-    MOST_CHANGES changes. The result is `start` if the search finds no better sizes.
+    Returns these sizes and the result of `attempt` for them. The search starts with the sizes
+    `start`, changes them step by step, and calls `attempt` to run the model with the new sizes. It
+    ends after `seconds` seconds, MOST_RUNS runs or MOST_CHANGES changes. If it finds no better
+    sizes, it returns `start`.
     """
     search = _Search(variables, attempt, time.monotonic() + seconds)
     best = search.run(start)

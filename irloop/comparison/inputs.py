@@ -102,9 +102,11 @@ def made_trials(
 
 
 def other_trials(model: Model, sizes: Sizes, seed: int) -> list[Trial]:
-    """Make trials with further kinds of inputs, which may reach more of the model.
+    """Make trials with unusual input values, which may reach other parts of the model.
 
-    Boolean inputs that serve as conditions are random; the numbers differ in sign and in magnitude.
+    Some trials choose boolean inputs that serve as conditions at random. Others use only positive
+    or only negative floats, much larger or smaller floats, or integers from other ranges. Kinds
+    that no input of the model can take are left out.
     """
     found = roles(model)
     types = [value.type for value in model.graph.inputs]

@@ -51,7 +51,10 @@ class Judge(Record):
         ]
 
     def agree(self, x: Any, y: Any) -> bool:
-        """True if two values agree, from whichever engines they come."""
+        """Return whether two values agree within the tolerance, whichever engines computed them.
+
+        As some engines compute f64 in f32, f64 values get the tolerance of f32.
+        """
         judge = replace(self, tolerance=replace(self.tolerance, single=True))
         blank = OutputReport("", "", "", True, "", None)
         return judge._judged(blank, Trial("", (), idle=True), x, y).equal
@@ -78,11 +81,11 @@ class Judge(Record):
 
 
 def is_worse(item: OutputReport, than: OutputReport) -> bool:
-    """Return whether report `item` shows more about an output's difference than report `than`.
+    """Return whether report `item` of an output is to be shown instead of report `than`.
 
-    A report with a difference comes before one without. If reports from two engines show a
-    difference, that of irloop's own executor comes first, because it has more details; otherwise
-    the larger difference does.
+    A report with a difference is preferred to one without. If reports from two engines show a
+    difference, that of irloop's own executor is preferred, because it has more details. If both are
+    from the same engine, the one with the larger difference is preferred.
     """
     if item.equal != than.equal:
         return than.equal

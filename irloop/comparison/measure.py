@@ -291,9 +291,11 @@ def _same_bits(x: Array, y: Array) -> bool:
 
 
 def ulps(x: Array, y: Array) -> int | None:
-    """The largest distance of two elements, counted in representable values; NaN is ignored.
+    """Return the largest distance between elements of `x` and `y` at the same position.
 
-    The result is None if the elements are not floats, or if no two of them can be compared.
+    The distance is counted in units in the last place: 1 for neighbouring floats. Positions where
+    `x` or `y` is NaN are ignored. Returns None if the elements are not floats, or if no position is
+    left.
     """
     if x.dtype not in _FLOATS or x.size == 0:
         return None

@@ -243,7 +243,11 @@ def _fed(node: Node, body: Body) -> dict[Value, Value]:
 
 
 def _slices(node: Node, body: Body) -> dict[Value, Value]:
-    """The slices that a body gathers, keyed by the parameter from which they are gathered."""
+    """Map body parameters of an ONNX Loop to the slices that the body gathers from them.
+
+    An entry maps a parameter, which is the same tensor in all iterations, to the output of a
+    Gather. This Gather reads the parameter at an index computed from the iteration number.
+    """
     inputs = body.graph.inputs
     return {inputs[at]: item.value for at, item in gathered_slices(node, body).items()}
 

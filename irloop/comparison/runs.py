@@ -117,8 +117,9 @@ def run_trials(
     """Run every trial in irloop's own executor, each for at most `seconds`.
 
     All outputs together share one memory limit; a trial whose outputs would exceed it counts as
-    refused. `affordable` is called once, after the first trial that was not refused; it may start
-    to load the model in other engines, which is wasted work if all trials are refused.
+    refused. `affordable` is called once, after the first trial that was not refused, and never if
+    all trials are refused. It can start work that only then is worth its time, such as loading the
+    model in other engines.
     """
     runs: list[Run] = []
     memory = budget.current().memory

@@ -208,9 +208,10 @@ def settled(model: Model, *, seed: int, given: Mapping[str, int] | None = None) 
 
 
 def is_telling(value: Any, type: ValueType | None = None) -> bool:
-    """True when a value can show a difference, because one of its elements is not NaN.
+    """Return whether an output can show a difference between two models.
 
-    An empty value counts, too, if its declared `type` is empty.
+    An output that holds nothing but NaN cannot. An empty output can only if its declared `type` has
+    a dimension of size 0. A list can if one of its items can.
     """
     if isinstance(value, list):
         return any(is_telling(item) for item in value)
@@ -224,9 +225,10 @@ def is_telling(value: Any, type: ValueType | None = None) -> bool:
 
 
 def worth_of(run: Run) -> int:
-    """How usable the outputs of a run are, from 0 to 3.
+    """Rate from 0 to 3 how well the outputs of a run can be compared.
 
-    0: the run failed; 1: no output is usable; 2: some output is; 3: all elements are finite.
+    0: the run failed. 1: no output can show a difference (see `is_telling`). 2: at least one output
+    can. 3: all outputs have elements, and all elements are finite.
     """
     if run.outputs is None:
         return 0

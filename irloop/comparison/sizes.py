@@ -132,9 +132,11 @@ def sizes_of(
 
 
 def placed(model: Model, sizes: Sizes) -> dict[DynamicDim | int | Place, int]:
-    """Return a copy of `sizes` with an additional entry for every unknown axis of the inputs.
+    """Return a copy of `sizes` with an additional entry for each unknown axis of the inputs.
 
-    The key of this entry is the position of the input and the axis.
+    The key is the position of the input and the axis: (0, 1) is axis 1 of input 0. The value is the
+    size that `sizes` has for the dimension on this axis. If `sizes` already has an entry for the
+    axis, that entry stays.
     """
     found = dict(sizes)
     for at, value in enumerate(model.graph.inputs):

@@ -1,4 +1,4 @@
-"""Runs the cases on an engine, each in a separate process, and checks the outputs."""
+"""Runs conformance cases on an engine, each in a separate process, and checks the outputs."""
 
 from __future__ import annotations
 

@@ -35,12 +35,12 @@ def engine_forms(dialect: str) -> list[Pass]:
 
 
 def repairs_after(model: Model, inference: Inference, config: PassConfig) -> Manager:
-    """Prepare the passes that rewrite what the model's engine would not run correctly.
+    """Prepare passes that repair the nodes that other passes add and the engine would run wrongly.
 
-    Call this function before other passes change the model, and run the result after them. It
-    records which nodes the engine would not run correctly at the time of the call: the passes leave
-    these as they are, and rewrite only those that came later. `inference` holds the types of the
-    model. Passes that `config` disables do not run.
+    Call this function before the other passes, and run the returned manager after them. The engine
+    is that of the model's dialect. Nodes that it would run wrongly already at the time of the call
+    are left as they are, except by passes without a test (see `Form`). `inference` holds the types
+    of the model. Passes that `config` disables do not run.
     """
     from irloop.conversion.loops.constant_loops import constant_loops
 

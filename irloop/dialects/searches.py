@@ -27,6 +27,10 @@ def best(args: Arguments, shape: Shape, axis: int, k: Dim) -> Shape:
 
 
 def counted(args: Arguments, position: int) -> Dim:
-    """Return the number in a one-element integer input; if not known, an unknown dimension."""
+    """Return the value of an integer input as a dimension.
+
+    `position` is the index of the input. The dimension is unknown if the value is not known before
+    the model runs, or if the input does not have exactly one element.
+    """
     dims = args.dims(position)
     return dims[0] if dims is not None and len(dims) == 1 else UNKNOWN_DIM

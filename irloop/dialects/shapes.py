@@ -178,7 +178,8 @@ def _remaining(args: Arguments, source: list[Dim], target: list[Dim], text: str)
 def flattened(args: Arguments, shape: Shape, axis: int) -> Shape:
     """Return the shape [rows, columns] of data that is flattened at `axis`.
 
-    The dimensions before `axis` are multiplied to the rows, those from `axis` on to the columns.
+    `rows` is the product of the dimensions before `axis`, and `columns` the product of the others.
+    For example, (2, 3, 4) flattened at axis 1 is (2, 12).
 
     Raises:
         InferenceError: when the axis is outside the rank.

@@ -155,7 +155,11 @@ def equal_parts(args: Arguments, shape: Shape, axis: int | None, count: int) -> 
 def parts(
     args: Arguments, shape: Shape, axis: int | None, lengths: tuple[Dim, ...] | None
 ) -> list[Shape]:
-    """The shapes of parts of given lengths; one length may be -1.
+    """Return the shape of each output of a split of `shape` along `axis`.
+
+    `lengths` holds the size of each part; one of them may be -1, for all that the others leave.
+    None for `axis` or `lengths` means that they are unknown: the result then has unknown
+    dimensions.
 
     Raises:
         InferenceError: when the axis is out of range or the lengths do not add up to its size.

@@ -83,7 +83,11 @@ class _Together:
 
 
 class _Done:
-    """Returns its first operand, which has been computed already; `keeping` computes it."""
+    """Replaces the kernel of an activation that the preceding step has already computed.
+
+    It returns its first operand, which is the result of the activation. `keeping` is the replaced
+    kernel; it runs instead while a trace records the values.
+    """
 
     makes_new = True
 

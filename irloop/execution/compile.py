@@ -419,9 +419,10 @@ def _guarded(node: Node, kernel: Kernel) -> Kernel:
 
 
 def _with_frees(steps: Sequence[Step], keep: Iterable[int]) -> tuple[Step, ...]:
-    """Return the steps, and add to each the slots that no later step reads.
+    """Return copies of the steps that list which slots to release after each step.
 
-    These slots are released after the step. The slots in `keep` are never released.
+    A slot is released after the last step that reads or writes it. The slots in `keep` are never
+    released.
     """
     seen = set(keep)
     found = []

@@ -166,9 +166,11 @@ class Loop:
         feeds: Sequence[Feed],
         trip: int | None,
     ) -> Outcome:
-        """Run the body at least once, and return the outcome of the loop.
+        """Run the iterations of the loop, at least one, and return the outcome.
 
-        `values` are the initial values, keyed by parameter; a `trip` of None means no limit.
+        `values` are the values at the start, keyed by the number of the body parameter. `feeds` are
+        the sliced inputs. `trip` is the trip count, or None if the loop has none. The condition of
+        the body may end the loop earlier.
         """
         slots = self.program.slots(context)
         for parameter, value in values.items():

@@ -175,10 +175,11 @@ class TensorIterator(_OpenVino):
 
 
 def _cut(array: Array, axis: int, low: int, high: int, part: int, *, backwards: bool) -> Array:
-    """Cut the elements from `low` up to, not including, `high` of `axis` into slices.
+    """Cut the range [low, high) of `axis` into n slices, and stack them: [n, ..., part, ...].
 
-    Each of the n slices has `part` elements: [n, ..., part, ...]. With `backwards` the last slice
-    comes first; elements in a slice keep their order.
+    Each slice has `part` elements along `axis`; the length of the range must be a multiple of
+    `part`. With `backwards` the last slice comes first, but the elements in a slice keep their
+    order.
     """
     moved = np.moveaxis(array, axis, 0)[low:high]
     # Use the count instead of -1, because another axis may have no elements.

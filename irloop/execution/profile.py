@@ -38,8 +38,8 @@ class RunProfile:
     """Collects the times of runs: ``run(model, inputs, profile=profile)``.
 
     Some steps are computed once for all iterations, because they depend only on slices or on values
-    that never change; such a step counts as one call. The time of an activation that is computed
-    together with the convolution before it counts for the convolution. Every iteration is measured,
+    that never change; such a step counts as one call. If an activation is computed together with
+    the convolution before it, the convolution's time includes both. Every iteration is measured,
     which makes loops of small operations slower than without a profile.
     """
 

@@ -35,13 +35,16 @@ _NAME = "<steps>"
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """Describes what happens between the iterations of the loop `node`.
+    """Describes what the loop `node` does before and after each run of its body.
 
-    `carries` are the (parameter, result) slots of the states. `feeds` are the slots that get an
-    item of an array in each iteration. `counter` is the slot of the iteration number, with the
-    function that makes its value. The values of the slots `stores` are written into an array; the
-    values of the slots `adds` are passed to a function. The loop ends when the slot `condition` is
-    false.
+    A slot is the number of a value in the body. Before iteration i, the value of each state's
+    result slot moves to its parameter slot (`carries` holds pairs of parameter and result), each
+    slot in `feeds` gets item i of its array, and the slot in `counter` gets what its function
+    returns for i.
+
+    After iteration i, the value of each slot in `stores` becomes item i of its array, each function
+    in `adds` is called with i and the value of its slot, and the loop ends if the value of slot
+    `condition` is false. If `condition` is None, it does not end early.
     """
 
     node: Node

@@ -90,7 +90,8 @@ class TextTracer:
 def describe(value: Any, *, clean: bool = True) -> str:
     """Describe a value in one line: its type, shape and range.
 
-    If the value contains NaN, their number is included; `clean` says that no value before it did.
+    If the value contains NaN, the line also says how many. With `clean`, it adds "first here": the
+    NaN are new, because no input of the node has any.
     """
     if value is None:
         return "nothing"

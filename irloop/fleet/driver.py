@@ -339,12 +339,12 @@ class _Sweep:
         )
 
     def _history(self) -> tuple[Known, Known, Known, Known]:
-        """Read the keys of the steps that earlier sweeps have done, as four sets.
+        """Read which steps earlier sweeps have done, as four sets of keys (see `done_key`).
 
-        In the first three sets, a key is made from the path of a model and its mark, which changes
-        when the files change: keys of all steps, of steps with findings, and of steps with an
-        unknown verdict. In the fourth set, a key is made from the digest of the model; it has the
-        keys of all steps that ran.
+        The first three sets hold the keys of all done steps, of those with findings, and of those
+        with an unknown verdict. Their keys are made from the path of the model and the mark of its
+        files, which changes when the files change. The fourth set holds the keys of all steps that
+        ran, made from the digest of the model. Steps that this sweep has to repeat are in no set.
         """
         by_path, findings, unknown, by_digest = (array("Q") for _ in range(4))
         columns = ("path", "mark", "digest", "settings", "versions", "verdict")

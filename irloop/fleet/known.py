@@ -42,10 +42,13 @@ class Known:
 
     @classmethod
     def at(cls, address: str) -> Known:
-        """Read the set from a file, once in each process; an empty `address` is the empty set.
+        """Read the set of keys that is stored in the file at `address`.
+
+        An empty `address` gives the empty set. The last set is kept, so that a process reads a file
+        only once.
 
         Raises:
-            UsageError: when it cannot be read.
+            UsageError: when the file cannot be read.
         """
         with cls._LOCK:
             if address not in cls._LOADED:

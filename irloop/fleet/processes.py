@@ -22,10 +22,10 @@ THREADS = {
 
 
 def prepare() -> None:
-    """Start the process from which workers are forked, and let it import their modules.
+    """Start the process that forks the workers, and import the modules of the workers in it.
 
-    A terminal sends Ctrl-C to all processes. Only the calling process handles the signal, and ends
-    the others; in the new process and in the workers the signal stays blocked.
+    Ctrl-C in a terminal sends SIGINT to all of these processes. In the new process and in the
+    workers SIGINT stays blocked. Only the calling process handles it, and then ends the others.
     """
     # Starting the resource tracker unblocks the signal, so start it before the signal is blocked.
     resource_tracker.ensure_running()

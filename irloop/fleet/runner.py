@@ -141,9 +141,10 @@ class Runner:
         self._send_if_alive()
 
     def data_files(self, path: str, size: int) -> list[str]:
-        """The names of the external data files of an .onnx; empty after a crash.
+        """Ask the child process for the names of the external data files of an .onnx.
 
-        No task may be unfinished.
+        The child must have finished all its tasks. `size` is that of the file at `path`. The list
+        is empty if the child crashes or exceeds its limits.
         """
         assert not self._given
         memory, seconds = self.limits.outside(size, 1.0)

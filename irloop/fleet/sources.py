@@ -71,7 +71,11 @@ class Listed(NamedTuple):
 
 
 def in_shard(path: str, shard: Shard) -> bool:
-    """True if a model belongs to a part of the sweep; this depends only on its path."""
+    """Return whether the model at `path` belongs to `shard`, a part of a sweep.
+
+    A hash of the path decides this, so the answer is the same in every process and on every
+    machine.
+    """
     digest = hashlib.blake2b(path.encode("utf-8", "surrogateescape"), digest_size=8).digest()
     return int.from_bytes(digest, "big") % shard.parts == shard.number - 1
 

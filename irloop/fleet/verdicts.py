@@ -68,11 +68,11 @@ def versions_of(step: str, versions: dict[str, str]) -> str:
 
 
 def done_key(*parts: Any) -> int:
-    """Hash the string forms of `parts` to 64 bits, for use as a key.
+    """Return a 64-bit hash of the string forms of `parts`, for use as a key.
 
-    For a finished step, the parts are the model, the step, its settings and the versions of
-    packages. The model is given by its path and the mark of its files, which changes when the files
-    change, or by its digest.
+    For example, the parts for a finished step of a sweep are the path of the model, the mark of its
+    files (which changes when the files change), the step, its settings and the package versions. A
+    second key of the same step has the digest of the model in place of path and mark.
     """
     text = "\0".join(map(str, parts)).encode("utf-8", "surrogateescape")
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")

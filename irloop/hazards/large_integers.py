@@ -111,7 +111,11 @@ def _is_small(node: Node) -> bool:
 
 
 def _deciding(node: Node) -> Sequence[Value | None]:
-    """The inputs of a node that decide how large its result may be."""
+    """Return the inputs of a node on which the magnitude of its result depends.
+
+    For example, these are all inputs of an Add, the two values of a Select, and the data of a
+    Gather. There are none if the result is small anyway, such as a shape.
+    """
     if isinstance(node.op, ShapeOf | ShapeOf3 | NonZero) or _is_small(node):
         return ()
     if node.op.elementwise or node.bodies or isinstance(node.op, Concat):
@@ -166,10 +170,11 @@ def _is_corrected(node: Node, left: Value, right: Value) -> bool:
 
 
 def _corrects(node: Node, divisor: Value) -> bool:
-    """True if the readers of a remainder correct it.
+    """Return whether the readers of a remainder correct a rounded quotient with it.
 
-    They do so if they compare it with 0 and with `divisor`, or if they only divide it and subtract
-    it from other values or other values from it.
+    `node` computes the remainder of a division by `divisor`. It corrects the quotient in two cases:
+    if Less operations compare it with 0 and with `divisor`, or if all its readers are Divide,
+    FloorMod and Subtract, and at least one is not a Subtract.
     """
     readers = [user for user, _ in node.output.uses]
     bounds = [user.inputs[1] for user in readers if isinstance(user.op, Less)]

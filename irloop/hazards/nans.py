@@ -33,11 +33,11 @@ _MOST_ELEMENTS = 1 << 22
 
 
 def lost_nans(node: Node) -> list[Value]:
-    """Return the inputs of a node that may be NaN and whose NaN the node turns into a number.
+    """Return the inputs in which OpenVINO may lose a NaN when it computes `node`.
 
-    NaN results from a Softmax of nothing but -inf; this may happen if the Softmax depends on a
-    constant with infinities, such as an attention mask. Inputs whose NaN a Select already restores
-    are not returned.
+    The result of the node is then a number where it should be NaN. NaN results from a Softmax of
+    nothing but -inf; this may happen if the Softmax depends on a constant with infinities, such as
+    an attention mask. An input is not returned if a Select after the node already restores its NaN.
     """
     if not isinstance(node.op, LOSING) or not element_of(node.output).is_float:
         return []

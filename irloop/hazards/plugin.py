@@ -117,11 +117,14 @@ def reduced_wrongly(node: Node) -> int | None:
 
 
 def _meets_a_constant(value: Value) -> bool:
-    """Return whether elementwise operations connect `value` to an operation with a constant.
+    """Return whether `value` reaches an operation with a constant of several elements.
 
-    The constant has several elements, and each value in between has only one reader. OpenVINO's CPU
-    plugin fuses these operations with the operation that computes `value`, but no operation that
-    broadcasts the value to a larger shape, as in a normalisation.
+    The operation must be elementwise and read `value` directly or through a short chain of
+    elementwise operations. Each value of the chain must have only one reader. OpenVINO's CPU plugin
+    fuses such a chain with the operation that computes `value`.
+
+    No operation of the chain may broadcast its value to a larger shape, because the plugin does not
+    fuse such an operation.
     """
     for _ in range(_FUSED):
         readers = {user for user, _ in value.uses}
@@ -174,18 +177,19 @@ def is_result(value: Value) -> bool:
 
 
 def reads_earlier_memory(value: Value) -> list[tuple[Node, int]]:
-    """Find the readers of a loop output that may read it from an outdated memory address.
+    """Find the readers of a loop output that may use an outdated memory address of this output.
 
-    Returns each reader with the position of the input. Only outputs of unknown size, other than
-    strings, have such readers:
+    Returns each reader with the position of the input that reads `value`. The list is empty if
+    `value` is not a loop output, has a static shape or holds strings. Otherwise two cases differ:
 
-    - all readers, if the output is also a result of its graph: its memory then differs in each
-      inference request, and a reader may keep the memory of an earlier request;
-    - otherwise readers that keep the old address when the memory moves: loops and, if the output
-      belongs to a loop in the body of another loop, all operations that are not elementwise.
+    - The loop output is also a result of its graph. Its memory then differs in each inference
+      request, and every reader is returned, because it may keep the memory of an earlier request.
+    - The loop output is not a result of its graph. Only those readers are returned that keep the
+      old address when the memory moves: loops and, if the output belongs to a loop in the body of
+      another loop, all operations that are not elementwise. Arithmetic that OpenVINO may remove
+      counts as well if a reader of its result keeps the old address.
 
-    Arithmetic that OpenVINO may remove is included if a reader of its result keeps the old address.
-    Operations that look up their memory in each inference are not included.
+    In both cases, operations that look up their memory in each inference are left out.
     """
     if not is_loop(value.producer) or shape_of(value).is_static:
         return []
@@ -278,10 +282,10 @@ def looks_up_memory(user: Node) -> bool:
 
 
 def passes_an_input_on(node: Node) -> bool:
-    """True for a Convert without effect from an input of the model to an output of the model.
+    """Return whether `node` is a Convert that only passes an input of the model to an output.
 
-    The size of the input must be unknown before the model runs, and the plugin must use the memory
-    of the input without a copy (`taken_over`).
+    This means that the Convert keeps the element type. In addition, the shape of the input must not
+    be static, and the plugin must use the memory of the input without a copy (`taken_over`).
     """
     given = node.inputs[0] if isinstance(node.op, Convert) else None
     if given is None or node.graph is None or node.graph.owner is not None:

@@ -282,11 +282,13 @@ def _is_plain_copy(node: Node) -> bool:
 
 
 def may_share(value: Value, moving: AbstractSet[Value]) -> bool:
-    """Return whether OpenVINO's CPU plugin may compute `value` in the memory of a parameter.
+    """Return whether `value` may be computed in the memory of a parameter in `moving`.
 
-    The loop parameters in question are `moving`. The plugin may overwrite the memory of a parameter
-    that it reads through a view, such as a Reshape, or through a Concat or a split that copies
-    nothing (measured). It copies the next slice into this memory before it copies the back edges.
+    `moving` holds the loop parameters whose memory OpenVINO's CPU plugin overwrites for the next
+    iteration. The plugin may compute a value in the memory of a parameter if it reads the parameter
+    through a view, such as a Reshape, or through a Concat or a split that copies nothing
+    (measured). Then the value can be lost: the plugin copies the next slice into this memory before
+    it copies the value along its back edge.
     """
     pending = [(value, False)]
     seen: set[tuple[Value, bool]] = set()

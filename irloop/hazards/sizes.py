@@ -56,9 +56,10 @@ def is_running_sum(value: Value) -> bool:
 
 
 def _narrowed(node: Node) -> Value | None:
-    """The input of a Convert from a wide type to boolean or a narrow type; None for other nodes.
+    """Return the input of `node` if it is a Convert to a narrow type, else None.
 
-    A wide type can hold every size, a narrow type cannot.
+    Narrow types are boolean and integers of fewer than 32 bits: they cannot hold every size. The
+    result is also None if the input already has a narrow type.
     """
     given = node.inputs[0] if isinstance(node.op, Convert) else None
     if given is None or _is_narrow(element_of(given)) or not _is_narrow(element_of(node.output)):

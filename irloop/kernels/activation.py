@@ -155,7 +155,10 @@ def _over_gated(x: Array, room: Array) -> None:
 
 
 def gated(multiply: Function, sigmoid: Function) -> Function:
-    """multiply(x, sigmoid(x)) for these kernels, marked so that `over_step` finds a faster way."""
+    """Make a kernel that computes multiply(x, sigmoid(x)).
+
+    For this kernel, `over_step` returns a faster function, which overwrites one block of x.
+    """
 
     def apply(x: Array) -> Any:
         return multiply(x, sigmoid(x))
@@ -407,10 +410,10 @@ def hardmax(axis: int) -> Function:
 
 
 def per_row(function: Function, axis: int) -> Function:
-    """Return `function`, applied to the operand as a matrix.
+    """Return a kernel that applies `function` to its operand, reshaped to a matrix.
 
-    The dimensions before `axis` are flattened to the rows of the matrix, the others to its columns.
-    The result has the shape of the operand.
+    The dimensions before `axis` become the rows of the matrix, the others the columns: with `axis`
+    1, [2, 3, 4] becomes [2, 12]. The result is reshaped back to the shape of the operand.
     """
 
     def apply(x: Array) -> Any:

@@ -209,12 +209,18 @@ def rotary_embedding(*, interleaved: bool, size: int, heads: int) -> Function:
 
 
 def linear_attention(*, rule: str, query_heads: int, key_heads: int, scale: float) -> Function:
-    """Make a kernel for linear attention; each step updates and reads a state [B, H, D, E].
+    """Make a kernel for linear attention, which keeps a state [B, H, D, E] over all steps.
 
-    Before a step, the state decays if `rule` starts with "gated". If `rule` ends with "delta", the
-    step adds a corrected value, the difference from what the state returns for the key. Queries are
-    [B, T, `query_heads` * D], keys and values [B, T, `key_heads` * size]; H is `key_heads`. The
-    kernel returns the outputs and the last state.
+    Each step adds the outer product of its key and its value to the state, then multiplies the
+    query by the state. `rule` can change the update in two ways:
+
+    - If it starts with "gated", the state is first multiplied by exp(decay).
+    - If it ends with "delta", beta * (value - key @ state) is added in place of the value.
+
+    The kernel takes queries [B, T, `query_heads` * D], keys [B, T, H * D] and values [B, T, H * E],
+    then optionally the initial state, decay and beta. H is `key_heads`, T the number of steps. It
+    returns the outputs and the last state. The outputs are multiplied by `scale`; 0 means 1 /
+    sqrt(D).
     """
     gated, corrected = rule.startswith("gated"), rule.endswith("delta")
 

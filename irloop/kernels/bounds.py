@@ -28,9 +28,10 @@ def chunks(dim: int, count: int) -> tuple[int, ...]:
 
 
 def cropped(size: int, wanted: int) -> tuple[int, int]:
-    """How much to pad (or, if negative, to crop) at each end to centre an axis in the wanted size.
+    """Return the padding at both ends that changes an axis from `size` to `wanted`, centred.
 
-    If the difference is odd, the end takes one element more than the beginning.
+    Negative numbers crop. If the difference is odd, the end changes by one element more than the
+    beginning: 5 to 8 is (1, 2), and 8 to 5 is (-1, -2).
     """
     missing = wanted - size
     begin = missing // 2 if missing > 0 else -(-missing // 2)

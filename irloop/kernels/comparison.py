@@ -59,8 +59,8 @@ select: Function = np.where
 def select_pdpd(axis: int) -> Function:
     """Make a kernel of Select with PaddlePaddle's broadcasting.
 
-    The first axes of the condition and of the first choice are aligned with `axis` of the second
-    choice.
+    Axis 0 of the condition and axis 0 of the `then` operand are aligned with axis `axis` of the
+    `otherwise` operand. If `axis` is -1, their last axes are aligned.
     """
 
     def aligned(condition: Array, then: Array, otherwise: Array) -> Any:

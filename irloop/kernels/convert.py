@@ -71,7 +71,7 @@ _NF4_VALUES = (
 
 
 def from_nf4(codes: Array) -> Array:
-    """The f32 values of nf4 codes."""
+    """Convert nf4 elements, given as integers from 0 to 15, to their f32 values."""
     return np.array(_NF4_VALUES, dtype=np.float32)[codes]
 
 

@@ -135,9 +135,10 @@ def _with(then: OverStep | None, result: Array) -> Array:
 
 
 def _has_long_rows(layout: _Layout, outputs: int) -> bool:
-    """Return whether one matrix product per row is the fastest way to convolve the data.
+    """Return whether to convolve with one matrix product for each row of the result.
 
-    This is so for images with long rows.
+    `outputs` is the number of output channels. This way is fast if the rows of the result are long
+    compared with it, and the kernel has several columns.
     """
     window, counts = layout.window, layout.counts
     if len(counts) != 2 or not layout.few_positions:
@@ -154,7 +155,11 @@ def _points(
     then: OverStep | None,
     result: Array,
 ) -> None:
-    """Fill `result` for a kernel of one element: a product over the channels at each position."""
+    """Write a convolution whose kernel has one element to `result`, with matrix products.
+
+    At each position, the filters of a group are multiplied by the channels of the group. `bias` is
+    then added, and `then`, usually an activation, is applied in place; both are optional.
+    """
     items, channels = x.shape[:2]
     outputs = len(w)
     filters = w.reshape(groups, outputs // groups, channels // groups)
@@ -215,17 +220,20 @@ class _Layout(NamedTuple):
         return self.steps[0]
 
     def places(self) -> tuple[tuple[Dims, int], ...]:
-        """Return where the elements for each position of the kernel begin.
+        """Return the stride phase and the offset at which each position of the kernel reads.
 
-        Each entry is the index of a plane (one for each stride phase, see `planes`) and an offset
-        in this plane, in elements.
+        The phase has one number for each axis, and selects a plane (see `planes`). The offset
+        counts elements from the start of this plane. For example, in 1-D with stride 2, position 3
+        of the kernel reads in the plane of phase (1,), from offset 1.
         """
         return _places(self.window, self.steps)
 
     def planes(self, x: Array, phases: Sequence[Dims], fill: Any) -> Array:
         """Copy data [C, spatial...] to planes [phases, C, elements], one for each stride phase.
 
-        A plane holds the elements phase, phase + stride, ... of the padded data.
+        A phase has a number for each spatial axis, from 0 to stride - 1. Along each axis, its plane
+        holds the padded data at phase, phase + stride, phase + 2 * stride, ... Padding has the
+        value `fill`. Data that needs neither padding nor strides is reshaped, not copied.
         """
         plain = len(phases) == 1 and self.plane == self.sizes and not any(self.begins)
         if plain and max(self.window.strides) == 1:

@@ -71,11 +71,11 @@ def in_tiles(
 
 
 class _Shifted:
-    """Pads and shifts the images of one block of channels at a time.
+    """Copies what each column of the kernel reads from the padded images, block by block.
 
-    The result for a block is [C, rows, kernel columns, W of the result]: for each column of the
-    kernel, the image elements that this column reads. `most` is the number of channels of a block.
-    All blocks use one array, so the padding is written only once.
+    A block holds at most `most` channels. Its array is [channels, image rows, kernel columns,
+    columns of the result]: the last axis holds the elements that one kernel column reads in one
+    image row. All blocks use the same array, so the padding is written only once.
     """
 
     def __init__(

@@ -36,10 +36,11 @@ def _reserve(table: Array, indices: Array) -> None:
 
 
 def packed_bags(mean: bool) -> Callable[..., Array]:
-    """Return a function that adds the embeddings for each row of indices [batch, size].
+    """Return a kernel that sums the embeddings of each bag; with `mean`, it averages them.
 
-    It takes the table, the indices and, optionally, weights of the embeddings. With `mean`, it
-    returns their mean instead of their sum.
+    The kernel takes a table [entries, ...], indices [batch, size] and, optionally, one weight for
+    each index. Each row of indices is a bag: the table entries at these indices, multiplied by
+    their weights, are summed. The mean is this sum divided by `size`.
     """
 
     def run(table: Array, indices: Array, weights: Array | None = None) -> Array:

@@ -41,7 +41,10 @@ def _places(keys: Array, x: Array) -> tuple[Array, Array]:
 
 
 def lookup(keys: Array, values: Array, default: Any) -> Function:
-    """Map each key to its value, unknown keys to `default`; the last of equal keys counts."""
+    """Make a kernel that replaces each element of its input by the value of the equal key.
+
+    An element that equals no key becomes `default`. If several keys are equal, the last one counts.
+    """
     fallback = np.array(default, dtype=values.dtype)
 
     def apply(x: Array) -> Array:

@@ -275,10 +275,12 @@ def bin_weights(size: int, count: int) -> Array:
 
 
 def bin_places(sizes: Sequence[int], counts: Sequence[int]) -> Array:
-    """The flat index of each element of each bin: [bins, elements].
+    """Return the flat index of each element of each pooling bin, as an array [bins, elements].
 
-    A short bin repeats its last element, which changes neither its maximum nor the first position
-    of the maximum.
+    `sizes` are the spatial sizes of the data, and `counts` are the numbers of bins along each
+    spatial axis. A bin that is shorter than the longest one repeats its last index: sizes (5,) and
+    counts (3,) give [[0, 1, 1], [1, 2, 3], [3, 4, 4]]. The repetition changes neither the maximum
+    of the bin nor the first position of this maximum.
     """
     rank = len(sizes)
     flat: Array = np.zeros((1,) * (2 * rank), dtype=np.int64)
@@ -293,7 +295,11 @@ def bin_places(sizes: Sequence[int], counts: Sequence[int]) -> Array:
 
 
 def adaptive_average(x: Array, shape: Array) -> Any:
-    """The mean of each bin; bin k of o bins covers floor(k*n/o) up to ceil((k+1)*n/o)."""
+    """Average each bin of each spatial axis; `shape` holds the number of bins per axis.
+
+    `x` is [N, C, spatial axes...]. On an axis of size n with o bins, bin k starts at element
+    floor(k * n / o) and ends before element ceil((k + 1) * n / o). Bins may overlap.
+    """
     result = widened(x)
     with np.errstate(all="ignore"):
         for axis, count in enumerate(listed(shape), start=2):

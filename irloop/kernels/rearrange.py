@@ -98,7 +98,10 @@ def space_to_batch(data: Array, block: Array, begins: Array, ends: Array) -> Arr
 
 
 def shuffle_channels(axis: int, group: int) -> Callable[[Array], Array]:
-    """Permute an axis: view it as a matrix with `group` rows and read it by columns."""
+    """Make a kernel that views an axis as a matrix with `group` rows and reads it by columns.
+
+    For example, with two groups the elements 0, 1, 2, 3, 4, 5 of the axis become 0, 3, 1, 4, 2, 5.
+    """
 
     def run(data: Array) -> Array:
         at = axis % data.ndim

@@ -65,8 +65,8 @@ class Weights:
     def transposed(self, first: int = 0, end: int | None = None) -> Array:
         """Return the rows `first` to `end` of the recurrent weights, transposed: [S, rows].
 
-        A product has this matrix as its right operand. Without `end`, all rows from `first` on are
-        taken.
+        The hidden state [N, S], where S is its size, can be multiplied by this matrix from the
+        right. Row `end` itself is excluded; without `end`, all rows from `first` on are taken.
         """
         turned = self.r[first:end].T
         return np.ascontiguousarray(turned) if self.lasting else turned
@@ -362,11 +362,19 @@ def _sequence(
 
 
 def openvino_sequence(kind: Cell, direction: str, n_outputs: int) -> Function:
-    """Return a function that runs a whole OpenVINO sequence.
+    """Return a kernel for a whole recurrent sequence of OpenVINO: LSTM, GRU or RNN.
 
-    Takes X [B, T, I], H [B, D, S], for an LSTM C [B, D, S], then lengths [B], W [D, G*S, I], R [D,
-    G*S, S], B [D, G*S] (4*S for a GRU with linear_before_reset) and peepholes [D, 3*S]. Returns Y
-    [B, D, T, S], H and, for an LSTM, C.
+    The kernel takes, in this order:
+
+    - X [B, T, I] and the initial H [B, D, S]; for an LSTM also the initial C [B, D, S]
+    - the sequence lengths [B]
+    - the weights W [D, G*S, I] and R [D, G*S, S]
+    - the bias [D, G*S]; [D, 4*S] for a GRU with linear_before_reset
+    - the peepholes [D, 3*S]
+
+    It returns the first `n_outputs` of Y [B, D, T, S], the final H and, for an LSTM, the final C. B
+    is the batch, D the number of directions, T the time, I the input size, S the state size and G
+    the number of gates.
     """
     has_state = isinstance(kind, LstmCell)
 

@@ -230,7 +230,10 @@ def outside(plan: Axis, how: Resampling) -> Array | None:
 
 
 def weight_matrix(plan: Axis, how: Resampling) -> Array:
-    """How much each input element contributes to each output element: [size, count]."""
+    """Return the weight of each input element in each output element, as a matrix [size, count].
+
+    The axis has `plan.size` input elements (rows) and `plan.count` output elements (columns).
+    """
     index, weights = taps(plan, how)
     budget.reserve(16 * plan.size * plan.count, "the weights of a resized axis")
     matrix = np.zeros((plan.size, plan.count))

@@ -135,11 +135,16 @@ def _axis_corners(place: Array, size: int, mode: str, padding: str, *, align: bo
 
 
 def grid_sample(mode: str, padding: str, *, align: bool) -> Function:
-    """Read data [N, C, D1, ..., Dr] at a grid [N, o1, ..., or, r] of positions in -1..1.
+    """Make a kernel that samples data at the positions of a grid, like GridSample.
 
-    The last coordinate of a position belongs to the first spatial axis. `mode` is nearest, linear
-    or cubic, `padding` zeros, border or reflection; `align` puts -1 and 1 on the centres of the
-    outer elements.
+    The grid [N, P1, ..., Pr, r] is applied to data [N, C, D1, ..., Dr]. The result has the shape
+    [N, C, P1, ..., Pr]. Positions are in -1..1 on each axis, and the last of the r coordinates of a
+    position belongs to axis D1.
+
+    Args:
+        mode: how to interpolate: nearest, linear or cubic.
+        padding: what to read outside the data: zeros, border or reflection.
+        align: whether -1 and 1 are the centres of the outer elements, instead of their outer edges.
     """
 
     def apply(data: Array, grid: Array) -> Any:

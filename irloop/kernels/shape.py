@@ -37,7 +37,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def shape_of(dtype: np.dtype[Any]) -> Callable[[Array], Array]:
-    """The dimensions of an array, as a vector of the integer type `dtype`."""
+    """Make a kernel that returns the dimensions of an array, as a vector of the type `dtype`."""
 
     def run(data: Array) -> Array:
         return np.array(data.shape, dtype=dtype)

@@ -195,10 +195,12 @@ def _centred(window: Array, size: int) -> Array:
 
 
 def stft(*, transpose_frames: bool) -> Function:
-    """The STFT of a signal [L] or [B, L]: [B, frames, frequencies, 2].
+    """Return a kernel that computes the short-time Fourier transform of a signal.
 
-    Takes the signal, the window, the frame size and the step. `transpose_frames` puts the
-    frequencies before the frames.
+    The kernel takes the signal [L] or [B, L], the window, the frame size and the step between
+    frames. It returns [B, frames, frequencies, 2], without B for a signal [L]. The last axis holds
+    the real and the imaginary part. With `transpose_frames`, the frequencies come before the
+    frames.
     """
 
     def apply(signal: Array, window: Array, size: Array, step: Array) -> Any:

@@ -70,7 +70,10 @@ def slice_(
 def slice_fixed(
     starts: tuple[int, ...], ends: tuple[int, ...], axes: tuple[int, ...] | None
 ) -> Callable[[Array], Array]:
-    """Slice from `starts` to `ends` along `axes`, all of them fixed."""
+    """Return a function that slices data from `starts` to `ends` along `axes`.
+
+    If `axes` is None, the bounds belong to the first axes: 0, 1, and so on.
+    """
     chosen = tuple(range(len(starts))) if axes is None else axes
 
     def run(data: Array) -> Array:

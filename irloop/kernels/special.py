@@ -209,10 +209,10 @@ def erf(x: Array) -> Any:
 
 @cache
 def _tables() -> tuple[Array, Array]:
-    """Return the error function at points from -_LAST to _LAST, and its slope times the step.
+    """Return tables of erf and of its slope, from -_LAST to _LAST at distances of 1 / `_STEPS`.
 
-    The points are 1 / `_STEPS` apart. The first array holds -0 for x = 0, because -0 added to it
-    gives -0, and 0 added to it gives 0.
+    The slopes are multiplied by 1 / `_STEPS`. The entry for erf(0) is -0.0, so that adding a zero
+    to it keeps the sign of this zero.
     """
     x = np.arange(-_LAST * _STEPS, _LAST * _STEPS + 1) / _STEPS
     below = np.array([math.erf(place) for place in x[: _LAST * _STEPS]])

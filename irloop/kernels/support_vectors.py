@@ -99,8 +99,8 @@ def duel_weights(coefficients: Sequence[float], per_class: Sequence[int]) -> Arr
 class Duels:
     """The pairwise comparisons of `count` classes, in the order (0, 1), (0, 2), ...
 
-    `shares` holds the two lists of parameters of the sigmoid that turns the score of each
-    comparison into a probability; it is None if no probabilities are wanted.
+    `shares` is None if no probabilities are wanted. Otherwise it is a pair of lists (a, b) with one
+    number for each comparison: a score s becomes the probability 1 / (1 + exp(a * s + b)).
     """
 
     count: int

@@ -1,4 +1,7 @@
-"""Ensembles of decision trees: all rows descend in all trees, one level at a time."""
+"""Evaluates ensembles of decision trees.
+
+All rows of the data move down all trees at the same time, one level per step.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +40,15 @@ _MEMBER, _LEAF = 6, 7
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """The nodes of all trees, one entry per node.
+    """An ensemble of decision trees, stored as arrays with one entry per node.
 
-    A node leads to node `true` or `false`, depending on how `feature` compares with `split`; NaN
-    leads to `true` if `tracks`. `weights` [nodes, targets] holds the values that a leaf
-    contributes; `votes` tells whether it contributes to a target. `members` holds the sets of the
-    nodes that test membership, as one array of nodes and one of values.
+    `roots` has one entry per tree instead: the number of its root. A node compares one feature of a
+    row with the number in `splits`; `features` holds the index of the feature, and `modes` the
+    index of the comparison in MODES. If the comparison holds, the next node is `true`, otherwise
+    `false`. NaN also leads to `true` if `tracks` is set. `weights` [nodes, targets] holds the
+    values that a leaf contributes, and `votes` [nodes, targets] tells to which targets it
+    contributes. `members` holds the sets of the nodes that test membership, as two arrays: node
+    members[0][i] has the value members[1][i] in its set.
     """
 
     roots: Array

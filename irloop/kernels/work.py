@@ -75,10 +75,11 @@ def spend_each(count: int, nanoseconds: int, what: str) -> None:
 def spend_products(
     count: int, dtype: np.dtype[Any], what: str, *, read: int = 0, is_vector: bool = False
 ) -> None:
-    """Spend the steps for `count` multiplications in sums of products.
+    """Charge the budget for matrix products or other sums of products.
 
-    Reading matrices costs steps, too: `read` is the number of their elements. These steps are fewer
-    if `is_vector` is true, that is, if the matrices are multiplied by a vector.
+    `count` is the number of multiplications, and `read` the number of matrix elements that have to
+    be read. Set `is_vector` if the matrices are multiplied by a vector: reading them then costs
+    fewer steps. `what` names the work in the error message.
 
     Raises:
         LimitError: when fewer steps are left in the budget.
@@ -116,11 +117,12 @@ def spend_windows(count: int) -> None:
 def steps_of_values(
     operands: Sequence[Any], results: Sequence[Any], *, parts: bool = False
 ) -> float:
-    """The budget steps for writing the results once and reading the operands once.
+    """Return the budget steps for reading `operands` and writing `results` once each.
 
-    With `parts`, the kernel reads only parts of the operands, so reading is not counted. Writing is
-    not counted for results that are views of operands, but it is counted for views of other arrays.
-    If all results are views of operands, the number is 0.
+    Results that are views of operands cost nothing to write; views of other arrays are charged in
+    full. If all results are views of operands, the kernel costs 0 steps.
+
+    Set `parts` for a kernel that reads only parts of its operands: then reading costs nothing.
     """
     owners: set[int] | None = None
     made = 0.0

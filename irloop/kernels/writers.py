@@ -86,8 +86,9 @@ def with_activations(
 def activated(
     kernel: Callable[..., Any], activation: Callable[..., Any]
 ) -> Callable[..., Any] | None:
-    """The kernel that computes `activation` of the result of `kernel`, which must be marked with
-    `with_activations`; otherwise None.
+    """Return a kernel that runs `kernel` and applies `activation` to its result.
+
+    The result is None if `kernel` was not marked by `with_activations`.
     """
     make = getattr(kernel, "activated", None)
     return make and make(activation)

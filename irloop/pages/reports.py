@@ -141,10 +141,10 @@ def _engines(result: Comparison) -> dict[str, Any]:
 
 
 def _worst(item: EngineReport) -> float | str | None:
-    """Return the largest difference of an engine's outputs, as shown in the report.
+    """Return the largest difference of an engine's outputs for the table of engines.
 
-    The result is None if trials disagree without a numeric difference, for example in a shape; the
-    table of outputs describes this.
+    NaN and infinity become strings, because JSON has neither. The result is None if trials disagree
+    without a numeric difference, for example in a shape; the table of outputs describes this.
     """
     return _number(item.worst) if item.agreed == item.ran or item.worst else None
 

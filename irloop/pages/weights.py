@@ -80,7 +80,7 @@ def number(value: Any) -> float | int | str | bool:
     """Convert a value to a form that JSON can represent.
 
     Floats are rounded to seven digits. NaN, infinity and integers that JavaScript would round
-    become texts.
+    become strings.
     """
     item = value.item() if isinstance(value, np.generic) else value
     if isinstance(item, bool | str):

@@ -17,10 +17,10 @@ __all__ = ["LoopPass"]
 
 
 class LoopPass(ModelPass):
-    """Visits the loops of a model, inner ones first.
+    """Base of passes that change the loops of a model, inner loops first.
 
-    `loops` are the operations that it visits. While `change` runs, `model` is the model, and
-    `session` has the known types and names.
+    A subclass implements `change`, which is called for each operation of the types in `loops`.
+    There, `self.model` is the whole model, and `self.session` knows its types and names.
     """
 
     loops: ClassVar[tuple[type[Op], ...]] = LOOPS

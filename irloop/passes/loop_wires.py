@@ -58,10 +58,11 @@ class _Held(Op, type="Held", inputs=1, outputs=0):
 
 
 class _Ends:
-    """Holds the values that new wires of a loop refer to, so that they count as used.
+    """Keeps values in use until the new loop reads them.
 
-    Each value is held by a node that is in no graph and reads it. The nodes are released once the
-    new loop reads the values itself.
+    A pass that changes the wires of a loop may connect a value that no node of the graph reads yet.
+    For each such value, `hold` creates a node outside the graph that reads it. `release`
+    disconnects these nodes once the new loop exists.
     """
 
     def __init__(self) -> None:

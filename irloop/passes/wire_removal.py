@@ -31,7 +31,10 @@ def _moved(dropped: Iterable[int], count: int) -> list[int | None]:
 
 
 def drop_parameters(node: Node, body: Body, dropped: set[int], rewriter: Rewriter) -> Body:
-    """Remove unused parameters of a body and their wires; return the new body."""
+    """Remove parameters that a body does not use, and the wires into them; return the new body.
+
+    `dropped` holds the positions of these parameters among all parameters of the body.
+    """
     moved = _moved(dropped, len(body.graph.parameters))
     inner = Rewriter(body.graph)
     for index in sorted(dropped, reverse=True):

@@ -300,7 +300,10 @@ class Context:
         return self.type_of_source(source)
 
     def external(self, wiring: Wiring, position: int | None) -> Declared:
-        """The known type of an outer input of a loop or branch."""
+        """Return the declared type of the value at input `position` of a loop or If.
+
+        Returns `UNKNOWN` if there is no such input, or if `position` is None.
+        """
         if position is None:
             return UNKNOWN
         return self.operand(wiring.outer, wiring.owner, position)

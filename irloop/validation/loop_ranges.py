@@ -75,10 +75,10 @@ def has_wrong_direction(entry: Entry) -> bool:
 
 
 def has_agreeing_form(entry: Entry) -> bool:
-    """Return whether OpenVINO computes one trip count from the range of an entry.
+    """Return whether two parts of OpenVINO agree on the trip count that an entry leads to.
 
-    For a range of this form, OpenVINO's shape inference and CPU plugin compute the same trip count,
-    for every size of the axis.
+    The two are shape inference and the CPU plugin. They agree for every size of the axis if the
+    entry slices forwards with start >= 0 and end < 0, or backwards with start < 0 and end >= 0.
     """
     if entry.reverse:
         return entry.start < 0 <= entry.end

@@ -86,9 +86,10 @@ class OnnxContext:
         self._declared: list[tuple[Value, ValueType]] = []
 
     def close(self) -> None:
-        """Restore the declared types and hand the model over to the next reader of the same path.
+        """Restore the declared types and leave the model to the next reader of the same file.
 
-        Does nothing if the path is not a `ParsedOnce`, which keeps the model for later readers.
+        This is only possible if the model has been read, and if its path is a `ParsedOnce`, an
+        object that keeps a model for later readers. Otherwise, nothing happens.
         """
         if self._kept is None or self._model is None:
             return
@@ -129,7 +130,10 @@ class OnnxContext:
         return int(found[0]) if found is not None and len(found) == 1 else None
 
     def first_condition(self, node: OutlineNode) -> bool | None:
-        """The initial condition of a Loop if it is constant; True if it is omitted."""
+        """Return the initial condition of a Loop, or None if it is not a constant.
+
+        A Loop that omits the condition has the initial condition True.
+        """
         name = node.inputs[1] if len(node.inputs) > 1 else ""
         if not name:
             return True
@@ -217,7 +221,10 @@ class OnnxContext:
 
     @cached_property
     def bodies(self) -> list[InferredBody]:
-        """Every body with its received and computed types; empty if the model cannot be read."""
+        """Every body, with the types that it receives and the types of its outputs.
+
+        The list is empty if the model cannot be read.
+        """
         inference = self._inference
         if self._graph is None:
             return []

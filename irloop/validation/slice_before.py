@@ -97,7 +97,11 @@ def _new_names(net: NetIndex, stem: str, endings: Sequence[str]) -> list[str]:
 
 
 def _constant(name: str, title: str, offset: int, length: int) -> Iterator[str]:
-    """The lines of a Const whose value is a vector of i64."""
+    """Yield the XML lines of a Const layer that holds a vector of i64.
+
+    `name` is the id of the layer, `title` its name. The vector has `length` elements and starts at
+    byte `offset` of the .bin file.
+    """
     yield f'<layer id="{name}" name="{escaped(title)}" type="Const" version="opset1">'
     shape = f'element_type="i64" shape="{length}" offset="{offset}" size="{8 * length}"'
     yield f"\t<data {shape}/>"

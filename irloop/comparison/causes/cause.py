@@ -130,10 +130,11 @@ class _Search:
         )
 
     def _of_failure(self) -> Cause | None:
-        """Report a node that cannot be computed as the cause, if only one model has such a node.
+        """Return the failing node as the cause, if only one of the two models has such nodes.
 
-        If the models have different formats, an earlier difference in a shape is reported instead.
-        Returns None if no model or both models have such a node.
+        A failing node is one that cannot be computed. If the models have different formats, an
+        earlier difference in a shape is returned instead. The result is None if no node fails, or
+        if nodes of both models fail.
         """
         sides = [side for side, found in enumerate(self._failures) if found]
         if len(sides) != 1:
@@ -301,11 +302,12 @@ class _Search:
         return [item for item in pairs if sizes(0, item[1], at) == sizes(1, item[2], at)]
 
     def _of_decomposed(self, first: Node, second: Node) -> Cause | None:
-        """Find the one constant that differs if one node is decomposed in the other model.
+        """Find the differing constant of a node that is decomposed in the other model.
 
-        Either node may be the whole one. It must read at least two constants, and exactly one of
-        them must be equal to none of the constants from which the other node is computed. This one
-        is the cause; otherwise, the result is None.
+        `first` is a node of the first model, `second` the corresponding node of the second. Either
+        may be the node that the other model decomposes. That node must read at least two constants,
+        and all but one of them must equal a constant from which the other node is computed. The
+        remaining constant is the cause; if there is no such constant, the result is None.
         """
         for side, (node, other) in enumerate(((first, second), (second, first))):
             own = [item.producer for item in node.inputs if item is not None]

@@ -126,7 +126,11 @@ class Evidence:
         return not self.differ(mine, second, at) and not self.differ(first, its, at)
 
     def size(self, side: int, value: Value, at: tuple[int, ...]) -> int | None:
-        """The number of recorded elements of a value of one model; None if it is not recorded."""
+        """Return how many elements a value has in the recorded run; None if it was not recorded.
+
+        `side` is 0 if the value is of the first model, and 1 if it is of the second. `at` holds the
+        iteration numbers of the enclosing loops.
+        """
         found = self.recordings[side].values.get((value, at))
         return getattr(found, "size", None)
 

@@ -37,7 +37,10 @@ _UNLIMITED = {"-1", str(2**31 - 1), str(2**63 - 1), "absent"}
 
 
 class LoopCauses:
-    """Finds the cause of a difference in the wires or iteration counts of corresponding loops."""
+    """Finds out whether a difference between two models comes from a loop.
+
+    The methods compare the wires, initial values and iteration counts of corresponding loops.
+    """
 
     def __init__(self, seen: Evidence) -> None:
         self._seen = seen
@@ -301,10 +304,11 @@ class LoopCauses:
         return None
 
     def of_joined(self, node: Node, at: tuple[int, ...]) -> Cause | None:
-        """Find the cause if corresponding loops join values into outputs of different shapes.
+        """Return why an output of a loop has another shape than that of the corresponding loop.
 
-        Returns None if the loops are of different types, if no outputs differ in shape, or if their
-        wires are alike.
+        `at` holds the iteration numbers of the enclosing loops. The result is None if the loops are
+        of different types, if all outputs have equal shapes, or if both loops produce the outputs
+        that differ in the same way.
         """
         first = self._seen.loops.get(node)
         if first is None or type(first.op) is not type(node.op):

@@ -123,10 +123,11 @@ class ShapeCauses:
                 yield from self._decomposed(pair)
 
     def _decomposed(self, pair: _Pair) -> Iterator[_Pair]:
-        """Yield the nearest corresponding values from which the two values are computed.
+        """Yield pairs of corresponding values from which the two values of `pair` are computed.
 
-        There may be more nodes on the way in one model than in the other. If one model keeps the
-        axis of a slice and removes it in a later operation, the result of this operation is paired
+        The two models may compute these values by different nodes. Therefore the pairs are the
+        nearest values before them that correspond to each other. In one model, a slice may keep the
+        sliced axis until a later operation removes it. Then the result of this operation is paired
         with the slice of the other model.
         """
         first, second, at = pair
@@ -236,10 +237,11 @@ class ShapeCauses:
                 yield from ((left, right, at) for at in self._iterations(pair))
 
     def _iterations(self, pair: _Pair) -> Iterator[tuple[int, ...]]:
-        """The iterations that both loops run, in order.
+        """Yield the iteration numbers for which the bodies of two nodes have to be compared.
 
-        All of them are needed, because a state may change its shape in any iteration. For nodes
-        other than loops, only the current iteration is returned.
+        For two loops, these are all iterations that both run, because a state may change its shape
+        in any of them. A node other than a loop has no iterations of its own, so the numbers of the
+        pair are yielded as they are.
         """
         at = pair[2]
         if not isinstance(pair[1].producer.op, LOOPS):

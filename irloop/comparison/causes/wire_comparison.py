@@ -294,7 +294,11 @@ class Wires:
                 yield at, found
 
     def carried(self, pairs: Iterable[tuple[int, int]]) -> Iterator[WireDifference]:
-        """The differences of back edges, for the states at these pairs of parameter positions."""
+        """Yield the differences between the back edges of corresponding states.
+
+        A pair holds the positions of two parameters, one in each body. A pair whose parameters are
+        not both states is skipped.
+        """
         for pair in pairs:
             kinds = {kind_of(side.feed(at)) for side, at in zip(self._sides, pair, strict=True)}
             found = self.input(*pair, start=False) if kinds == {"state"} else None
@@ -302,9 +306,10 @@ class Wires:
                 yield found
 
     def slices(self) -> Iterator[WireDifference]:
-        """Yield the differences between sliced inputs.
+        """Yield the wire differences of body parameters that receive slices in one or both loops.
 
-        The number of slices of such an input determines how often a loop runs.
+        The number of slices determines how often a loop runs. Parameters whose wires agree are
+        skipped.
         """
         for pair in self.inputs():
             kinds = [kind_of(side.feed(at)) for side, at in zip(self._sides, pair, strict=True)]

@@ -91,7 +91,10 @@ class WireSide(NamedTuple):
         return next((at for at, item in self.gathered.items() if item.value is value), None)
 
     def source(self, wire: InputPort | Gathered) -> Value | None:
-        """The outer value of a wire."""
+        """Return the input of the node that a wire brings into the body.
+
+        The result is None if the node has no such input or if the input is omitted.
+        """
         inputs = self.node.inputs
         return inputs[wire.external] if wire.external < len(inputs) else None
 
@@ -146,10 +149,11 @@ class WireSide(NamedTuple):
         return self.fed(parameter, NOTHING)[0]
 
     def begun(self, parameter: int, _beside: Feed = NOTHING) -> tuple[str, int | None]:
-        """Describe where a state starts or where an invariant comes from; also return the line.
+        """Describe where a state starts or an invariant comes from; also return the line.
 
-        The line is that of the wire in the file; None if it is unknown. The arguments are those of
-        `fed`.
+        An example is ("starts from `init` (port 1, line 41)", 41). The line is that of the port map
+        entry in the file; None if it is unknown. `parameter` is the number of the body parameter.
+        `_beside` is ignored; it gives this method the same parameters as `fed`.
         """
         wire = self.feed(parameter)
         assert not isinstance(wire, str)
@@ -238,7 +242,11 @@ def out_way(side: WireSide, port: OutputPort, moved: Moved) -> tuple[int, ...]:
 
 
 def out_words(side: WireSide, port: OutputPort, moved: Moved) -> str:
-    """Describe an output: its body value, and how the values of all iterations are joined."""
+    """Describe an output in words, such as "stacks `y` along axis 0, forwards".
+
+    `port` is an output port of the loop or branch in `side`. `moved` tells how the output is
+    transposed and reversed after the loop.
+    """
     value = side.result(port.result)
     name = "nothing" if value is None else f"`{value.name}`"
     if isinstance(port, LastValue):

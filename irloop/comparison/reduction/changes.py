@@ -49,7 +49,11 @@ def operations(model: Model) -> int:
 
 
 def complexity(pair: Pair) -> tuple[int, int, int]:
-    """The numbers of operations and parameters, and the sum of all sizes and trip counts."""
+    """Measure a pair of models: (operations, parameters, sum of sizes and trip counts).
+
+    Each number is the total of both models, bodies included. The last one adds up all known
+    dimensions of tensors and the constant trip counts of Loops.
+    """
     work = parameters = sizes = 0
     for model in pair.models:
         work += operations(model)

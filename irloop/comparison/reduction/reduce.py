@@ -314,10 +314,12 @@ def _with_result(model: Model, index: int) -> Model:
 
 
 def _kind(found: Comparison) -> tuple[str, bool, bool]:
-    """Return the cause and two facts about the outputs; a smaller case must preserve all three.
+    """Return the properties that a smaller case must share: (cause, differs in form, compared).
 
-    The first fact is whether an output differs in shape or element type, the second whether any
-    output was compared. If the cause names a place, the facts are always (False, True).
+    The cause is "" if none was found. The second item is true if an output differs in shape or
+    element type, the third if any output was compared. A cause that points to a part of the model,
+    such as a state or a constant, is enough by itself: the other items are then False and True,
+    whatever the outputs are.
     """
     form = (Verdict.SHAPE, Verdict.STACKED, Verdict.TYPE, Verdict.ZERO_SHAPE)
     cause = "" if found.cause is None else found.cause.signature

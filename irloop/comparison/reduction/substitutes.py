@@ -105,11 +105,13 @@ def settled(pair: Pair) -> Iterator[Change]:
 
 
 def _continued(places: Sequence[tuple[int, int, int]]) -> Callable[[Pair], Pair | None]:
-    """Make a change that sets the next value of a state to ones, in the loops of both models.
+    """Return a function that replaces the next value of a state by ones, in both models.
 
-    Other readers of the replaced next value read the state instead. For each model, `places` holds
-    the positions of the loop, of the state's body parameter and of the body result with its next
-    value. The change returns None if it is not possible.
+    Other operations of the body may read the next value, too; they read the current value of the
+    state instead. `places` has three positions for each model: of the loop among all nodes, of the
+    state's parameter among the inputs of the body, and of the next value among its results. The
+    function returns None if the change is not possible, for example if the types of the two values
+    differ.
     """
 
     def change(pair: Pair) -> Pair | None:

@@ -62,7 +62,12 @@ def assume_declared_shapes(model: Model, target: str) -> list[Diagnostic]:
 
 
 def _expected_dims(graph: Graph, declared: dict[Value, ValueType]) -> dict[Value, Dims]:
-    """The dimensions of values, as inferred, as declared, or as required by what reads them."""
+    """Return the static dimensions that values have or are expected to have.
+
+    The dimensions of a value are the inferred ones, or else those that the model declares in
+    `declared`. If neither is static, they may follow from an operation that reads the value and
+    whose output has the same shape. Values without static dimensions are left out.
+    """
     expected: dict[Value, Dims] = {}
     for value, type in declared.items():
         inferred = shape_of(value)

@@ -42,7 +42,10 @@ def _with(
 
 
 def _dims_are_operand(b: Builder, op: Op, inputs: Inputs, dims: list[Dims]) -> list[Value]:
-    """Emit `op` again with the constant output shape `dims[0]` as its last input."""
+    """Emit `op` with the static output shape `dims[0]` as a constant in place of its last input.
+
+    This is the rule for operations whose last input is an output shape, such as Expand.
+    """
     return _with(b, op, inputs, len(inputs) - 1, dims[0])
 
 

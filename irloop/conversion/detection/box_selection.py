@@ -147,7 +147,11 @@ def one_list(c: Conversion, boxes: Value) -> Value:
 
 
 def candidates(c: Conversion, boxes: Value, scores: Value, best: int) -> Candidates:
-    """The `best` boxes of each class, best first; -1 means no limit."""
+    """Select the `best` boxes with the highest scores for each batch item and class.
+
+    `scores` are [N, C, P]. The boxes are sorted by score, the highest first. If `best` is negative,
+    or not less than the known number of boxes, all boxes are kept in their order.
+    """
     count = OnnxSizes(c).of(scores, 3)[2]
     if best < 0 or (isinstance(count, int) and count <= best):
         return Candidates(boxes, scores, None)

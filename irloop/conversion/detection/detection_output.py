@@ -145,9 +145,11 @@ class _Case:
 
 
 def _by_box(c: Conversion, op: ov.Detecting, case: _Case, boxes: Value, worth: Value) -> Value:
-    """Select the boxes, each for its best class only; the result is rows (item, class, box).
+    """Select the detections if each box counts only for its best class: rows (item, class, box).
 
-    A box whose best class would be 0 or the background class gets the best of the other classes.
+    `boxes` [N, L, P, 4] are the decoded boxes and `worth` [N, C, P] their scores. Class 0 and the
+    background class are never the best class of a box; the best of the other classes is taken
+    instead.
     """
     low = c.constant(-1.0, F32)
     allowed = worth
@@ -182,7 +184,11 @@ def _by_box(c: Conversion, op: ov.Detecting, case: _Case, boxes: Value, worth: V
 
 
 def _of_class(c: Conversion, boxes: Value, label: Value) -> Value:
-    """Select for each prior the box of its class `label` [N, 1, P]; the result is [N, 1, P, 4]."""
+    """Select one box for each prior, namely that of the class in `label`.
+
+    `boxes` [N, L, P, 4] holds a box of each prior for each class, `label` [N, 1, P] the class
+    numbers. The result is [N, 1, P, 4].
+    """
     by_prior = forms.transpose(c, boxes, [0, 2, 1, 3])
     index = forms.transpose(c, label, [0, 2, 1])
     return forms.transpose(c, box_selection.members(c, by_prior, index), [0, 2, 1, 3])

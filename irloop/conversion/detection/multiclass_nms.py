@@ -56,11 +56,11 @@ def export_multiclass(
 
 
 def _segments(c: Conversion, boxes: Value, scores: Value, numbers: Value) -> tuple[Value, Value]:
-    """Give each item its own copy of boxes [C, P, 4], with scores that select its segment.
+    """Copy all boxes for each item, and exclude those outside its segment by their scores.
 
-    The boxes of each item are one segment of the P boxes, and `numbers` [N] are the lengths of the
-    segments. Returns boxes [N, C, P, 4] and scores [N, C, P]. For each item, boxes outside its
-    segment get the score minus infinity.
+    `boxes` [C, P, 4] and `scores` [C, P] hold the boxes of all items, one segment after the other.
+    `numbers` [N] is the number of boxes in each segment. Returns boxes [N, C, P, 4] and scores [N,
+    C, P], in which the boxes of other items have the score minus infinity.
     """
     sizes = OnnxSizes(c)
     counts = forms.unsqueeze(c, forms.as_i64(c, numbers), [1])

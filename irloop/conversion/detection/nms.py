@@ -38,7 +38,11 @@ def export_indices(c: Conversion, op: ov.Suppressing, *inputs: Value | None) -> 
 
 @exports(ov.NonMaxSuppression5, ov.NonMaxSuppression9)
 def export_scored(c: Conversion, op: ov.Scored, *inputs: Value | None) -> list[Value]:
-    """NonMaxSuppression -> NonMaxSuppression, and the scores of the boxes that it keeps."""
+    """NonMaxSuppression -> NonMaxSuppression, or a Loop if soft suppression is possible.
+
+    With soft suppression (sigma above 0), overlapping boxes get lower scores instead of being
+    removed. The results are the kept boxes, their scores and their number.
+    """
     sigma = inputs[5] if len(inputs) > 5 else None
     known = None if sigma is None else c.constant_of(sigma)
     if sigma is None or (known is not None and known.reshape(-1)[0] <= 0):

@@ -49,7 +49,10 @@ class _Image:
         return cls(height, width, (high, along))
 
     def largest_coordinates(self, c: Conversion, border: float) -> tuple[Value, Value]:
-        """The largest coordinates in the image, (y, x)."""
+        """Return the largest y and the largest x that a box may have in the images.
+
+        These are the height minus `border` and the width minus `border`.
+        """
         if not border:
             return self.height, self.width
         one = c.constant(border, F32)

@@ -62,7 +62,7 @@ class Maps:
 
 
 def integer(c: Conversion, size: Size) -> Value:
-    """Convert a size, a number or an i64 value, to an i64 value."""
+    """Return a size as an i64 value: a Python int becomes a constant, a value is not changed."""
     return c.i64(size) if isinstance(size, int) else size
 
 

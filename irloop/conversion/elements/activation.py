@@ -20,7 +20,11 @@ from irloop.graph.types import ElementType
 
 
 def floating(c: Conversion, x: Value, build: Callable[[Value], Value]) -> Value:
-    """Call `build` with `x` in a float type that ONNX has; integers are computed in f32."""
+    """Cast `x` to a float type that ONNX operations support, call `build`, and cast its result
+    back.
+
+    Integers, bf16 and floats of fewer than 16 bits become f32. Other types stay as they are.
+    """
     element = element_of(x)
     chosen = ElementType.F32 if element.is_integer else forms.computing_type(c, element)
     return forms.computed_in(c, chosen, build, x)

@@ -210,9 +210,10 @@ def export_divide(c: Conversion, op: ov.Divide, left: Value, right: Value) -> Va
 
 
 def _is_one(c: Conversion, value: Value, other: Value) -> bool:
-    """Return whether `value` is a constant 1 that an operation with `other` may omit.
+    """Return whether `value` is the constant 1, so that `value` / `other` is a reciprocal.
 
-    Its rank must not exceed that of `other`, so that the shape of the result is that of `other`.
+    The rank of `value` must not exceed that of `other`, because the quotient must have the shape of
+    `other`.
     """
     known, rank = c.constant_of(value), shape_of(other).rank or 0
     return known is not None and known.size == 1 and known.ndim <= rank and known.item() == 1
@@ -298,10 +299,11 @@ imports(onnx.Div)(wrapping_rule(ov_forms.divide))
 
 @imports(onnx.Mod)
 def import_mod(c: Conversion, op: onnx.Mod, left: Value, right: Value) -> Value:
-    """Mod -> FloorMod, or Mod with `fmod`; a Select corrects FloorMod of floats.
+    """Mod -> Mod if `fmod` is 1, otherwise FloorMod; for floats, a Select corrects FloorMod.
 
-    Where the dividend is finite and the divisor infinite, OpenVINO's CPU would multiply infinity by
-    0. The Select returns the dividend there, or the divisor if the signs differ.
+    The correction is for a finite dividend and an infinite divisor, where OpenVINO's CPU plugin
+    would multiply 0 by infinity. The Select returns the divisor if the signs of the two differ, and
+    the dividend otherwise.
     """
     if op.fmod:
         return c(ov.Mod(), left, right)

@@ -21,11 +21,15 @@ from irloop.graph.model import Value
 
 
 def _aligned(target: Callable[[], ov.Binary]) -> Callable[..., Value]:
-    """Return a rule that converts an operation of an opset before 7 to `target`.
+    """Return a rule that converts a binary operation of an opset before 7 to `target`.
 
-    If the operation aligns its second operand at an axis, the rule appends axes of size 1 to it.
-    OpenVINO's auto_broadcast mode pdpd means the same, but OpenVINO decomposes Subtract and Divide
-    without it, and its comparisons and logical operations fail. It is used for unknown ranks only.
+    Such an operation may align its second operand with an inner axis of the first. Then the rule
+    appends axes of size 1 to the second operand. For example, a shape [3], aligned with axis 1 of
+    [2, 3, 4], becomes [3, 1].
+
+    If a rank is unknown, the rule sets OpenVINO's auto_broadcast mode pdpd instead, which expresses
+    the same alignment. It does so only then, because OpenVINO loses the mode when it decomposes
+    Subtract and Divide, and its comparisons and logical operations fail with it.
     """
 
     def rule(c: Conversion, op: onnx.Broadcasting, left: Value, right: Value) -> Value:

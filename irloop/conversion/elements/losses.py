@@ -48,7 +48,10 @@ def import_cross_entropy(
 
 
 def _in_f32(c: Conversion, value: Value) -> Value:
-    """Convert f16 and bf16 to f32, because runtimes compute the sums in at least f32."""
+    """Convert an f16 or bf16 value to f32; a value of any other type stays as it is.
+
+    The result is used for the sums of a loss, which runtimes compute in at least f32.
+    """
     element = element_of(value)
     return forms.converted(c, value, ElementType.F32 if element in NARROW else element)
 

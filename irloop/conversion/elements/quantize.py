@@ -169,7 +169,11 @@ def _quantized(
     *,
     saturate: bool = True,
 ) -> Value:
-    """round(x / scale) + zero point: computed in f32, limited to `element`, and converted."""
+    """Return round(x / scale) + zero point in the type `element`, computed in f32.
+
+    Integer results are limited to the range of `element`. For a floating-point `element`, nothing
+    is rounded to an integer, and `saturate` tells whether values that are too large are limited.
+    """
     wide = ov_forms.converted(c, x, ElementType.F32)
     ratio = ov_forms.divide(c, wide, ov_forms.converted(c, scale, ElementType.F32))
     rounded = round_even(c, ratio) if element.is_integer else ratio

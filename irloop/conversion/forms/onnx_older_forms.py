@@ -32,7 +32,7 @@ def chosen_integer(c: Conversion, condition: Value, then: Value, otherwise: Valu
 
 
 def chosen(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Value | None:
-    """Where, computed by a Gather from both tensors; None if a size is unknown.
+    """Emit the operation Where as a Gather; return None if a dimension of the result is unknown.
 
     The two tensors, of n elements each after broadcasting, are concatenated. The Gather reads
     elements 0..n-1 where the condition is true, and elements n..2n-1 elsewhere. Infinities and NaN

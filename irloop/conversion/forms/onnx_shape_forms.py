@@ -150,7 +150,10 @@ def _dims(c: Conversion, value: Value, axes: list[int]) -> Value:
 
 
 def reshape_to(c: Conversion, value: Value, pattern: Value, *, special_zero: bool = True) -> Value:
-    """Reshape to the shape in an i64 list; 0 copies a dimension with `special_zero`.
+    """Reshape `value` to the shape `pattern`, a list of i64 numbers.
+
+    With `special_zero`, a 0 in `pattern` stands for the dimension of `value` at the same position.
+    Otherwise, it means size 0.
 
     Raises:
         RefusedError: before opset 14 without `special_zero`, when `value` may be empty and the rank
@@ -174,12 +177,16 @@ def _is_positive(dim: Dim) -> bool:
 
 
 def _reshaped_of_any_size(c: Conversion, value: Value, pattern: Value) -> Value:
-    """Reshape to a pattern that may contain 0, for opsets in which 0 copies a dimension.
+    """Reshape `value` to `pattern`, in which 0 means a dimension of size 0.
 
-    All dimensions of a value without elements are made 0 first, so that each 0 copies a 0. For
-    example, a value of n elements and a pattern of three numbers become
-    Reshape(Expand(Reshape(value, [-1, 1, 1]), [n, k, k]), pattern), where k is 0 if n is 0, and 1
-    otherwise. A -1 in the pattern becomes 0 if the value has no elements.
+    Before opset 14, Reshape takes a 0 in the pattern as a request to copy the dimension of the
+    operand at the same position. So if `value` is empty, it is first given a shape of zeros, from
+    which every 0 copies a 0. With a pattern of three numbers, the nodes are:
+
+        Reshape(Expand(Reshape(value, [-1, 1, 1]), [n, k, k]), pattern)
+
+    Here n is the number of elements, and k is 0 if n is 0, otherwise 1. If `value` is empty, a -1
+    in the pattern is replaced by 0.
     """
     rank = shape_of(pattern).count()
     if rank is None:
@@ -343,7 +350,7 @@ def shape(c: Conversion, value: Value) -> Value:
 
 
 def expand(c: Conversion, value: Value, target: Value) -> Value:
-    """Broadcast `value` with a shape given as an i64 list."""
+    """Emit an Expand, which broadcasts `value` with the shape in `target`, a 1-D i64 tensor."""
     return c(shapes.Expand(), value, target)
 
 

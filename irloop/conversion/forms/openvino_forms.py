@@ -91,7 +91,7 @@ __all__ = [
 
 
 def convert(c: Conversion, value: Value, element: ElementType) -> Value:
-    """Convert `value`, even if it has that element type already."""
+    """Emit operations that convert `value` to `element`, even if it already has this type."""
     if element in UNKNOWN_TO_OPENVINO:
         raise c.refuse(f"OpenVINO IR has no element type {element}")
     source = element_of(value)
@@ -124,9 +124,10 @@ def converted(c: Conversion, value: Value, element: ElementType) -> Value:
 
 
 def in_f32(c: Conversion, build: Callable[..., Value], *values: Value) -> Value:
-    """Call `build` with f16 and bf16 values as f32, and convert the result back.
+    """Call `build` with `values`, and compute in f32 if the first value is f16 or bf16.
 
-    Runtimes compute 16-bit floats in f32, and so do the forms of several operations.
+    For this, all values are converted to f32, and the result is converted back to the type of the
+    first value. Runtimes compute 16-bit floats in the same way.
     """
     element = element_of(values[0])
     chosen = ElementType.F32 if element in (ElementType.F16, ElementType.BF16) else element

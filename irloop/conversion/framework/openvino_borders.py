@@ -1,4 +1,8 @@
-"""Gives each output of an IR a layer of its own."""
+"""Gives each output of an IR model a layer of its own, by copying values where needed.
+
+The version 10 reader of OpenVINO refuses a model in which two outputs share a value, or in which an
+output is directly an input.
+"""
 
 from __future__ import annotations
 

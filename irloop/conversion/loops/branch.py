@@ -217,9 +217,10 @@ def _unify_output(c: Conversion, branches: list[_Branch], index: int, type: Valu
 
 
 def _stack(inner: Conversion, value: Converted, type: ValueType) -> Converted:
-    """Stack the items of a list that a branch returns in one tensor.
+    """Stack the items of a list along the first axis of one tensor.
 
-    Any other value is returned unchanged.
+    `value` is what a branch returns for an If output of type `type`. If it is an optional list, the
+    list inside it is stacked. Any other value is returned unchanged.
     """
     if isinstance(value, Items):
         return as_stack(inner, value, type)

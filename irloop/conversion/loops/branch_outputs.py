@@ -1,5 +1,6 @@
-"""Protects outputs of If whose size is known only at run time, because OpenVINO's CPU plugin may
-overwrite them.
+"""Protects outputs of If that OpenVINO's CPU plugin may overwrite before they are read.
+
+This can happen to outputs of a size that is known only at run time.
 """
 
 from __future__ import annotations

@@ -135,10 +135,11 @@ def _keeps_size(item: Entering) -> bool:
 
 
 def _number_of(value: Value, emitter: Emitter) -> Value | None:
-    """Emit a one-element i64 list whose value OpenVINO cannot know before the model runs.
+    """Emit an i64 list of one number, which is not known to OpenVINO before the model runs.
 
-    It is the number of elements of `value` or, if this number is known, the first element. Returns
-    None if `value` is a constant, has an unknown rank, or has no element to convert.
+    If the number of elements of `value` is unknown, it is that number; otherwise it is the first
+    element, converted to i64. Returns None if `value` is a constant or has an unknown rank, or if
+    that first element does not exist or cannot be converted.
     """
     shape, element = shape_of(value), element_of(value)
     if isinstance(value.producer.op, Constant) or shape.rank is None:

@@ -40,11 +40,15 @@ def unknown_axes(value: Value, joined: int) -> list[int]:
 
 
 def sizes_hidden_by_tile(dims: Sequence[object], opened: Collection[int]) -> list[int]:
-    """Return the pattern of a Reshape that restores known sizes after a computed Tile.
+    """Return the Reshape pattern that restores the known sizes after a Tile, or an empty list.
 
-    `opened` lists the axes whose number of repeats is computed. The Tile hides from OpenVINO the
-    sizes of the other axes, too; the pattern contains their known sizes. A 0 in the pattern copies
-    a dimension. The pattern is empty if no size is known.
+    If some of the repeats of a Tile are computed, OpenVINO knows no size of its result, not even on
+    axes that are not repeated. A Reshape can state these sizes again.
+
+    Args:
+        dims: the dimensions before the Tile.
+        opened: the axes whose repeats are computed. In the pattern, these axes and axes of unknown
+            size have a 0, which copies the dimension.
     """
     sizes = [
         dim if isinstance(dim, int) and axis not in opened else 0 for axis, dim in enumerate(dims)

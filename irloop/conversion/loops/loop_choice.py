@@ -105,11 +105,11 @@ def loops_of(model: Model) -> list[SourceLoop]:
 
 
 def rewrite(model: Model, loops: Loops, *, is_written: bool = True) -> None:
-    """Write the loops of `model` in the requested form where possible.
+    """Write the loops of `model` in the form that `loops` names, where possible.
 
-    Loops in the new form that the engine of the format cannot run are then repaired. If
-    `is_written` is False, because the model is only the source of a translation, they are left as
-    they are.
+    The engine for the format of the model cannot run some of the new loops, so these are repaired.
+    With `is_written` False, they are not repaired, because the model is only the source of a
+    translation.
     """
     if loops not in get_args(Loops):
         raise UsageError(f"loops cannot be {loops!r}", expected=", ".join(get_args(Loops)))

@@ -99,9 +99,10 @@ def _start_from_end(c: Conversion, value: Value, port: Sliced) -> Value | None:
 def _slice_of_iteration(
     inner: Conversion, source: Value, iteration: Value, port: Sliced, first: Value | None
 ) -> Value:
-    """Gather the slice of `source` that belongs to `iteration`; it keeps the sliced axis.
+    """Gather the slice of `source` for iteration number `iteration`, and keep the sliced axis.
 
-    `first` is the start of the range if it is computed; if it is None, the start is `port.start`.
+    A negative `port.start` counts from the end of the axis. Then `first` must be the same position
+    counted from the beginning; otherwise it is None.
     """
     step = port.stride
     offset = list(range(port.part_size))

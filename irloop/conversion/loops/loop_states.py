@@ -139,13 +139,15 @@ class LoopStates:
                 self.results += self._values(state.view, result, state.type)
 
     def _values(self, view: Converted, result: Converted, type: ValueType) -> list[Value]:
-        """Split a body result into the tensors of which the state consists.
+        """Return the tensors that a body result passes to the next iteration for one state.
 
-        A state that is a sequence of n items has n tensors, for example, and an empty optional has
-        none.
+        `view` is the state as the body reads it, `result` its new value, and `type` its ONNX type.
+        A tensor or a sequence stacked into one tensor gives one tensor, a sequence kept as n
+        separate tensors gives n, and an empty optional gives none.
 
         Raises:
-            RefusedError: when the result has another form than the state.
+            RefusedError: when `view` and `result` differ in kind, for example if one is an empty
+                optional and the other has a value.
         """
         inner = self._loop.inner
         if isinstance(view, Items):
@@ -297,7 +299,10 @@ def _joined_along(node: Node, rank: int) -> int | None:
 
 
 def _joined_type(type: ValueType, axis: int) -> TensorType:
-    """The type of the concatenated items of a sequence of `type`."""
+    """Return the type of the tensor that results if a sequence is concatenated along `axis`.
+
+    `type` is the type of the sequence. The size of `axis` is unknown in the result.
+    """
     stack = stack_type(type)
     items = Shape((stack.shape.dims or ())[1:])
     return TensorType(stack.element, items.with_dim(axis, UNKNOWN_DIM))

@@ -178,7 +178,12 @@ class OnnxScanBuilder:
         return self._emit(onnx.Scan(), [*self._initial, *scanned], placed)
 
     def _batch_of_one(self, scans: list[tuple[Value, int, bool]]) -> list[Value]:
-        """Emit a Scan-8 over a batch of one item; return its outputs without the batch axis."""
+        """Emit a Scan-8 over a batch of one item; return its outputs without the batch axis.
+
+        Each item of `scans` is (body value, axis, reverse). Scan-8 can only concatenate forwards
+        along the first axis, so its scan outputs are then reversed and transposed as `scans`
+        requires.
+        """
         c = self.c
         items = [*self._initial, *(value for value, _, _ in self._scanned)]
         batch = [shape_forms.unsqueeze(c, value, [0]) for value in items]

@@ -77,12 +77,15 @@ def _some_state_widens(plan: LoopPlan) -> bool:
 def _some_state_grows(plan: LoopPlan) -> bool:
     """Return whether an iteration changes the shape of a state that has unknown dimensions.
 
-    The types of the body are inferred twice, with made-up lengths for the unknown dimensions.
-    First, all of them have one length; a state that grows or shrinks then changes its shape. Then
-    each of them has a different length; a state that is replaced by a value of other dimensions
-    then changes its shape. If the lengths of two operands of an operation contradict each other,
-    the operation keeps its declared types, because these operands have equal sizes whenever the
-    loop runs.
+    To find out, the types of the body are inferred twice, with made-up lengths in place of the
+    unknown dimensions:
+
+    - All unknown dimensions get the same length. This finds states that grow or shrink.
+    - Different dimensions get different lengths. This finds states that an iteration replaces by a
+      value with other dimensions.
+
+    Made-up lengths of two operands may contradict each other. The operation then keeps its declared
+    types, because such operands have equal sizes whenever the loop runs.
     """
     types = [value.type for value in plan.body.graph.inputs]
     if all(_is_known(types[port.parameter]) for port in plan.carried):

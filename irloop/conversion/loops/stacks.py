@@ -170,9 +170,10 @@ def _has_known_items(part: Value, axis: int) -> bool:
 
 
 def _with_item_dims(c: Conversion, part: Value, other: Value, axis: int) -> Value:
-    """Give `part` the dimensions of `other` if its `axis` is empty at run time; that stays empty.
+    """Reshape an empty `part` so that all its dimensions except `axis` are those of `other`.
 
-    A part that has items is not changed.
+    A part is empty if `axis` has size 0 at run time; it keeps this size. For example, with axis 0,
+    a part of [0, 1] beside another of [4, 3] becomes [0, 3]. Any other part keeps its shape.
     """
     rank = shape_of(part).rank
     own, dims = shape_forms.shape_of(c, part), shape_forms.shape_of(c, other)

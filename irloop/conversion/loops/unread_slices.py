@@ -1,4 +1,7 @@
-"""Keeps the trip count of TensorIterators whose slices OpenVINO removes."""
+"""Preserves the number of iterations of a TensorIterator whose slices no output depends on.
+
+OpenVINO removes such slices, and would then run the TensorIterator only once.
+"""
 
 from __future__ import annotations
 

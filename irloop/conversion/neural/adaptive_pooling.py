@@ -43,7 +43,9 @@ def export_maximum(
 ) -> list[Value | None]:
     """AdaptiveMaxPool -> a Gather of the elements of each bin, then ReduceMax and ArgMax.
 
-    For sizes known only at run time the elements outside a bin are masked, axis after axis.
+    If the sizes are known only at run time, there is one ReduceMax for each spatial axis, before
+    which a mask replaces the elements outside of each bin by -infinity. In this case the indices
+    cannot be converted.
     """
     known = _sizes(c, data, shape)
     if known is None and any(value.is_used for value in c.node.outputs[1:]):

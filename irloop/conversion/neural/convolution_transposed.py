@@ -1,8 +1,8 @@
 """Converts transposed convolutions.
 
-The cropping of the result is written as explicit numbers if the sizes are known. From a given
-output shape the two formats would compute different numbers, because they divide an odd number of
-cropped elements differently between begin and end.
+Both formats can crop the result to an output shape, but they remove different elements: if the
+number of elements to remove is odd, they split it differently between begin and end. Therefore the
+conversion writes explicit paddings instead of an output shape if the sizes are known.
 """
 
 from __future__ import annotations

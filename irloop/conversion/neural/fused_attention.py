@@ -93,9 +93,10 @@ def _replace(model: Model, node: Node, found: _Attention, rewriter: MatchRewrite
 
 
 def _spread(forms: Forms, bias: Value, query: Value) -> Value:
-    """Repeat `bias` for each query position if its axis of positions has size 1.
+    """Expand an attention bias [batch, heads, 1, keys] to [batch, heads, queries, keys].
 
-    ONNX Runtime would not broadcast the bias along this axis.
+    ONNX Runtime would not broadcast the axis of queries. Their number is the size of axis 1 of
+    `query`. A bias whose axis 2 does not have size 1 is returned unchanged.
     """
     positions, given = shape_of(query).dim(1), shape_of(bias).dim(2)
     if given != 1 or positions == 1:

@@ -14,7 +14,7 @@ __all__ = ["SquareByProducts"]
 
 
 class SquareByProducts(MatcherPass):
-    """Squares the differences of a layer normalisation by a product.
+    """Squares the differences of a layer normalisation with Mul instead of Pow.
 
     Given::
 
@@ -24,7 +24,8 @@ class SquareByProducts(MatcherPass):
 
         x = Cast(h f16, f32)    d = Sub(x, ReduceMean(x))    p = Mul(d, d)
 
-    Hazard ORT122 is the reason.
+    ONNX Runtime would fuse the operations of the first form to an invalid LayerNormalization
+    (hazard ORT122). It does not fuse those of the second form.
     """
 
     name = "square_by_products"

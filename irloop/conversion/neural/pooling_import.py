@@ -254,11 +254,12 @@ def _flat_places(
     *,
     by_columns: bool,
 ) -> Value:
-    """Emit the flat index in the data of one element of each window.
+    """Emit the flat indices of the elements that are at `offset` in their windows.
 
-    The element is at `offset` in the window, in multiples of the dilations. The indices count the
-    spatial dimensions in row-major order or, with `by_columns`, in column-major order; they
-    continue over all channels and batch items.
+    There is one index for each window. `shape` is the shape [N, C, spatial...] of the data, and
+    `offset` the position in the kernel: (0, 1) is the second element of the first row. The flat
+    order of the spatial axes is row-major or, with `by_columns`, column-major. Indices do not start
+    again at 0 for each channel or batch item.
     """
     import numpy as np
 

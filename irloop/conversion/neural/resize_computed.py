@@ -224,10 +224,10 @@ class _Axis:
         return forms.add(c, start, self._steps(way, out, alone))
 
     def _steps(self, way: Value, out: Value, alone: Value) -> Value:
-        """Positions in the data from which equally spaced elements of the result are read.
+        """Emit evenly spaced positions on the input axis, from 0 to `way`.
 
-        The result element with index `out` is read at out * way / (length - 1), so `way` is the
-        distance from the first position to the last. If the length is 1, the position is `alone`.
+        `out` holds the indices of the output elements. Index i gets the position i * way / (length
+        - 1), where length is the new size of the axis. If that is 1, the position is `alone`.
         """
         c = self.c
         span = forms.subtract(c, self.length, self._number(1))

@@ -26,10 +26,12 @@ Part = Callable[[int, int, int], Value]
 
 
 def mirrored(count: int) -> tuple[int, int]:
-    """Return start and excluded end of the slice that mirrors the first half of a spectrum.
+    """Return start and excluded end of the backward slice that completes a half spectrum.
 
-    The slice runs backward through the first half of a spectrum of `count` elements. The conjugates
-    of its elements are the second half.
+    `count` is the length of the whole spectrum of a real signal; only the first half is known,
+    elements 0 to `count // 2`. A slice of it with step -1 holds the elements whose conjugates are
+    the missing ones. For example, `mirrored(8)` is (3, 0): the conjugates of elements 3, 2, 1 are
+    elements 5, 6, 7.
     """
     return (count - 1) // 2, 0
 
@@ -243,7 +245,7 @@ def export_istft(
     step: Value,
     length: Value | None = None,
 ) -> Value:
-    """ISTFT -> products with the inverse transform, overlaps added by ConvTranspose."""
+    """ISTFT -> a product that inverts each frame, and a ConvTranspose that adds the frames."""
     (count,), (hop,) = (needed_ints(c, size, "frame size"), needed_ints(c, step, "frame step"))
     rank = needed_rank(c, data)
 

@@ -78,10 +78,10 @@ def _product_inputs(value: Value) -> tuple[Value, ...] | None:
 
 
 def _centred(value: Value) -> tuple[Value, ...] | None:
-    """Return the 8-bit integers that are cast to f32 in `value`, and their zero point.
+    """Match a cast of 8-bit integers to f32, with or without the subtraction of a zero point.
 
-    The zero point is a second item, present only if `value` is the difference of two casts. The
-    result is None for any other value.
+    Returns (a,) if `value` is Cast(a), and (a, zero) if it is Sub(Cast(a), Cast(zero)), where a and
+    zero have the same 8-bit type. Returns None for any other value.
     """
     parts = inputs_of(value, Sub) or (value,)
     casts = [inputs_of(part, Cast6) for part in parts]

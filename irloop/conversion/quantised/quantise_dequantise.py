@@ -61,9 +61,9 @@ class QuantisedPairs(MatcherPass):
 
 
 def quantised(emitter: Emitter, codes: Codes, zero: float, element: ElementType) -> Value:
-    """Emit a QuantizeLinear that computes the integers described by `codes`.
+    """Emit a QuantizeLinear that quantises `codes.x` to integers of type `element`.
 
-    `zero` is its zero point and `element` the type of the integers.
+    Its scale is `codes.scale`, and its zero point is `zero`.
     """
     inputs = (scale_value(emitter, codes.scale), emitter.constant(zero, element))
     return emitter.emit(QuantizeLinear13(), codes.x, *inputs)

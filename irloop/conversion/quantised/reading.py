@@ -125,7 +125,11 @@ def _is_normal(array: Array) -> bool:
 
 
 def codes_of(value: Value) -> Codes | None:
-    """The parts of `value` if it is Clip(Round(x / scale), low, high), else None."""
+    """Match `value` as integers quantised in f32: Clip(Round(x / scale), low, high).
+
+    Returns x, the scale and the two limits, or None if `value` is not computed like this. The scale
+    and the limits must be single numbers.
+    """
     clip = inputs_of(value, Clip11)
     if clip is None or len(clip) != 3 or element_of(value) is not ElementType.F32:
         return None

@@ -132,9 +132,11 @@ def _turned(c: Conversion, value: Value) -> Value:
 
 
 def _reordered(c: Conversion, value: Value, order: str, size: int, name: str) -> Value:
-    """Take the rows of weights [D, 4*S, ...] so that their gates are in ONNX's order.
+    """Emit the weights of an LSTM with the gates reordered to ONNX's order.
 
-    `order` names the gates in their present order, and `size` is the number of rows of each.
+    `value` has the shape [D, 4*S, ...]. `order` names its gates in their present order, and each
+    gate has `size` rows on axis 1. If the weights are constant, the reordered constant is named
+    after `name`, such as "W".
     """
     rows = parts.gate_rows([order.index(gate) for gate in ONNX_ORDER], size)
     return parts.taken(c, value, rows, 1, name, forms.gather)

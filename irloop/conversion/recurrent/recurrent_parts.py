@@ -98,9 +98,10 @@ def static_dim(c: Conversion, value: Value, axis: int, what: str) -> int:
 
 
 def in_order(functions: Sequence[Activation]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the alphas and the betas of activations as ONNX lists them.
+    """Return the ONNX attributes activation_alpha and activation_beta for these activations.
 
-    A list has an entry only for each activation that takes the parameter.
+    An activation without an alpha or a beta adds nothing to that list: for Sigmoid and LeakyRelu,
+    the alphas have one item and the betas none.
     """
     alphas = tuple(alpha for name, alpha, _ in functions if ACTIVATIONS[name][0] > 0)
     betas = tuple(beta for name, _, beta in functions if ACTIVATIONS[name][0] > 1)

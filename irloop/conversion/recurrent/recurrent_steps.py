@@ -152,10 +152,13 @@ def _reversed(c: Conversion, value: Value, lengths: Value) -> Value:
 def _masked(
     loop: OpenVinoLoopBuilder, c: Conversion, lengths: Value, new: list[Value], held: list[Value]
 ) -> tuple[Value, list[Value]]:
-    """The output and states of a step for items of different lengths.
+    """Return the output and the states of a step, masked for sequences of different lengths.
 
-    After the last step of an item its output is 0 and its states no longer change. An additional
-    state counts the steps.
+    `new` holds the states that the step computed, the output being the first of them; `held` holds
+    the states before the step. In a sequence that is already over, the output is 0 and the states
+    stay as they were. `lengths` holds the length of each sequence.
+
+    An additional state, appended to the returned ones, counts the steps.
     """
     inner = loop.inner
     zero = c.constant([0], ElementType.I32)

@@ -189,9 +189,10 @@ _KEPT = frozenset({ElementType.DYNAMIC, ElementType.F32})
 def _united(codes: tuple[Array, int], zeros: Array, scales: Array) -> _Weights | None:
     """Return quantised weights as unsigned 4-bit integers, with zero points and scales.
 
-    `codes` are the quantised integers, and the number to add to them and to the zero points. Zero
-    points and scales are broadcast to the shape of the integers. None if integers or zero points
-    do not fit in unsigned 4 bits, or if the shapes cannot be broadcast.
+    `codes` is a pair: the quantised integers, and a number that makes them unsigned, for example 8
+    for signed 4-bit integers. The number is added to the integers and to the zero points. Zero
+    points and scales are broadcast to the shape of the integers. The result is None if a sum is not
+    an integer in 0..15, or if the shapes cannot be broadcast.
     """
     array, shift = codes
     moved = zeros + shift

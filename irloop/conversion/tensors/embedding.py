@@ -97,9 +97,11 @@ def _by_offsets(
     default: Value | None,
     weights: Value | None,
 ) -> Value:
-    """Compute the sum, or with `mean` the mean, of the table rows of each bag.
+    """Return the sum, or with `mean` the mean, of the table rows that each bag selects.
 
-    Bag i consists of the indices from position offsets[i] up to the start of the next bag.
+    `inputs` are the table, the indices of table rows, and the offsets. Bag i consists of the
+    indices from position offsets[i] up to the start of the next bag. `weights` holds a factor for
+    each index. An empty bag gets row `default` of the table, or zeros if `default` is None or -1.
     """
     table, indices, offsets = inputs
     starts = forms.as_list(c, offsets)

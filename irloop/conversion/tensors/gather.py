@@ -22,7 +22,7 @@ A_BEAM_STEP = 200
 
 
 def _indices(c: Conversion, indices: Value) -> Value:
-    """Convert indices to one of ONNX's two index types."""
+    """Convert indices to i64, unless they are i32 or i64, the two index types of ONNX."""
     if element_of(indices) in (ElementType.I32, ElementType.I64):
         return indices
     return onnx_forms.as_i64(c, indices)

@@ -222,7 +222,11 @@ def export_col2im(c: Conversion, op: ov.Col2Im, data: Value, image: Value, block
 
 @imports(onnx.Col2Im)
 def import_col2im(c: Conversion, op: onnx.Col2Im, data: Value, image: Value, block: Value) -> Value:
-    """Col2Im -> Col2Im-15 for images, else a transposed convolution with one-hot kernels."""
+    """Col2Im -> Col2Im-15, or a transposed convolution with one-hot kernels.
+
+    Col2Im-15 is used for an image of two axes, from opset15 on. Otherwise, the convolution is used
+    if the shapes of image and block are constant; if not, `col2im` converts the operation.
+    """
     rank = length(block)
     if rank is None:
         raise c.refuse("the number of axes of its image is not known", "make its block constant")
@@ -247,9 +251,9 @@ def import_col2im(c: Conversion, op: onnx.Col2Im, data: Value, image: Value, blo
 class _Columns:
     """The columns of Col2Im, prepared for a transposed convolution that assembles the image.
 
-    `value` holds the columns, reshaped from [n, c * block, windows] to [n * c, block, counts...],
-    one count of windows for each axis. `ones` is the convolution's kernel: it moves each element of
-    a block to its place in the image.
+    Col2Im takes columns [n, c * block, windows], where `block` is the number of elements in a
+    block. `value` holds them reshaped to [n * c, block, windows along each image axis...]. `ones`
+    is the kernel of the convolution: it moves each element of a block to its position in the image.
     """
 
     def __init__(

@@ -181,10 +181,14 @@ def _may_be_infinite(c: Conversion, data: Value) -> bool:
 
 
 def _reduced(c: Conversion, kind: str, data: Value, axes: Value, *, keep: bool) -> Value:
-    """Reduce `data` in such a way that the rank of the result is known.
+    """Emit the reduction `kind` of `data` over `axes`, with a result of known rank.
 
-    OpenVINO's CPU requires a known rank. If `axes` are computed, the reduction keeps them with size
-    1, and a Reshape removes them.
+    OpenVINO's CPU plugin requires a known rank, which is lost if a reduction removes axes that are
+    known only at run time. Therefore such a reduction keeps its axes with size 1, and a Reshape
+    removes them. If the rank of `data` or the number of axes is unknown, a plain reduction is
+    emitted.
+
+    `kind` is the name of the reduction, such as "Sum".
     """
     rank, count = shape_of(data).rank, shape_of(axes).count()
     if keep or c.constant_of(axes) is not None or rank is None or count is None or count > rank:
@@ -226,9 +230,10 @@ def import_log_sum(
 
 
 def in_float(c: Conversion, build: Callable[[Value], Value], data: Value) -> Value:
-    """Emit the operations that `build` makes. For integers, they compute in f32.
+    """Emit the operations that `build` makes from `data`, in f32 if `data` are integers.
 
-    The result is then truncated to the integer type, as in ONNX.
+    Integers are converted to f32 first, and the result is truncated back to their type, as in ONNX.
+    Floats are passed to `build` unchanged.
     """
     element = element_of(data)
     if not element.is_integer:

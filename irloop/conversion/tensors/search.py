@@ -186,9 +186,9 @@ def _products(c: Conversion, op: onnx.CumProd, data: Value, at: int) -> Value:
 
 @exports(ov.Bucketize)
 def export_bucketize(c: Conversion, op: ov.Bucketize, data: Value, bounds: Value) -> Value:
-    """Bucketize -> the number of bounds below each element.
+    """Bucketize -> the number of bounds that are less than each element.
 
-    With `with_right_bound` False, bounds equal to the element count as well.
+    With `with_right_bound` False, it is the number of bounds that are less than or equal to it.
     """
     return _count_below(c, bounds, data, op.with_right_bound, op.output_type)
 

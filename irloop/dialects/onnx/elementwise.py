@@ -199,7 +199,10 @@ class Mean(Variadic, type="Mean", since=1, inputs=(1, None)):
 
 
 class Unary(OnnxOp):
-    """Base of functions from one number to one of the same type; `function` is the kernel."""
+    """Base of elementwise operations with one numeric operand and a result of the same type.
+
+    `function` is the name of the kernel in `kernels.elementwise`.
+    """
 
     elementwise = True
 
@@ -215,7 +218,7 @@ class Unary(OnnxOp):
 
 
 class FloatUnary(Unary):
-    """Base of functions from one float to one of the same type."""
+    """Base of elementwise operations with one floating-point input and a result of its type."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)

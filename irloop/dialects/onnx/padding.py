@@ -21,7 +21,7 @@ def _check_mode(args: Arguments, mode: str, modes: tuple[str, ...] = MODES) -> N
 
 
 class _FixedPad(OnnxOp):
-    """Base of versions with the padding in attributes."""
+    """Base of the Pad versions that take the pads from an attribute, not from an input."""
 
     def padded(self, args: Arguments, numbers: tuple[int, ...], mode: str) -> list[ValueType]:
         """Return the type of the result; `numbers` are the pads of all axes, begins before ends."""

@@ -17,8 +17,8 @@ __all__ = ["Col2Im", "DepthToSpace", "DepthToSpace11", "SpaceToDepth", "SpaceToD
 class DepthToSpace(OnnxOp, type="DepthToSpace", since=1, inputs=1):
     """Moves channels into blocks of space (DepthToSpace-1).
 
-    In the channel index, the position within the block varies more slowly than the channel of the
-    result.
+    If the result has C channels, input channel (row * blocksize + column) * C + c becomes channel c
+    of the result, at this row and column of each block.
     """
 
     not_moved = NARROW | BF16
@@ -96,9 +96,10 @@ class SpaceToDepth28(OnnxOp, type="SpaceToDepth", since=28, inputs=1):
 
 
 class Col2Im(OnnxOp, type="Col2Im", since=18, inputs=3):
-    """Sums overlapping blocks, given as columns, to an image (Col2Im-18).
+    """Puts blocks, one in each column, into an image, and adds where they overlap (Col2Im-18).
 
-    [n, c block, l] becomes [n, c, *image]. Inputs: columns, size of the image, size of a block.
+    Inputs: the columns, the size of the image and the size of a block. The columns are
+    [n, c * k, l] for l blocks of k positions in c channels; the result is [n, c, *image].
     """
 
     dilations: tuple[int, ...] | None = None

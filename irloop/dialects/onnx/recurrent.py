@@ -160,7 +160,10 @@ class _Gru(Recurrent):
 
 
 class GRU1(_Gru, type="GRU", since=1, inputs=(3, 6), outputs=None):
-    """GRU-1, 3: like GRU-7; `output_sequence` 0 only means that Y may be omitted."""
+    """GRU-1 and GRU-3: computes what GRU-7 computes, and has the attribute `output_sequence`.
+
+    If `output_sequence` is 0, the output Y may be omitted. The results do not depend on it.
+    """
 
     meanings = (Lengths(4, data=0, axis=0),)
 
@@ -186,9 +189,9 @@ class _Rnn(Recurrent):
 
 
 class RNN1(_Rnn, type="RNN", since=1, inputs=(3, 6), outputs=None):
-    """Like RNN-7, with the attribute `output_sequence` (RNN-1).
+    """RNN-7 with an additional attribute `output_sequence` (RNN-1).
 
-    The value 0 only means that the output Y may be omitted.
+    `output_sequence` = 0 permits a model to omit the output Y. It does not change what is computed.
     """
 
     meanings = (Lengths(4, data=0, axis=0),)

@@ -1,4 +1,4 @@
-"""Regions of interest in ONNX: data [N, C, H, W]."""
+"""ONNX operations that pool regions of interest from feature maps [N, C, H, W]."""
 
 from __future__ import annotations
 

@@ -216,7 +216,13 @@ class GroupConvolutionBackpropData(
 class _Deformable(Windowed):
     """Base of deformable convolutions.
 
-    Inputs: data [N,C,H,W], offsets [N,deformable_group*2*h*w,...], filters [O,C/group,h,w].
+    Inputs:
+
+    - data [N, C, H, W]
+    - offsets [N, deformable_group*2*h*w, out_h, out_w], two for each element of the filter
+    - filters [O, C/group, h, w]
+
+    The output is [N, O, out_h, out_w].
     """
 
     group: int = attribute(default=1, least=1, needed=True)

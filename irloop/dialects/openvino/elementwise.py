@@ -79,7 +79,10 @@ class Binary(OpenVinoOp):
         return 0 if self.auto_broadcast_axis is None else self.auto_broadcast_axis
 
     def broadcast(self, args: Arguments, element: ElementType | None = None) -> list[ValueType]:
-        """The result type; `element` overrides the operands' element type."""
+        """Return the result type: the operands' shapes are broadcast by `auto_broadcast`.
+
+        Its element type is that of the operands, or `element` if given.
+        """
         return inference.broadcast_by_mode(args, self.auto_broadcast, self.pdpd_axis, element)
 
     def bound(self, function: Kernel) -> Kernel:

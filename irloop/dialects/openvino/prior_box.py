@@ -142,9 +142,10 @@ class PriorBoxClustered(Priored, type="PriorBoxClustered", since=1, inputs=2):
         return len(self.width)
 
     def steps(self) -> tuple[float, float] | None:
-        """The vertical and horizontal step, or None if both are 0.
+        """Return the vertical and the horizontal step, or None if both are 0.
 
-        None means image size / size of the feature map. A single 0 stays 0, as in OpenVINO.
+        With None, the step along each axis is the image size divided by the feature map size. If
+        only one of the two is 0, it remains 0, as in OpenVINO.
         """
         down, along = self.step_h or self.step, self.step_w or self.step
         return (down, along) if down or along else None

@@ -30,9 +30,13 @@ def _axes(args: Arguments, rank: int) -> list[int] | None:
 
 
 def _lengths(args: Arguments, axes: list[int]) -> list[Dim | None]:
-    """Return the lengths of a Fourier transform along `axes`; input 2 has them.
+    """Read from input 2 the length of the Fourier transform along each of `axes`.
 
-    None stands for an axis that keeps its size.
+    An item is None if the axis keeps its size: input 2 has -1 for it, or is missing. It is
+    `UNKNOWN_DIM` if the length is not known.
+
+    Raises:
+        InferenceError: when input 2 does not have one length for each axis.
     """
     if not args.has(2):
         return [None] * len(axes)

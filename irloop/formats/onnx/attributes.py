@@ -180,7 +180,10 @@ def _choices(wrap: Any) -> str:
 
 
 class _OneOf(Record):
-    """Accepts only these values."""
+    """Checks that a value is one of `values`.
+
+    A call returns such a value unchanged, and raises ValueError for any other.
+    """
 
     values: tuple[Any, ...]
 

@@ -40,7 +40,11 @@ class Scope:
         return False
 
     def fresh(self, wish: str) -> str:
-        """`wish` if it is unused here, else `wish` with the first unused number."""
+        """Return a name that is not used in this scope, and mark it as used.
+
+        The name is `wish` itself if that is unused. Otherwise a number is appended, for example
+        ``x_1``.
+        """
         name = wish = wish or "value"
         if not self._is_taken(wish):
             self._taken.add(wish)

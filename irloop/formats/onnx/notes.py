@@ -77,7 +77,7 @@ def node_notes(proto: onnx.NodeProto, *, is_node: bool = False) -> NodeNotes:
 
 
 def info_of(notes: NodeNotes) -> Mapping[str, Any]:
-    """The `Node.info` that stores these notes."""
+    """Make the value of `Node.info` that stores `notes`; it is empty if there are no notes."""
     if notes is NO_NOTES or notes == NO_NOTES:
         return {}
     return _NODE if notes == _NODE[_NOTES] else {_NOTES: notes}

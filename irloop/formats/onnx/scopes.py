@@ -91,11 +91,11 @@ class GraphSource:
 
 
 def source_of(proto: onnx.GraphProto, limit: int | None = None) -> GraphSource:
-    """Analyse a graph and all its bodies once.
+    """Return the nodes, inputs and captured outer values of a graph and of all its bodies.
 
-    `limit` is the number of inputs to which the node that owns the graph passes values; None means
-    all inputs. Some exporters write more inputs than that, with the names of outer values; these
-    inputs count as captures.
+    Some exporters declare more inputs for a body than its node feeds. The surplus inputs have the
+    names of outer values and count as captures. `limit` is the number of inputs that the node
+    feeds; None means all.
     """
     _require_names(proto)
     ends = [_required_ends(node) for node in proto.node]

@@ -175,8 +175,10 @@ def sparse_from_proto(proto: onnx.SparseTensorProto, files: ExternalFiles, where
 
 
 def describe(proto: onnx.TensorProto, tensor: Tensor, name: str, where: str) -> None:
-    """Put type, shape and name of a tensor into an empty TensorProto, and elements that are
-    strings.
+    """Write the type, shape and name of `tensor` into `proto`, an empty TensorProto.
+
+    The elements are written only if they are strings. `where` names the tensor's place in the error
+    message.
 
     Raises:
         WriteError: for an element type that ONNX does not have.

@@ -82,9 +82,9 @@ def implied_opset(domain: str) -> int | None:
 
 
 def import_missing(type: str, domain: str) -> dict[str, Any]:
-    """The texts of ONX108, for an operation whose domain the model does not import.
+    """Return the message of ONX108: the model does not import the domain of an operation.
 
-    Returns the message, what is expected, and the fix, with the names of a diagnostic's fields.
+    The result maps the fields `message`, `expected` and `fix` of a diagnostic to their texts.
     """
     name = repr(domain or "ai.onnx")
     return {

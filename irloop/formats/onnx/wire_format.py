@@ -34,7 +34,7 @@ Replace = Callable[[int, int], Piece | None]
 
 
 def size_of(piece: Piece) -> int:
-    """The number of bytes of a piece."""
+    """Return the size in bytes of a part of a file."""
     return len(piece) if isinstance(piece, bytes) else piece.nbytes
 
 
@@ -84,7 +84,11 @@ class Tokens:
 
 
 class _Walk:
-    """Rewrites one encoded message; everything that is not replaced keeps its bytes."""
+    """Rewrites some fields of an encoded message, and keeps the bytes of all other fields.
+
+    `replace(start, end)` returns the new content of the field at these bytes, or None to keep it. A
+    field is examined only if `enter(start, end)` is true.
+    """
 
     def __init__(self, data: Source, replace: Replace, enter: Callable[[int, int], bool]) -> None:
         self._byte = data.byte

@@ -103,7 +103,10 @@ def parse_words(text: str) -> tuple[str, ...]:
 
 
 def parse_choice(choices: Iterable[Any], text: str) -> Any:
-    """The one of `choices` that a text names in any letter case; None if there is none."""
+    """Return the item of `choices` that equals `text`, or None if there is none.
+
+    Letter case and white space around `text` are ignored.
+    """
     lower = text.strip().lower()
     return next((choice for choice in choices if str(choice).lower() == lower), None)
 

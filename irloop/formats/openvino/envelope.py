@@ -90,9 +90,9 @@ class Envelope:
         self.check("layer", attributes)
 
     def open_child(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Check a child of a layer.
+        """Set `conforms` to False if a child element of the current layer violates the schema.
 
-        The file does not conform if the child has attributes, or if the layer has two of this name.
+        The child must not have attributes, and the layer must not have two children with this name.
         """
         if name in self._children or attributes:
             self.conforms = False
@@ -130,10 +130,10 @@ class Envelope:
         self._parts.add(name)
 
     def inside(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Check the name of an element and of its attributes, which the schema leaves open.
+        """Check the names of an element and its attributes where the schema allows any names.
 
-        The file does not conform if a name is not ASCII or has a namespace: the schema check
-        resolves namespaces, so it would see other names.
+        Clears `conforms` if a name is not ASCII or has a namespace. The schema check may see such a
+        name differently, because it resolves namespaces.
         """
         names = (name, *attributes)
         if names in self._plain:

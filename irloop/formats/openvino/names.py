@@ -34,9 +34,9 @@ class Names:
 
 
 def public_names(graph: Graph) -> Names:
-    """Choose new names where OpenVINO could not read `graph` from a version 10 file.
+    """Choose the new names that OpenVINO needs to read `graph` from a version 10 file.
 
-    The result contains only the layers and values whose names must change; usually there are none.
+    The result contains only the layers and values that must be renamed. It is usually empty.
     """
     return _Chooser(graph).choose()
 

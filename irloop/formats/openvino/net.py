@@ -25,7 +25,11 @@ __all__ = ["NetReader"]
 
 
 class NetReader:
-    """Reads the root or one body: producers before readers, otherwise in the order of the file."""
+    """Reads one net (the root or a body) into a Graph.
+
+    A layer is read after the layers whose outputs it reads. Apart from that, layers keep the order
+    of the file.
+    """
 
     def __init__(self, reader: Shared, net: Net) -> None:
         self.reader = reader

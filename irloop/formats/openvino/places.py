@@ -36,7 +36,7 @@ __all__ = [
 
 
 def describe(layer: Layer) -> str:
-    """A layer for messages, as in ``Add 'sum' (layer 4)``."""
+    """Describe a layer for a message, for example ``Add 'sum' (layer 4)``."""
     return f"{layer.type} {layer.path!r} (layer {layer.id})"
 
 

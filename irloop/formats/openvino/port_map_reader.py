@@ -1,10 +1,16 @@
-"""Reads port maps and back edges: how a body is connected to its owner, with OpenVINO's precedence.
+"""Reads port maps and back edges, which connect a body with its owner, as OpenVINO does.
 
-OpenVINO uses the `external_port_id` of an input as an index, and sorts outputs by their
-`external_port_id`. In the files of all known writers, this leads to the port whose id is
-`external_port_id`. In other files, input numbers are port ids if one is too large for an index, and
-output numbers that are not ascending port ids only give an order. An input with an axis is sliced,
-even if a back edge leads to it; otherwise the first back edge to its Parameter makes it a state.
+In the files of all known writers, an `external_port_id` is the id of a port of the owner. OpenVINO
+takes it differently: for inputs as an index, for outputs as a number to sort by. Both lead to the
+same port in these files. In other files
+
+- the numbers of inputs are indices, or port ids if some are too large for an index and these
+  are ids;
+- the numbers of outputs are port ids if all of them are ids and the ids ascend. Otherwise the
+  lowest number is output 0, the next one output 1, and so on.
+
+An input with an axis is sliced, even if a back edge leads to it. The first back edge to the
+Parameter of any other input makes the input a state.
 
 `Wiring` never fails: absent or malformed items are None. `port_map_record` turns it into records
 and raises the first problem; validation rules report all of them.

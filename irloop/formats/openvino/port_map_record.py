@@ -62,7 +62,10 @@ def port_map_of(wiring: Wiring, n_inputs: int, file: str) -> PortMap:
 
 
 def _places(body: NetIndex, kind: str) -> dict[str, int]:
-    """The position of each Parameter or Result of the body, keyed by its id."""
+    """Number the Parameters or Results of a body; return the numbers, keyed by layer id.
+
+    `kind` is "Parameter" or "Result". Numbers start at 0 and follow the order in the body.
+    """
     layers = body.parameters if kind == "Parameter" else body.results
     return {layer.id or "": place for place, layer in enumerate(layers)}
 

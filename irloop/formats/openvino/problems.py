@@ -301,7 +301,10 @@ CONSTANT = ("element_type", "shape", "offset", "size")
 
 
 def incomplete_constant(layer: Layer) -> Iterator[Problem]:
-    """IRL305: attributes that a constant lacks, and a shape that is not static."""
+    """IRL305: yield a problem for each attribute that a constant lacks, and for a dynamic shape.
+
+    A constant without any data element has one problem only.
+    """
     if layer.data_line is None:
         yield _incomplete(
             layer, "no data element", "data with element_type, shape, offset and size"
@@ -405,7 +408,8 @@ def bad_strings(layer: Layer, found: str) -> Problem:
 def no_attribute(layer: Layer, name: str, instead: str | None = None) -> Problem:
     """IRL103: an operation lacks an attribute.
 
-    The problem is only a warning if readers then assume the value `instead`.
+    `instead` is the value that OpenVINO and irloop assume for the missing attribute. The problem is
+    then a warning. If `instead` is None, nothing is assumed and the problem is an error.
     """
     return Problem(
         "IRL103",

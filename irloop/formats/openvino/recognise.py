@@ -1,4 +1,4 @@
-"""Recognises what a file really is if it is not the .xml of an IR, by its first bytes."""
+"""Recognises by the first bytes what a file is if it is not the .xml of an IR."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OVN132: values joined along an axis other than 0 after an axis of size 0."""
+"""OVN132: a loop joins values along axis 1 or higher, and a lower axis has size 0."""
 
 from __future__ import annotations
 

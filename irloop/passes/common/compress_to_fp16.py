@@ -43,7 +43,12 @@ class Compression:
     kept: list[str] = field(default_factory=list)
 
     def summary(self) -> str:
-        """A summary on one line."""
+        """Describe on one line what was compressed, and what was not.
+
+        The line contains the number of compressed constants, the bytes saved and the largest
+        rounding error. It also names up to three constants that are not compressed, because f16
+        cannot represent their values.
+        """
         text = f"{self.constants} constants stored as f16, {self.bytes_saved} bytes less"
         if self.where:
             text += f"; largest rounding error {self.largest_error:.3g} (in {self.where!r})"

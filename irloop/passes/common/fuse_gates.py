@@ -220,8 +220,9 @@ Product = tuple[Value, Value, bool]
 def _terms(value: Value) -> tuple[list[Product], list[Value]]:
     """Split the sum `value` into its matrix products and its constants.
 
-    If any other term is added, the sum cannot be part of a recurrent cell. The result then contains
-    three or more products, and callers reject it, because a cell has at most two.
+    A recurrent cell adds at most two products. A sum with any other term is therefore marked as
+    unsuitable: for such a term, three dummy products are added to the result, and every caller
+    rejects three products or more.
     """
     products: list[Product] = []
     constants: list[Value] = []

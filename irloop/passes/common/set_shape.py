@@ -282,10 +282,13 @@ class _ShapePropagation(Inference):
 
 
 def _batch_of(node: Node) -> tuple[int, int, list[tuple[int, int]]]:
-    """Return the axes and input positions of a recurrent sequence that depend on the batch.
+    """Return where the batch size occurs in the inputs of a recurrent sequence.
 
-    The result is the batch axis of input X, the position of the input with the lengths, and for
-    each initial state a pair: the position of its input and its batch axis.
+    The result is a tuple of
+
+    - the batch axis of input 0, the data;
+    - the position of the input that holds the sequence lengths;
+    - for each initial state, the position of its input and the batch axis of that input.
     """
     if isinstance(node.op, onnx_recurrent.Recurrent):
         first = getattr(node.op, "layout", 0) == 1

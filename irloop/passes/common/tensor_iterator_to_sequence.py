@@ -201,7 +201,7 @@ def _lengths(forms: Forms, x: Value) -> Value:
 def _sequence_of(cell: Op, direction: str) -> Op:
     """Return the sequence operation that applies `cell` in each time step.
 
-    It lists all activations, also those that the cell leaves to their defaults.
+    The attributes of the sequence name all activations, even if the cell uses the defaults.
     """
     assert isinstance(cell, recurrent.Recurrent)
     names = tuple(name for name, _, _ in cell.functions())

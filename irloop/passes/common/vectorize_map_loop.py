@@ -291,7 +291,12 @@ class _Vectoriser:
         return self._node(node, _axis_moved(node, given), *parts)
 
     def transpose(self, node: Node, given: list[_Vectorised]) -> Value:
-        """Transpose each slice."""
+        """Vectorise a Transpose: permute the axes within each iteration.
+
+        Axis 0 of the vectorised data counts the iterations and stays first. The axes after it are
+        permuted as in the body, or reversed if the node has no order. `given` holds the vectorised
+        inputs of the node.
+        """
         order = getattr(node.op, "perm", None)
         if len(given) > 1:
             order = self._constant(given[1])

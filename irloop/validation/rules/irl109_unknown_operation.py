@@ -32,7 +32,7 @@ class UnknownOperation(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per layer whose operation is unknown, in its opset or in every opset."""
+        """Yield a finding for each layer with an operation type that is unknown in its opset."""
         known: dict[tuple[str | None, str | None], bool] = {}
         for index in context.nets:
             for layer in index.net.layers:

@@ -44,7 +44,11 @@ class LimitsOfQuantisation(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per limit that is not finite, or per pair of equal limits."""
+        """Yield at most one finding for each FakeQuantize, for the first unusable limit.
+
+        A limit is unusable if it is not finite. If all limits are finite, input_low and input_high
+        must not be equal in any element, unless all limits are 0.
+        """
         for index, layer in context.layers("fakequantize"):
             limits = [
                 context.operand_value(index, layer, position, CHANNELS) for position in range(1, 5)

@@ -30,11 +30,13 @@ class OneStateNotCarried(
     """One of several states of a loop has lost its back edge.
 
     What it does:
-        Looks at TensorIterators and Loops that carry some states. An input is reported when it is
-        the same in every iteration, looks like an initial state (no weights: it is an input of the
-        model, computed, or a constant of equal elements), and is the only such input from which a
-        certain Result is computed. This Result has the same element type and shape, no back edge
-        starts from it, and it is mapped to an output without an axis or to nothing.
+        Looks at TensorIterators and Loops that have a back edge for some of their states. In such a
+        loop, it takes each Result that could be the next value of another state: no back edge
+        starts from it, and it is not concatenated. Then it looks for inputs that could be the
+        initial value: they are the same in every iteration, the Result is computed from them, and
+        they have its element type and shape. They must not hold weights, so each is an input of the
+        model, a computed value, or a constant of equal elements. If there is exactly one such
+        input, it is reported.
     Why is this bad:
         The state starts from the same value in every iteration. OpenVINO accepts such a file
         without a word, and the result is wrong.

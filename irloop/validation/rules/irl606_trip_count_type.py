@@ -24,8 +24,8 @@ class TripCountType(
     What it does:
         Checks the declared type of input 0 of each Loop.
     Why is this bad:
-        OpenVINO 2026.4 refuses the model: when it reads the file, if the trip count has rank 2 or
-        is a constant of two elements; otherwise when it compiles the model.
+        OpenVINO 2026.4 refuses the model. If the trip count has rank 2 or is a constant of two
+        elements, it does so when it reads the file, otherwise when it compiles the model.
     Bad example:
         a trip count that is f32, or i64 of shape [2]
     Good example:

@@ -24,13 +24,14 @@ class TwoCounts(
     """OpenVINO counts the iterations of a range in two ways, with different results.
 
     What it does:
-        Allows a forward range with start >= 0 and end < 0, and a backward one with start < 0 and
-        end >= 0. In every other form, OpenVINO's shape inference and its CPU plugin count
-        differently. Checks only valid ranges of TensorIterators.
+        Looks for ranges of TensorIterators for which OpenVINO's shape inference and its CPU plugin
+        may compute different trip counts. They always agree on a forward range with start >= 0 and
+        end < 0, and on a backward range with start < 0 and end >= 0; a slice must have one of these
+        two forms. Only valid ranges are checked.
     Why is this bad:
         The size of a concatenated output then differs from the trip count of the loop, and OpenVINO
-        2026.4 fails when it compiles the model. Without a concatenated output the loop runs as
-        often as the CPU plugin counts; in irloop it always runs that often.
+        2026.4 fails when it compiles the model. Without a concatenated output, the loop runs with
+        the trip count of the CPU plugin. irloop always uses that trip count.
     Bad example:
         start="1" end="4" over 5 elements: 3 iterations, or 4
     Good example:

@@ -22,8 +22,8 @@ class TypeConversion(
 
     What it does:
         Looks for model inputs and outputs whose element type `Core.read_model` changes in version
-        10: f16 inputs become f32; i64, u64 and u32 outputs become i32; every other
-        output but i32 becomes f32.
+        10. Inputs of type f16 become f32. Outputs of type i64, u64 or u32 become i32, and outputs
+        of any other type except i32 become f32.
     Why is this bad:
         The conversion is silent. Numbers beyond 32 bits wrap in OpenVINO 2026.4 and saturate in
         2021.4. Version 11 files keep their types.

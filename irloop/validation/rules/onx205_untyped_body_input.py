@@ -33,7 +33,7 @@ class UntypedBodyInput(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per input of a Loop body if it has no declared element type."""
+        """Yield a finding for each Loop body input without a declared element type."""
         for node in context.nodes("Loop"):
             for body in node.bodies.values():
                 for name in body.inputs:
