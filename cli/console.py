@@ -105,8 +105,9 @@ class Console:
     def progress(self, text: str, *, is_part: bool = False) -> None:
         """Show the current activity on one line, which the next call overwrites.
 
-        It appears only on a terminal, and only if the work takes longer than a second. With
-        `is_part`, the counts of the enclosing activity are kept.
+        The line appears only on a terminal, and only if the work takes longer than a second.
+        Earlier counts (see `counted`) are removed, because a new activity begins. With `is_part`,
+        the activity is part of the previous one, and the counts stay.
         """
         if not self.shows_progress:
             return

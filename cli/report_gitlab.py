@@ -1,4 +1,4 @@
-"""Findings as GitLab's Code Quality report: the widget of a merge request shows them."""
+"""Writes findings as a Code Quality report, which GitLab shows in a merge request."""
 
 from __future__ import annotations
 

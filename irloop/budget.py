@@ -97,9 +97,10 @@ class Budget:
         self.check(what)
 
     def afford(self, operations: int, what: str) -> None:
-        """Raise if `operations` more steps of the work called `what` would exceed a limit.
+        """Raise an error if this many more steps would exceed the limit on steps.
 
-        Nothing is charged: call this before work that charges its steps when it is done.
+        The steps are not charged. Call this before work that charges its own steps at the end.
+        `what` names the work in the error message.
 
         Raises:
             LimitError: with the code LIM003.
@@ -159,7 +160,10 @@ _CURRENT: ContextVar[Budget] = ContextVar("irloop_budget", default=_STANDARD)
 
 
 def current() -> Budget:
-    """The budget that was entered last."""
+    """Return the budget that applies now: that of the innermost block that has entered one.
+
+    If none was entered, it is the standard budget, which has a memory limit of 8 GiB.
+    """
     return _CURRENT.get()
 
 

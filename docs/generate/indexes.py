@@ -42,11 +42,12 @@ def texts() -> dict[str, str]:
     """The text of each table, by its path in the package. No rule may be registered before."""
     found = {}
     for dialect, registry in _DIALECTS.items():
-        title = f"The types of operations that each module of the {dialect} dialect describes"
+        title = f"The types of the operations that each module of the {dialect} dialect defines"
         groups = _families(registry, f"irloop.dialects.{dialect}.")
         found[f"dialects/{dialect}/families.py"] = _text(title, "FAMILIES", groups)
     for direction, groups in _modules_of_rules().items():
-        title = f"The classes of operations that each module {direction}"
+        dialect, target = ("OpenVINO", "ONNX") if direction == "exports" else ("ONNX", "OpenVINO")
+        title = f"The {dialect} operations that each module converts to {target}"
         name = f"{direction}_by_module"
         found[f"conversion/framework/{name}.py"] = _text(title, name.upper(), groups)
     return found

@@ -153,7 +153,11 @@ def _value_of(node: Node) -> Value:
 
 
 class _Files:
-    """The lines of the port maps in both files; the files are parsed when the lines are needed."""
+    """Finds the line numbers of port map entries in the files of the two models.
+
+    `old` and `new` are the paths of the files, or None. They are parsed at the first access to
+    `places`.
+    """
 
     def __init__(self, old: str | None, new: str | None) -> None:
         self._files = (old, new)

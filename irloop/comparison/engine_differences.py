@@ -339,7 +339,11 @@ class Explainer:
                 return run_outside(process, self.trials[lane.side], self.seconds), codes
 
     def _again(self, lane: Lane, how: str, options: dict[str, str]) -> list[Run]:
-        """Run all trials in a new process with `options`; `how` names these options."""
+        """Run all trials of `lane` again, in a new process whose engine has other `options`.
+
+        A lane is one of the two models in one engine. `how` is a name for the options, under which
+        the runs are cached: one run per trial.
+        """
         key = (lane, how)
         if key not in self._others:
             file = self.lanes.file(lane.side, self.sides[lane.side])

@@ -47,10 +47,11 @@ def reached(runs: Iterable[Run]) -> set[Way]:
 
 
 def reachable(model: Model) -> list[Way]:
-    """All ways through loops and branches that the model may take, as pairs (node, way).
+    """List the ways in which each loop or If of the model may run.
 
-    Examples of ways are zero iterations, an early stop, and a branch. Ways that a constant or the
-    kind of loop rules out are left out.
+    Each item is a pair of the node and its way. The ways of a loop are "zero", "one", "many"
+    (numbers of iterations) and "stop" (an early stop); those of an If are "then" and "else". Ways
+    that a constant or the kind of loop excludes are left out.
     """
     return [(node, way) for node in all_nodes(model.graph) if node.bodies for way in _ways_of(node)]
 

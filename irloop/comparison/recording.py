@@ -94,10 +94,16 @@ class Recording:
         return self._counts.get((loop, at), 0), (loop, at) in self._ended
 
     def _keep_outer(self, value: Value, at: Iterations, made: Any) -> None:
-        """Record the value of a body parameter also for the outer value that it captures.
+        """Record the value of a body parameter also under the outer value that feeds it.
 
-        This must happen early: the loop or branch around the body has not ended yet, and never ends
-        if a node inside it fails.
+        This applies only to outer values that no node computes, such as model inputs, and to
+        parameters that are the same in every iteration. It happens while the body runs: if a node
+        in the body fails, the loop or branch never ends, and its inputs would not be recorded.
+
+        Args:
+            value: the parameter; nothing happens for other values.
+            at: the iterations of the loops around the parameter.
+            made: what the parameter holds in this iteration.
         """
         graph = value.producer.graph
         owner = None if graph is None else graph.owner

@@ -129,10 +129,10 @@ def _classify(role: Role, node: Node, position: int) -> None:
 
 
 def _axis_size(node: Node, data: int) -> int | None:
-    """Return the size of the axis to which the indices of a node refer, or None.
+    """Return the number of elements on the axis that the indices of `node` refer to.
 
-    If it is not known which axis this is, return the smallest known size of all axes. The result is
-    None if no size is known.
+    `data` is the position of the input that is indexed. If the axis is not known, the result is the
+    smallest known size of any axis. None means that the size is not known.
     """
     axis = getattr(node.op, "axis", None)
     if not isinstance(axis, int) and len(node.inputs) > 2 and isinstance(node.op, _GATHERS):
@@ -156,9 +156,10 @@ def _size(value: Value | None, axis: int) -> int | None:
 
 
 def _readers(value: Value, through: tuple[type[Op], ...]) -> Iterator[tuple[Node, int]]:
-    """The nodes that read a value, directly or through operations of the types `through`.
+    """Yield each node that reads a value, with the position of the input that reads it.
 
-    Nodes in bodies are included.
+    Nodes that read the value through operations of the types `through` are included, and so are
+    nodes in bodies.
     """
     pending, seen = [value], {value}
     while pending:

@@ -204,9 +204,10 @@ class Tally:
         return report.engine == NUMPY.name or Lane(1, NUMPY) not in self._runs
 
     def _failure(self, number: int, trial: Trial, lane: Lane) -> str:
-        """The problem to report if a lane did not run `trial`, the trial at position `number`.
+        """Record that `trial` did not run in `lane`, and return the problem to report.
 
-        Returns an empty string if the failure is recorded only as a note or as a skipped trial.
+        `lane` is one of the two models in one engine, and `number` is the index of `trial`. Returns
+        an empty string if the failure counts only as a note, or the trial as skipped.
         """
         reason = self._runs[lane][number].reason
         peers = [other for other in self._runs if other.side == 0 and other.engine != NUMPY]

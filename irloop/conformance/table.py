@@ -40,7 +40,7 @@ class Conformance:
 
     @property
     def rows(self) -> list[Row]:
-        """One row per feature, in the order of the cases, then one for all of them."""
+        """One row for each feature, in the order of the cases, and a last row for all cases."""
         features = dict.fromkeys(outcome.case.feature for outcome in self.outcomes)
         rows = [
             _row(name, [item for item in self.outcomes if item.case.feature == name])

@@ -57,11 +57,12 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A runtime and its limits.
+    """A runtime for which models are converted, and what it can read.
 
     `ir_version` is the only IR version that it reads, or None if it reads versions 10 and 11.
-    `types` are the element types that it cannot name, or whose bytes it reads differently.
-    `computed_weights` is true if its recurrent operations accept weights that are not constant.
+    `types` are the element types to avoid: it has no name for them, or reads their bytes
+    differently. `computed_weights` is true if its recurrent operations accept weights that are not
+    constant.
     """
 
     name: str

@@ -120,9 +120,9 @@ def _compacted(layers: Layers, root: list[int], widths: Sequence[float], gap: fl
 
 
 def _before_first(blocks: list[int], before: dict[int, dict[int, float]]) -> list[int]:
-    """Sort the blocks so that each one follows the blocks to its left.
+    """Sort the blocks so that each comes after all blocks to its left.
 
-    `before` maps a block to the blocks to its left and their minimum distances from it.
+    `before` maps a block to the blocks to its left, with the minimum distance from each of them.
     """
     order: list[int] = []
     seen: set[int] = set()

@@ -41,7 +41,7 @@ class OpenVinoRunner:
         self._given: list[Any] = []
 
     def reset(self) -> None:
-        """Reset the variables."""
+        """Reset the model's state variables (ReadValue and Assign) to their initial values."""
         self._request.reset_state()
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:

@@ -26,7 +26,12 @@ _TOO_BIG = ("array is too big", "Maximum allowed")
 
 
 def extents_of(values: Sequence[Any]) -> tuple[Extents, ...]:
-    """The extents of operands; empty for a sequence or an omitted input."""
+    """Return the shape of each operand, and its elements if it may itself be a shape.
+
+    For example, input 1 of Reshape holds a shape. An operand may be one if it is a short vector of
+    integers. The second part is empty for all others, and both parts are empty for a sequence or an
+    omitted input.
+    """
     found: list[Extents] = []
     for value in values:
         shape = tuple(np.shape(value)) if isinstance(value, np.ndarray | np.generic) else ()

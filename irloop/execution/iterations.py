@@ -150,9 +150,9 @@ class Iterations:
             context.told("iterations", index, self._stop)
 
     def _first(self) -> bool:
-        """Run the first iteration without checks of memory, which this body does not need.
+        """Run the first iteration of a body that needs no memory checks.
 
-        Returns True: the following iterations need no checks, either.
+        Returns True, because the following iterations need no memory checks, either.
         """
         slots, plan = self._slots, self._plan
         for slot, source, _ in self._feeds:

@@ -133,7 +133,10 @@ def _inferred(node: Node, values: list[Any]) -> int:
 
 
 def _strings_of(type: ValueType) -> int:
-    """The number of elements of a tensor of strings; 0 if it is unknown, and for other types."""
+    """Return the number of elements of a string tensor.
+
+    Returns 0 if its shape is not known, and for all types other than string tensors.
+    """
     if not isinstance(type, TensorType) or type.element is not ElementType.STRING:
         return 0
     return type.shape.count() or 0

@@ -77,9 +77,10 @@ class _OpenVino(Loop):
 
 
 class OpenVinoLoop(_OpenVino):
-    """Loop-5. Input 0 is the trip count (-1: no limit), input 1 the initial condition.
+    """Run OpenVINO's Loop-5.
 
-    Slices do not limit the trip count; `start` and `end` of a sliced input are ignored.
+    Input 0 is the trip count (-1: no limit), and input 1 is the initial condition. The length of a
+    sliced input does not limit the number of iterations, and its `start` and `end` are ignored.
     """
 
     def __call__(self, context: Context, *inputs: Any) -> Any:

@@ -51,9 +51,10 @@ def work_of(node: Node, operands: Sequence[Any], results: Sequence[Any]) -> floa
 
 
 def viewed_work(results: Sequence[Any]) -> float:
-    """Return the steps of the budget that computing all elements of `results` would take.
+    """Return how many steps of work it would take to compute all elements of `results`.
 
-    Elements of views count like all others.
+    The caller charges them to the budget. Elements of a view count, too, although they are not
+    copied.
     """
     return sum(map(bytes_of, results)) / MADE
 

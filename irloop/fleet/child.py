@@ -330,7 +330,10 @@ class _Peak:
             return None
 
     def forget(self) -> None:
-        """Start measuring anew; if the system refuses, the peak covers all models so far."""
+        """Reset the peak, so that `read` reports the peak of the next step only.
+
+        If the system cannot reset it, the peak covers all earlier steps of this process, too.
+        """
         if self._reset is not None:
             with suppress(OSError):
                 os.write(self._reset, b"5")

@@ -215,7 +215,11 @@ def _silence() -> None:
 
 
 def _local(workers: int) -> Any:
-    """Start a scheduler in this process and workers in others; only this user can connect."""
+    """Start a dask cluster on this machine, and return it.
+
+    The scheduler runs in this process and the `workers` in processes of their own. Only this user
+    can connect to them.
+    """
     prepare()
     import dask
 

@@ -103,10 +103,10 @@ def _new(entry: Entry, folder: str) -> Fetched:
 
 @contextmanager
 def _problems_of(found: Fetched, most: int) -> Iterator[None]:
-    """Turn an exception raised inside the block into the verdict and detail of `found`.
+    """Record an exception raised inside the block in `found`, as its verdict and detail.
 
-    `most` is the largest number of bytes that a file may have; the detail for a larger file names
-    it.
+    `most` is the largest number of bytes that a file may have. It appears in the detail if a file
+    is larger.
     """
     try:
         yield

@@ -122,7 +122,10 @@ def place_of(address: str) -> Place:
 
 
 def target_of(address: str) -> str:
-    """The address of results in the form that workers use: a local path becomes absolute.
+    """Return the address of a folder for results in the form that workers need.
+
+    A local path becomes absolute. An address of a store that irloop can write to, such as s3://,
+    is returned unchanged.
 
     Raises:
         UsageError: for an address to which irloop cannot write results, such as https://.

@@ -228,7 +228,9 @@ class Runner:
     def _lost(self, error: _LostError) -> Iterator[Task]:
         """Send the unfinished tasks to a new child, after the old one was lost.
 
-        The first task is tried again after its first crash; otherwise it is given up and yielded.
+        The first task was running in the lost child. If the child crashed, and this is the task's
+        first crash, the task is sent again. After a second crash, a timeout or lack of memory, it
+        is given up and yielded.
         """
         task = self._given[0]
         task.crashes += error.verdict == "crashed"

@@ -201,7 +201,10 @@ class _Tops:
 
 
 class _Before:
-    """The verdicts and codes of an older table, in about 20 bytes per row."""
+    """The results of an older run, with which the rows of a new table are compared.
+
+    Keeps the verdict and the diagnostic codes of each model and step, in about 20 bytes per row.
+    """
 
     def __init__(self, target: str) -> None:
         table.exists(target)

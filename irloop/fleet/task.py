@@ -71,9 +71,10 @@ class Orders:
 
 
 def versions() -> tuple[tuple[str, str], ...]:
-    """The versions of irloop and the engines on this machine; empty texts for missing ones.
+    """Return the installed versions of irloop and the engines as pairs (package, version).
 
-    They are read again only when a folder of packages has changed: reading takes milliseconds.
+    The version of a missing package is "". Reading the versions takes milliseconds, so they are
+    cached until a folder in `sys.path` changes.
     """
     return _versions(tuple((place, _changed(place)) for place in sys.path))
 
@@ -139,7 +140,11 @@ def run_batch(orders: Orders, batch: bytes, *, big: bool = False) -> bytes:
 
 
 def _facts(step: str, orders: Orders) -> tuple[str, str]:
-    """Return the settings and the versions that influence the result of a step."""
+    """Return two strings with all that influences the result of a sweep step such as "convert".
+
+    The first string has the settings in `orders`, for example "to=onnx". The second string has the
+    versions of irloop and of the packages that the step uses.
+    """
     return settings_of(step, orders.to), versions_of(step, dict(orders.versions))
 
 

@@ -328,9 +328,11 @@ class Inference:
         return found
 
     def _key(self, node: Node) -> tuple[Any, ...] | None:
-        """The cache key of inferred types: operation, input types, declared output types.
+        """Return the key under which the inferred types of `node` are cached, or None.
 
-        Large models contain many equal operations. None for nodes that are not cached.
+        Two nodes with equal operations, input types and declared output types have the same key, so
+        that only the first one is inferred. A node with bodies or without inputs has no key, and
+        with hints no node has one.
         """
         inputs = node.inputs
         if node.bodies or self._hints or not inputs:

@@ -48,9 +48,10 @@ def is_divided_in_f32(node: Node) -> bool:
 
 
 def largest_constant(value: Value) -> int | None:
-    """The largest absolute value in a constant of integers.
+    """Return the largest absolute value in an integer constant.
 
-    None for values that are not constant, and for constants that have no or many elements.
+    Return None if `value` is not constant, or if the constant is empty or has more than `_FEW`
+    elements.
     """
     op = value.producer.op
     if not isinstance(op, Constant) or not 0 < op.tensor.count <= _FEW:

@@ -84,10 +84,10 @@ def _entered(node: Node, at: int) -> list[Value]:
 
 
 def _returned(result: Node) -> Sequence[Value] | None:
-    """Return the outputs of a loop or branch node that depend on a result of its body.
+    """Return the outputs of a loop or If that depend on the Result node `result` of its body.
 
-    Through the condition or a back edge, all outputs depend on the result. The result is None for a
-    Result of the model itself.
+    All outputs depend on a Result that is the condition or feeds a back edge. Return None if
+    `result` belongs to the model itself and not to a body.
     """
     owner = None if result.graph is None else result.graph.owner
     if owner is None:

@@ -102,11 +102,11 @@ def sums_double_constants(node: Node) -> bool:
 
 
 def reduced_wrongly(node: Node) -> int | None:
-    """Return the axis along which OpenVINO reduces wrongly, or None for other nodes.
+    """Return the axis of a reduction that OpenVINO may compute wrongly, or None otherwise.
 
-    Such a reduction has an operand of rank 3 and one constant axis, the first or the last.
-    Arithmetic with a constant of more than one element reads its result, directly or after
-    elementwise operations.
+    OpenVINO may fail under three conditions: the operand has rank 3; the one reduced axis is
+    constant, and the first or the last; and arithmetic with a constant of more than one element
+    reads the result, directly or after elementwise operations. The returned axis is 0 or 2.
     """
     if not isinstance(node.op, Reduction) or len(node.inputs) < 2:
         return None

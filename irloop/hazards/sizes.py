@@ -22,9 +22,11 @@ _SIGNED = frozenset({ElementType.I4, ElementType.I8, ElementType.I16})
 
 
 def narrows_a_size(node: Node) -> bool:
-    """True if a node converts a size to a narrow type and another Convert reads the result.
+    """True if a Convert makes a size narrow, and another Convert reads its result.
 
-    Boolean counts as a narrow type.
+    A size is a value computed from a ShapeOf. Narrow types are boolean and integers of less than 32
+    bits; the size itself has a wider type. The result is False if the size is a copy (see `is_copy`
+    and `is_running_sum`).
     """
     given = _narrowed(node)
     if given is None or is_copy(given) or is_running_sum(given) or not _is_size(given):
@@ -44,10 +46,10 @@ def narrows_a_size_with_sign(node: Node) -> bool:
 
 
 def is_running_sum(value: Value) -> bool:
-    """Return whether `value` is a copy in the form Squeeze(CumSum(...)).
+    """Return whether `value` is a Squeeze of a CumSum.
 
-    The CumSum runs along an axis of size 1, so it changes nothing. It is there because OpenVINO
-    does not compute the bounds of a CumSum.
+    Conversion inserts these two to copy a size: a CumSum along an axis of size 1 changes nothing,
+    and OpenVINO does not compute bounds through it.
     """
     node = value.producer
     if not isinstance(node.op, Squeeze) or node.inputs[0] is None:

@@ -87,7 +87,11 @@ def on_itself(step: BlockStep) -> OverStep:
 
 
 def over_step(kernel: Callable[..., Any]) -> OverStep | None:
-    """The function that overwrites one block for a kernel marked with `of_blocks`, else None."""
+    """Return the function that computes `kernel` in place on one block of its operand.
+
+    Kernels that were decorated with `of_blocks` have such a function. The result is None for
+    others.
+    """
     found: OverStep | None = getattr(kernel, "over_step", None)
     return found
 

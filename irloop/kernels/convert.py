@@ -76,7 +76,10 @@ def from_nf4(codes: Array) -> Array:
 
 
 def decoding_nf4(function: Function) -> Function:
-    """Return `function` with its first operand decoded from nf4 codes."""
+    """Wrap `function` so that its first operand is decoded from nf4 before the call.
+
+    The wrapper takes the 4-bit integers of the nf4 data as its first operand.
+    """
 
     def apply(codes: Array, *others: Array) -> Any:
         return function(from_nf4(codes), *others)
@@ -149,10 +152,13 @@ _INTEGER = re.compile(r"\s*[+-]?([0-9]+)", re.ASCII)
 
 
 def _truth(x: Array) -> Array:
-    """True for strings that begin with an integer other than 0; ONNX Runtime reads "0.5" as 0.
+    """Convert strings to booleans as ONNX Runtime does: by the integer at their beginning.
+
+    The result is False if this integer is 0, so "0.5" gives False and "2.5" gives True.
 
     Raises:
-        ValueError: for a string that does not begin with an integer, or with one of over 64 bits.
+        ValueError: when a string does not begin with an integer, or with one of more
+            than 64 bits.
     """
     spend_each(x.size, 400, "reading numbers from text")
     found = []

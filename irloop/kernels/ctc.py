@@ -21,7 +21,11 @@ Function = Callable[..., Any]
 
 
 def _packed(labels: Array, kept: Array) -> tuple[Array, Array]:
-    """Move the kept labels of each row [N, T] to its front, pad with -1, and count them."""
+    """Move the kept labels to the front of each row, and return the rows and their counts.
+
+    `labels` and `kept` are [N, T]. The rest of each row is -1. The counts [N] are the numbers of
+    kept labels.
+    """
     order = np.argsort(~kept, axis=1, kind="stable")
     counts = kept.sum(axis=1)
     front = np.arange(labels.shape[1]) < counts[:, None]

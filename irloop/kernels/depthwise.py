@@ -130,10 +130,11 @@ def _left_operands(w: Array, window: Window, rows: int) -> Array:
 
 
 def _right_operands(images: Array, rows: int, count: int, window: Window, first: int = 0) -> Array:
-    """The right operands of matrix products: [C, count, image rows * kernel columns, W].
+    """Return the right operands of the matrix products that compute a depthwise convolution.
 
-    Each of the `count` operands serves one tile of `rows` rows of the result. The first one begins
-    at row `first` of the images.
+    Each product computes a tile, `rows` rows of the result of one channel. There are `count` tiles
+    per channel; the first tile reads the images from row `first` on. The operands are a view of the
+    images with shape [C, count, image rows * kernel columns, W].
     """
     span = (rows - 1) * window.strides[0] + window.extent(0)
     channel, row, line, element = images.strides

@@ -51,11 +51,19 @@ def by_positions(
     then: OverStep | None,
     target: Array,
 ) -> None:
-    """Write the convolution of an image [C, H, W] with filters [O, C, kernel] into `target`.
+    """Compute a convolution as one matrix product for each position of the kernel.
 
-    `target` is [O, rows, columns], `bias` is [O, 1, 1], and `begins` is the padding at the
-    beginning of each axis, which consists of zeros. All strides are 1. `then` is applied to the
-    result.
+    The sum of these products, plus `bias`, is written into `target`. All strides are 1, and the
+    padding consists of zeros.
+
+    Args:
+        x: the image [C, H, W].
+        w: the filters [O, C, kernel height, kernel width].
+        window: the kernel and its dilations.
+        begins: the padding before the first row and before the first column.
+        bias: [O, 1, 1], or None.
+        then: an activation that overwrites the result, or None.
+        target: the array for the result [O, rows, columns].
     """
     channels, height, width = x.shape
     count, kernel = len(w), window.kernel

@@ -32,9 +32,11 @@ A_CLASS = 40
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Settings that MulticlassNms and MatrixNms share; a limit of -1 means no limit.
+    """Settings that MulticlassNms and MatrixNms share.
 
-    `order` is score, classid or none; boxes that are not `normalized` include their border.
+    `best` limits the boxes of each class, and `kept` those of each item; -1 means no limit. `order`
+    is "score", "classid" or "none". Unless `normalized` is true, coordinates are pixels, and a side
+    from x1 to x2 has the length x2 - x1 + 1.
     """
 
     order: str

@@ -311,7 +311,11 @@ def _run(
 
 
 def _partial(lengths: Array | None, steps: int) -> Array | None:
-    """The lengths as i64, or None when every item has all steps."""
+    """Return the sequence lengths as i64 [batch], or None if no sequence ends early.
+
+    `steps` is the length of the sequence axis. If it is 0 and there are no `lengths`, the result is
+    a single 0.
+    """
     if lengths is None:
         return None if steps else np.zeros(1, dtype=np.int64)
     whole = lengths.reshape(-1).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Kernels that reverse, roll, or keep a triangle."""
+"""Kernels that reverse or roll elements along axes, or keep one triangle of matrices."""
 
 from __future__ import annotations
 

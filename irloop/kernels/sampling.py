@@ -88,9 +88,11 @@ def _reflected(place: Array, low: float, high: float) -> Array:
 
 
 def _bounded(place: Array, size: int, padding: str, *, align: bool) -> Array:
-    """Move positions outside to the border, or mirror them into the data.
+    """Apply the padding mode to positions that lie outside an axis of `size` elements.
 
-    With padding by zeros, positions are returned unchanged.
+    "border" moves them to the first or last element, and "reflection" mirrors them into the axis.
+    With any other padding, positions are returned unchanged. With `align`, the axis ends at the
+    centres of its first and last element, otherwise at their outer edges.
     """
     low, high = (0.0, size - 1.0) if align else (-0.5, size - 0.5)
     if padding == "border":

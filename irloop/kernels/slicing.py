@@ -195,7 +195,10 @@ def split(count: int) -> Callable[[Array, Array], Any]:
 
 
 def split_lengths(data: Array, axis: Array, lengths: Array) -> Any:
-    """Split into parts of these lengths; one may be -1, the remaining length."""
+    """Split data along one axis into parts of the given lengths.
+
+    One length may be -1: that part gets the elements that the other parts leave.
+    """
     at = int(axis.reshape(-1)[0])
     sizes = listed(lengths)
     if -1 in sizes:

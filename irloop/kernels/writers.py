@@ -32,10 +32,10 @@ WIDE = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
 
 def writes(choose: Choose) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that marks a kernel as able to write its result into an existing array.
+    """Return a decorator for kernels that can write their result into an existing array.
 
-    `choose` takes the operands and returns the function that writes the result; None if no function
-    can for these operands.
+    `choose` takes the operands. It returns the function that writes the result for them, or None if
+    the operands are not supported.
     """
 
     def mark(kernel: Callable[..., Any]) -> Callable[..., Any]:

@@ -93,7 +93,11 @@ def _comparison(result: Comparison, models: Sequence[Model]) -> dict[str, Any]:
 
 
 def _culprits(result: Comparison, drawn: Sequence[dict[str, Any]]) -> list[str]:
-    """The paths of the differing nodes, one for each model; an empty string if there is none."""
+    """Return the path of the differing node in the first and in the second model.
+
+    `drawn` holds the drawing data of the two models. A path is empty if no such node is known in
+    that model.
+    """
     paths = ["", ""]
     if result.divergence is not None:
         paths = [result.divergence.path, result.divergence.other]

@@ -125,7 +125,7 @@ class Forms(Emitter):
         return self.emit(onnx_shape.Squeeze((axis,)), value)
 
     def reshaped(self, value: Value, dims: Sequence[int]) -> Value:
-        """`value` with other dimensions, one of which may be -1."""
+        """Emit a Reshape of `value` to `dims`, of which one may be -1."""
         if not self.onnx:
             return self.emit(ov_shape.Reshape(), value, self.constant(list(dims)))
         if self.opset < 5:
@@ -243,10 +243,10 @@ class Forms(Emitter):
         )
 
     def named_apart(self, value: Value, output: Value) -> Value:
-        """The value that may replace `output`: `value`, or a copy if both must keep their names.
+        """Return `value`, or a copy of it, as the replacement of `output`.
 
-        Both must keep their names if `output` is an output of the graph, and `value` is an input or
-        another output of the graph.
+        A copy is needed if `output` is an output of the graph, and `value` is an input or another
+        output of the graph: both must keep their names, but one value has one name.
         """
         shown = output.is_output
         taken = value.is_output

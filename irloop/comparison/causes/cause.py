@@ -4,7 +4,7 @@ Both models run once more with all values recorded. The first recorded value tha
 the cause. For a body parameter it is the wire or the back edge, for a loop output the wire, for a
 constant its elements, and for any other value the operation that computes it from equal inputs. If
 loops run a different number of times, the cause is the trip count or the condition. If a model
-stops before any value differs, it is the first wire in which corresponding loops differ.
+stops before any value differs, the cause is the first wire in which corresponding loops differ.
 """
 
 from __future__ import annotations

@@ -169,9 +169,10 @@ class Evidence:
 
     @staticmethod
     def _nearest(value: Value | None, pairs: Mapping[Value, Value]) -> Value | None:
-        """Follow operations that pass elements on, from `value` up to a value that is in `pairs`.
+        """Find the nearest value upstream that is a key of `pairs` or a constant.
 
-        The search also ends at a constant. None if it finds neither.
+        The search begins with `value` itself. It passes through operations that keep the elements,
+        such as Reshape. The result is None if it reaches any other operation first.
         """
         while (
             value is not None and value not in pairs and not isinstance(value.producer.op, Constant)

@@ -146,11 +146,11 @@ class ShapeCauses:
                     yield (value, partner, at) if side == 0 else (partner, value, at)
 
     def _nearest(self, side: int, value: Value) -> dict[Value, None]:
-        """Find the nearest sources of `value` that have a counterpart in the other model.
+        """Walk back from `value` to the nearest values with a counterpart in the other model.
 
-        A source is a value from which `value` is computed. The search does not go beyond a source
-        with a counterpart. Sources on the way that only pass on a slice are included, too. The
-        result is a dict that serves as an ordered set.
+        `side` is the model of `value`: 0 or 1. The walk does not go beyond a value with a
+        counterpart. The result also has the values on the way that are a cast or reshape of a
+        slice, even if they have no counterpart. It is a dict that serves as an ordered set.
         """
         partners = self._seen.other if side == 0 else self._seen.twin
         found: dict[Value, None] = {}
@@ -222,10 +222,10 @@ class ShapeCauses:
         return values[0], values[1], (*at[:-1], at[-1] - 1)
 
     def _inside(self, pair: _Pair) -> Iterator[_Pair]:
-        """Yield the values that corresponding bodies return as the given pair of outputs.
+        """Yield the pairs of body values from which a pair of outputs is made.
 
-        Bodies of two loops or branches correspond if they have the same label. For loops, a pair of
-        values is yielded for each iteration that both loops run.
+        The outputs belong to two loops or branches, one per model. Bodies with the same label form
+        a pair. For loops, there is one pair of values for each iteration that both loops run.
         """
         for first in pair[0].producer.bodies:
             for second in pair[1].producer.bodies:

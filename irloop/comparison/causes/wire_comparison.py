@@ -47,10 +47,11 @@ class WireDifference(Record):
 
 
 class Wires:
-    """The wires of two loops.
+    """Compares the wires of a loop in one model with those of its partner in the other model.
 
-    `same` tells whether two values may be the same, `corresponds` whether two values are known to
-    correspond.
+    `same(a, b)` tells whether value `a` of the first model may equal value `b` of the second one.
+    `corresponds(a, b)` is stricter: it is True only if the two are known to correspond. If it is
+    None, `same` is used instead.
     """
 
     def __init__(

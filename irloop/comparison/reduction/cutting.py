@@ -169,10 +169,12 @@ def _shape(held: Any) -> tuple[int, ...]:
 def _missing(
     node: Node, twin: Mapping[Value, Value], left: _Everything, right: _Everything
 ) -> Iterator[Key]:
-    """Yield the first key of each output of `node` that only the first model has computed.
+    """Find outputs of the failed `node` that the first model computed and the second did not.
 
-    `node` belongs to the second model, and failed to run. A key is a value of the second model and
-    the iterations in which it is missing.
+    Yield (output, iterations) for each such output. `iterations` has one number for each loop
+    around the output, and tells the first iteration in which the output is missing. `left` and
+    `right` hold the values of the first and the second model. `twin` maps values of the second
+    model to values of the first; `node` belongs to the second.
     """
     for value in node.outputs:
         mine = twin.get(value)

@@ -180,7 +180,10 @@ def _applied(
 
 
 def _drop_unread(model: Model) -> None:
-    """Remove the nodes whose outputs nothing reads, outer nodes with their bodies first."""
+    """Erase all nodes with no output that is read, in the model's graph and in all bodies.
+
+    An outer graph comes before the bodies of its nodes, so an unread loop is erased as a whole.
+    """
     pending = [model.graph]
     while pending:
         graph = pending.pop()

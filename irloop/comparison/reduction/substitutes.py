@@ -147,9 +147,11 @@ def _counterpart(mine: Value, source: Value, twin: Mapping[Value, Value]) -> Val
 
 
 def alone(pair: Pair) -> Iterator[Change]:
-    """Yield every way to replace a value in one of the two models.
+    """Yield changes that replace a value in one model and leave the other model as it is.
 
-    The value has no counterpart in the other model, or only passes another value on.
+    A value without a counterpart in the other model is replaced by a tensor of ones, or by an
+    operand of its operation that has the same type. Any slice, cast, reshape or copy is replaced by
+    its input.
     """
     pairs = Pairs(*pair.models)
     known = (set(pairs.first_by_name.values()), set(pairs.of_second))

@@ -1,1 +1,1 @@
-"""The cases: one file for each operator and group of features."""
+"""The conformance cases, grouped by topic: each file has the cases of one operator or feature."""

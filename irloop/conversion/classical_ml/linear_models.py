@@ -50,7 +50,10 @@ def transformed(c: Conversion, scores: Value, how: str) -> Value:
 
 
 def labelled(c: Conversion, scores: Value, labels: Sequence[int]) -> Value:
-    """The label with the best score of each row."""
+    """For each row of `scores`, emit the label that has the highest score.
+
+    `scores` are [N, classes], and `labels` holds the label of each class.
+    """
     _, best = forms.topk(c, scores, c.i64(1), 1)
     return forms.gather(c, c.i64(list(labels)), forms.squeeze(c, best, [1]), 0)
 

@@ -1,4 +1,4 @@
-"""Fixes shapes as an ONNX model declares them, for runtimes that need static shapes."""
+"""Makes shapes static where an ONNX model declares them, for runtimes that need static shapes."""
 
 from irloop.conversion.declared.assume import assume_declared_shapes
 

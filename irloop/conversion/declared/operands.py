@@ -1,6 +1,7 @@
-"""Operations whose shape operand follows from the shape of the output.
+"""Replaces computed shape operands by constants where the output shape is known.
 
-Each rule builds the operation again, with a constant instead of the operand.
+For example, an Expand to a computed shape becomes an Expand to the shape of its output. `OPERANDS`
+maps each operation class to the function that emits the replacement.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def column(c: Conversion, rows: Value, at: int) -> Value:
 
 
 def read(c: Conversion, data: Value, rows: Value) -> Value:
-    """Gather the elements of `data` at the coordinates `rows` [M, K]."""
+    """Gather M elements of `data`; row i of `rows` [M, K] has the K coordinates of element i."""
     return c(gather.GatherND12() if c.opset >= 12 else gather.GatherND(), data, rows)
 
 

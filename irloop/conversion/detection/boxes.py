@@ -1,7 +1,7 @@
-"""Forms in ONNX that move, clip and measure boxes; the last axis is (x1, y1, x2, y2).
+"""Emits ONNX operations that move, clip and measure boxes [..., 4] of (x1, y1, x2, y2).
 
-`border` is added to each side length: it is 1 if the corners are the indices of the first and last
-element.
+`border` is the number that is added to x2 - x1 and y2 - y1 to get the width and the height. It is 1
+if x2 and y2 are the indices of the last column and row in the box, else 0.
 """
 
 from __future__ import annotations

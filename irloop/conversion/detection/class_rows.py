@@ -53,8 +53,10 @@ class Rows:
 def sorted_rows(c: Conversion, op: _OfClasses, rows: Rows, *, by_class: bool) -> Rows:
     """Select the best `keep_top_k` rows of each item, and sort them as `op` demands.
 
-    Rows of equal scores are sorted by class and box. If the rows of each item shall be sorted by
-    class, but not across items, this is done only with `by_class`.
+    By default the rows are sorted by item, then by score; rows of equal scores are sorted by class
+    and box. The attributes of `op` can demand that all rows are sorted by score or by class, or
+    that the rows within each item are sorted by class. This last order is ignored unless `by_class`
+    is True.
     """
     item, label, box = (box_selection.column(c, rows.found, at) for at in range(3))
     keys = [box, label, rows.values]

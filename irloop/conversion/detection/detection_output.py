@@ -58,7 +58,10 @@ def export_detections(
 
 
 class _Case:
-    """The sizes of one DetectionOutput; methods derive boxes and scores from its inputs."""
+    """Emits nodes that compute the boxes and scores of one DetectionOutput.
+
+    Holds the sizes that they need: the numbers of items, priors and classes.
+    """
 
     def __init__(
         self, c: Conversion, op: ov.Detecting, moves: Value, scores: Value, priors: Value

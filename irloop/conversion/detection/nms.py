@@ -78,9 +78,11 @@ def _ranked(c: Conversion, op: _Sorting, indices: Value, scores: Value) -> tuple
 def scored_outputs(
     c: Conversion, op: _Scoring, indices: Value, scores: Value, original: Value
 ) -> list[Value]:
-    """Make the outputs: rows (item, class, box), rows (item, class, score), and their number.
+    """Emit the three outputs of an OpenVINO NonMaxSuppression from the boxes that were kept.
 
-    The scores get the element type of `original`.
+    They are rows (item, class, box), rows (item, class, score), and the number of rows. `indices`
+    and `scores` describe the kept boxes. `original` is the input with all scores; the second output
+    gets its element type.
     """
     indices, scores = _ranked(c, op, indices, scores)
     pairs = forms.cast(c, forms.slice_(c, indices, [0], [2], [1]), F32)
@@ -156,7 +158,10 @@ def _overlap(c: Conversion, boxes: Value, taken: Value) -> Value:
 
 
 def _corners(c: Conversion, op: ov.Suppressing, boxes: Value) -> Value:
-    """Convert boxes [N, P, 4] of corners, or of centre and size, to lower and upper corners."""
+    """Convert boxes [N, P, 4] to the form (lower corner, upper corner).
+
+    `op` tells whether the boxes are given by any two opposite corners or by centre and size.
+    """
     first, second = geometry.halves(c, boxes)
     if not op.centred():
         low, high = forms.minimum(c, first, second), forms.maximum(c, first, second)

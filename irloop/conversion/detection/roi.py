@@ -213,9 +213,10 @@ def _part(c: Conversion, low: Value, high: Value, at: int, count: int) -> tuple[
 
 
 def _average(c: Conversion, op: ov.PSROIPooling, items: Value, box: list[Value]) -> Value:
-    """Emit the mean over each bin by an Einsum of the maps and masks of its rows and columns.
+    """Emit the mean of the feature map over each bin of each box.
 
-    The mean of an empty bin is 0.
+    An Einsum multiplies the map by a mask of the rows and a mask of the columns of the bin. The
+    sum is divided by the number of elements in the bin. The mean of an empty bin is 0.
     """
     sizes, group = OnnxSizes(c), op.group_size
     height, width = sizes.of(items, 4)[2:]

@@ -97,10 +97,10 @@ def _corners(c: Conversion, place: Value, size: Size) -> list[tuple[Value, Value
 
 
 def maps_of(c: Conversion, data: Value, items: Value) -> Maps:
-    """Prepare the feature maps `data` [N, C, H, W] for sampling at positions in R regions.
+    """Prepare the feature maps `data` [N, C, H, W] for sampling them in R regions.
 
-    `items` [R] holds the batch item of each region. The maps become a table with one row for each
-    position, which holds all channels.
+    `items` [R] is the batch index of each region. The maps become a table [N * H * W, C]: one row
+    per pixel, with all its channels.
     """
     if c.opset < 11:
         raise c.refuse("its samples need Range, which ONNX has since opset 11", opset=11)

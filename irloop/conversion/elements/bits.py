@@ -60,10 +60,11 @@ def _export_bitwise(direct: type[Op], logical: type[Op]) -> Callable[..., Value]
 
 
 def _wider_type(element: ElementType) -> ElementType:
-    """The type in which to combine bits: i32 for up to 32 bits.
+    """Return the integer type in which to combine values of type `element` bit by bit.
 
-    64-bit types are returned unchanged. A Cast keeps the bits of u32, so that i32 is enough, also
-    for OpenVINO, to which the result may be converted: it takes i64 for i32.
+    It is i32 for types of up to 32 bits, and `element` itself for 64 bits. For u32, i32 is enough
+    because a Cast from u32 keeps all bits. i64 would not work if the result is converted back to
+    OpenVINO, which computes i64 in i32.
     """
     return element if element.bits == 64 else ElementType.I32
 

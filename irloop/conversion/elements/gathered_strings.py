@@ -20,7 +20,7 @@ __all__ = ["GatherSingleStrings"]
 
 
 class GatherSingleStrings(ModelPass):
-    """Gathers indices of strings instead of strings, and then each string by its index.
+    """Replaces a Gather of strings by a Gather of positions; then gathers single strings.
 
     Given::
 

@@ -74,7 +74,10 @@ def export_eye(
     shift: Value,
     batch: Value | None = None,
 ) -> Value:
-    """Eye -> EyeLike of a matrix of that size, repeated for a batch."""
+    """Eye -> EyeLike of a matrix [rows, columns], then Expand if there is a batch shape.
+
+    If the shift is not constant, comparisons replace EyeLike, because its `k` is an attribute.
+    """
     k = ints(c, shift)
     size = onnx_forms.concat(c, [onnx_forms.as_list(c, rows), onnx_forms.as_list(c, columns)], 0)
     if k is None:

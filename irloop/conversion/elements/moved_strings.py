@@ -23,7 +23,7 @@ __all__ = ["MoveStringsByNumbers"]
 
 
 class MoveStringsByNumbers(MatcherPass):
-    """Lets an operation move the numbers of strings, and then gathers the strings by number.
+    """Moves the positions of strings instead of the strings, and then gathers the strings.
 
     Given::
 

@@ -119,7 +119,7 @@ def representable(c: Conversion, value: Value) -> Value:
 
 
 def converted(c: Conversion, value: Value, element: ElementType) -> Value:
-    """Convert `value`, unless it has that element type already."""
+    """Convert `value` to the type `element`; return it unchanged if it has this type already."""
     return value if element_of(value) is element else convert(c, value, element)
 
 

@@ -244,10 +244,12 @@ def _strided(
     axes: list[int],
     steps: list[int],
 ) -> Value:
-    """Emit a StridedSlice of `axes` with constant bounds.
+    """Emit a StridedSlice that slices `axes` by constant bounds and steps.
 
-    Its lists of bounds have an entry for every axis up to the last one in `axes`. The masks open
-    the bounds of the other axes, and bounds at the end of an axis.
+    The lists have one entry for each of `axes`. StridedSlice needs an entry for every axis up to
+    the last one that is sliced. An axis that is not in `axes` is kept whole: the masks tell
+    OpenVINO to ignore its bounds. Bounds that mean the beginning or the end of an axis are ignored
+    in the same way.
     """
     positions = _Positions.of(c, value, axes)
     count = positions.count

@@ -65,9 +65,10 @@ def _without_port(name: str) -> str:
 
 
 class BorderNames:
-    """Names the inputs and outputs of the new model as in the source.
+    """Gives the inputs and outputs of the new model the names that they have in the source.
 
-    A name that is taken already gets a number, and a warning reports this.
+    If two of them have the same name, the second one gets a number appended, and a warning is
+    noted.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The classes of operations that each module exports.
+"""The OpenVINO operations that each module converts to ONNX.
 
 Written by `docs/generate/indexes.py`.
 """

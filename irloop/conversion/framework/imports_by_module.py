@@ -1,4 +1,4 @@
-"""The classes of operations that each module imports.
+"""The ONNX operations that each module converts to OpenVINO.
 
 Written by `docs/generate/indexes.py`.
 """

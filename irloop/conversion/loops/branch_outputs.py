@@ -56,9 +56,10 @@ def loses_an_output(node: Node) -> bool:
 
 
 def _read_by_slice(value: Value, rewriter: MatchRewriter) -> None:
-    """Let all readers of an If output except ShapeOf read a Slice of the whole output instead.
+    """Insert a Slice of the whole value after an If output, and connect the readers to it.
 
-    Does nothing unless `loses_its_memory` is true for the output.
+    ShapeOf nodes still read the output itself. Nothing happens unless OpenVINO may overwrite the
+    output before it is read (see `loses_its_memory`).
     """
     rank = shape_of(value).rank
     if rank is None or not loses_its_memory(value):

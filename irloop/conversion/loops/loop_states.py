@@ -82,7 +82,11 @@ class LoopStates:
         self.appended: list[Scanned] = []
 
     def enter(self, before: Converted, body: Body, port: Carried) -> Converted:
-        """Add a state that starts from `before`; return the value that the body reads for it."""
+        """Add a state to the new loop, and return its value inside the new body.
+
+        `before` is the value of the state before the loop. `port` is the state in the source loop,
+        and `body` the body of the source loop.
+        """
         parameter = body.graph.parameters[port.parameter]
         type = parameter.outputs[0].type
         if source_parameter(body, port.result) == port.parameter:
@@ -209,9 +213,10 @@ class LoopStates:
 
 
 def _filled(view: Converted, values: Iterator[Value]) -> Converted:
-    """Replace the tensors in `view` by the next items of `values`.
+    """Make the value of a state after the loop from the loop's outputs.
 
-    `view` is the form of a state in the body.
+    `view` is the value of the state inside the body, for example `Items` of three tensors. The
+    result has the same form, but its tensors are the next items of `values`.
     """
     if isinstance(view, Items):
         return Items(tuple(next(values) for _ in view.values))
@@ -309,6 +314,10 @@ def _joined_type(type: ValueType, axis: int) -> TensorType:
 
 
 def _empty(c: Conversion, wanted: TensorType) -> Value:
-    """A tensor without elements, in which unknown dimensions are 0."""
+    """Return a constant of type `wanted` without elements; unknown dimensions become 0.
+
+    It is the initial value of a state to which a loop concatenates tensors. At least the dimension
+    of the concatenated axis is unknown.
+    """
     dims = [dim if isinstance(dim, int) else 0 for dim in wanted.shape.dims or ()]
     return c.tensor(ArrayTensor(np.zeros(dims, wanted.element.numpy()), wanted.element))

@@ -309,11 +309,12 @@ class OpenVinoLoopBuilder:
         return opened
 
     def _open_scan(self, scan: Scanned) -> Scanned:
-        """Hide from OpenVINO all unknown dimensions of a scan output except the joined one.
+        """Hide the unknown dimensions of a scanned body value from OpenVINO.
 
-        OpenVINO assumes that these dimensions are positive, but they may be 0. It would also assume
-        that such a dimension equals another one in the model, which is wrong if the Loop runs zero
-        times: then only the dimension of the output is 0.
+        The axis `scan.axis`, along which the values are concatenated, is left as it is. OpenVINO
+        assumes that an unknown dimension is positive, and that it equals another dimension of the
+        model. Both are wrong if the Loop runs zero times: the dimension is then 0 in the scan
+        output, but the other dimension of the model is not.
         """
         dims = shape_of(scan.value).dims or ()
         axes = {at for at, x in enumerate(dims) if at != scan.axis and not isinstance(x, int)}

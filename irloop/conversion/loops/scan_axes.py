@@ -94,8 +94,9 @@ def _moved_back(forms: Forms, axis: int, rank: int, value: Value) -> Value:
 
 
 def divides_by_zero(node: Node) -> bool:
-    """Return whether `node` is a loop that `ScanAlongFront` rewrites.
+    """Return whether an engine may divide by zero in the loop `node`.
 
-    An engine may divide by zero in such a loop, because of the axis of a slice or output.
+    This can happen if the loop slices or joins a tensor along an axis other than 0, and the tensor
+    may be empty. `ScanAlongFront` rewrites these loops. Return False if `node` is not a loop.
     """
     return isinstance(node.op, ScanAlongFront.loops) and bool(scanned_across(node))

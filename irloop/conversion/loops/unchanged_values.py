@@ -1,4 +1,4 @@
-"""Copies a body parameter before several outputs of a loop return it."""
+"""Copies an unchanged body value if several outputs of a loop return it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["CopyUnchanged"]
 
 
 class CopyUnchanged(LoopPass):
-    """Copies a body parameter that the body returns unchanged and that two outputs return.
+    """Copies a body value that does not change in the loop, if several outputs return it.
 
     Given::
 
@@ -25,7 +25,7 @@ class CopyUnchanged(LoopPass):
 
         y, z = Loop(n, true, x):  s: x, s' = Maximum(s, s)     -> last s', joined s'
 
-    The parameter is a state or a captured value, and one of the outputs is its last value. OpenVINO
+    The value is a state or a captured value, and one of the outputs is its last value. OpenVINO
     removes that output from the loop, and crashes (hazard OVN130).
     """
 

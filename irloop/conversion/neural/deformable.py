@@ -94,8 +94,8 @@ def _moved_inside(
 ) -> tuple[Value, Value]:
     """Clamp the offsets of a deformable convolution so that every position is inside the data.
 
-    Returns the new offsets, and a mask that is 0 for the positions that were outside. It is
-    multiplied by `mask` if there is one.
+    Returns two values: the new offsets, and a mask that is 0 for positions that were outside. If
+    `mask` is not None, the returned mask is the product of both masks.
     """
     rank, groups = len(sizes), op.deformable_group
     elements, windows = _counts(window, sizes)
@@ -171,11 +171,14 @@ def _gathered(
 def _axis_corners(
     c: Conversion, place: Value, size: int, *, blend: bool
 ) -> list[tuple[Value, Value]]:
-    """Index (i64) and weight of the two elements around each position on one axis.
+    """Return (index, weight) of the two elements next to each position on one axis.
 
-    With `blend`, an element outside the axis has the weight 0. Without it, both weights are 0 for a
-    position outside the range from 0 to `size`, and other positions are clipped to the last
-    element.
+    The pairs are for the lower and the upper neighbour; indices are i64. A neighbour outside the
+    axis gets the index of the nearest element.
+
+    With `blend`, a neighbour outside the axis has the weight 0. Without it, both neighbours have
+    the weight 0 if the position is below 0, or is `size` or more. A position between the last
+    element and `size` then counts as the last element.
     """
     scale = None if blend else _inside(c, place, size)
     if not blend:

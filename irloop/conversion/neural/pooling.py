@@ -240,7 +240,10 @@ def _max_element(c: Conversion, data: Value) -> ElementType:
 
 
 def lowest(element: ElementType) -> float:
-    """The number that pads the data of a MaxPool."""
+    """Return the padding number that never changes a MaxPool: the lowest value of `element`.
+
+    It is -128 for i8, 0 for u8 and minus infinity for all other types.
+    """
     if element is ElementType.I8:
         return -128.0
     return 0.0 if element is ElementType.U8 else float("-inf")

@@ -1,7 +1,8 @@
 """Converts grid sampling.
 
-OpenVINO has GridSample since opset9; before, and for volumes, it becomes the weighted sum of one
-Gather for each corner of a cell.
+OpenVINO has GridSample since opset9, but only for data of rank 4. In older opsets and for other
+ranks, conversion emits Gathers instead: one for each corner of the cell around a position. The
+result is their weighted sum.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ def _units(c: Conversion, count: Value, element: ElementType, *, align: bool) ->
 
 @dataclass(frozen=True, slots=True)
 class _Sampler:
-    """Emits OpenVINO's grid sampling by operations of opset7, which has no GridSample."""
+    """Builds OpenVINO's grid sampling from operations of opset7, which has no GridSample."""
 
     c: Conversion
     data: Value
@@ -157,9 +158,10 @@ class _Sampler:
         return forms.reshape_to(c, last, pattern, special_zero=False)
 
     def _first_rows(self, shape: Value, sizes: list[Value]) -> Value:
-        """Emit the index [N, 1] of the first row of each batch item in a table of all positions.
+        """Emit the index [N, 1] at which each batch item starts in the table of `_rows`.
 
-        Each item has as many rows as the product of `sizes`.
+        The table lists the positions of all items, one item after the other. An item has as many
+        rows as the product of `sizes`, its spatial sizes. `shape` is the shape of the data.
         """
         c = self.c
         count = reduce(lambda left, right: forms.multiply(c, left, right), sizes)

@@ -1,4 +1,4 @@
-"""Converts ONNX's Fourier transforms to OpenVINO's DFT, which exists since opset7, and STFT."""
+"""Converts ONNX's DFT and STFT to OpenVINO's Fourier transforms, which need opset7 or newer."""
 
 from __future__ import annotations
 
@@ -106,9 +106,10 @@ def _first_half(c: Conversion, spectrum: Value, axis: int) -> Value:
 def _whole_spectrum(
     c: Conversion, half: Value, axis: int, length: Value | None, rank: int
 ) -> Value:
-    """Compute all frequencies of a real signal from the first half.
+    """Extend the one-sided spectrum of a real signal to all frequencies.
 
-    `length` is the length of the signal; if it is None, the length is assumed to be even.
+    `half` holds the non-negative frequencies as complex pairs; the others are their conjugates in
+    reverse order. `length` is the length of the signal. If it is None, an even length is assumed.
     """
     if length is None:
         first, behind = -2, 0

@@ -53,9 +53,11 @@ def is_coupled(op: onnx.Recurrent) -> bool:
 
 
 def summed_bias(c: Conversion, layer: Layer) -> Value:
-    """Emit the bias in OpenVINO's form: [D, G*S], or [D, 4*S] with linear_before_reset.
+    """Emit the bias of a recurrent layer in OpenVINO's form: the sum of both ONNX biases.
 
-    The bias is all zeros if the layer has none.
+    The shape is [D, G*S] with D directions, G gates and hidden size S. For a GRU with
+    linear_before_reset it is [D, 4*S], because the two biases of its third gate stay apart. The
+    bias is all zeros if the layer has none.
     """
     import numpy as np
 

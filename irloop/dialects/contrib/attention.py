@@ -154,12 +154,13 @@ def self_attention(
     past: Term | None,
     addend: Term | None,
 ) -> list[Term]:
-    """Self-attention of a projection that holds query, key and value side by side.
+    """Self-attention of `projected`, which holds query, key and value side by side.
 
-    `masks` holds the mask, the value that is added to a score where the mask is 0, and True if
-    later positions are hidden. `past` holds the earlier keys and values [2, batch, heads,
-    positions, size]. `addend` is added to the scores. Returns the result and, if the node has a
-    second output, all keys and values in the form of `past`.
+    `sizes` are the widths of query, key and value on the last axis. `masks` holds the mask (or
+    None), the number that is added to a score where the mask is 0, and True if later positions are
+    hidden. `past` holds the earlier keys and values [2, batch, heads, positions, size]. `addend` is
+    added to the scores. Returns the result and, if the node has a second output, all keys and
+    values in the form of `past`.
     """
     parts = s.split(projected, -1, sizes)
     query, key, value = (heads_of(s, part, heads) for part in parts)

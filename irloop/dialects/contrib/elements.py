@@ -1,8 +1,8 @@
 """Checks the element types of inputs against those that ONNX Runtime allows.
 
-ONNX Runtime refuses a model when it loads it, if an input has a type that the definition of its
-operation does not list, or if two inputs of one type parameter differ in type. `Op.operands` states
-both.
+ONNX Runtime refuses to load a model in two cases: if an input has a type that the definition of its
+operation does not list, or if two inputs that share a type parameter have different types. The
+listed types and the type parameters are in `Op.operands`.
 """
 
 from __future__ import annotations

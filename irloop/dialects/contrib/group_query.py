@@ -235,9 +235,11 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         return s.least(index, last), s.op("Not", s.op("Or", is_old, fresh < places))
 
     def _appended(self, s: Steps, past: Term, new: Term, index: Term, empty: Term) -> Term:
-        """Gather the new cache from the old cache and the new positions, as `index` says.
+        """Emit the new key or value cache from old entries `past` and `new` entries.
 
-        Where `empty` is true, the new cache is 0. It has the element type of the old one.
+        `past` and `new` are [batch, heads, positions, head size]. `index` [batch, position] picks
+        the entries of the new cache from `past` followed by `new`. Where `empty` [batch, position]
+        is true, an entry is 0. The result has the element type of `past`.
         """
         both = s.concat(2, past, s.cast(new, past.element))
         size = new.dim(3, "the size of a head")

@@ -51,10 +51,11 @@ class _Product(ContribOp):
 
 
 class FusedMatMul(_Product, type="FusedMatMul", inputs=2):
-    """Computes ``alpha * A' @ B'``, where A' and B' are A and B, transposed on demand.
+    """Computes ``alpha * A' @ B'``, where A' and B' are A and B with their axes permuted.
 
-    `transA` and `transB` swap the last two axes of an operand. Before that, `transBatchA` and
-    `transBatchB` move the first axis of an operand to the place before its last axis.
+    The attributes choose the permutation. First, `transBatchA` or `transBatchB` moves the first
+    axis of its operand directly before the last axis: [X, Y, Z, W] becomes [Y, Z, X, W]. Then
+    `transA` or `transB` swaps the last two axes.
     """
 
     operands = "a: T, b: T -> T where T: bf16 | f16 | f32 | f64"

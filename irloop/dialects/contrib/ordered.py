@@ -185,7 +185,7 @@ def check_product(first: int, second: int, result: int) -> None:
 
 
 def real(s: Steps, codes: Term, scale: Term) -> Term:
-    """codes * scale."""
+    """Convert quantised integers `codes` to real numbers: codes * scale."""
     return dequantized(s, codes, scale, None)
 
 

@@ -165,7 +165,7 @@ class QLinearSoftmax(_Unary, type="QLinearSoftmax", inputs=5):
 
 
 class QLinearReduceMean(_Unary, type="QLinearReduceMean", inputs=(4, 5)):
-    """The mean of a quantized tensor over axes, quantized."""
+    """ReduceMean of a quantized tensor; the result is quantized, too."""
 
     axes: tuple[int, ...] = ()
     keepdims: int = 1

@@ -99,7 +99,11 @@ class Trilu(ContribOp, type="Trilu", inputs=(1, 2)):
 
 
 class Unique(ContribOp, type="Unique", inputs=1, outputs=3):
-    """The distinct elements of a vector by first occurrence, indices into them, and counts."""
+    """Returns the distinct elements of a vector in the order of their first occurrence.
+
+    Output 1 tells for each element of the vector its index among the distinct elements. Output 2 is
+    how often each distinct element occurs.
+    """
 
     operands = f"x: T -> T, idx: i64, counts: i64 where T: {EVERY}"
     cost = "linear"
@@ -267,7 +271,10 @@ class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
         return s.concat(1, found, last * end)
 
     def _rounded(self, s: Steps, places: Term) -> Term:
-        """Round to the nearest integers; halves are rounded up, which GridSample rounds to even."""
+        """Round each element to the nearest integer, and halves up.
+
+        GridSample cannot be used for this, because it rounds halves to even.
+        """
         below = s.op("Floor", places)
         # Adding 0.5 to the largest number below 0.5 would give 1.
         return s.where(places - below < 0.5, below, below + 1)

@@ -151,8 +151,8 @@ class Attention(_Attention, type="Attention", since=25, inputs=(3, 7), outputs=N
 class RotaryEmbedding(OnnxOp, type="RotaryEmbedding", since=23, inputs=(3, 4)):
     """Rotates pairs of elements by the angle of their position (RotaryEmbedding-23).
 
-    Inputs: data [B, H, S, D] or [B, S, H * D], cosines and sines [B, S, D / 2], or [positions, D /
-    2] if the fourth input gives positions [B, S].
+    The data are [B, H, S, D] or [B, S, H * D]. The cosines and the sines are [B, S, D / 2]. If
+    there is a fourth input with positions [B, S], they are tables [positions, D / 2] instead.
     """
 
     interleaved: int = 0

@@ -148,8 +148,9 @@ class ConvTranspose(Windowed, type="ConvTranspose", since=1, inputs=(2, 3)):
 class DeformConv(OnnxOp, type="DeformConv", since=19, inputs=(3, 5)):
     """Convolution whose window elements are moved by offsets (DeformConv-19, 22).
 
-    Inputs: data [N,C,...], filters [O,C/group,...], offsets [N,offset_group*K*r,...], bias [O] and
-    a mask [N,offset_group*K,...] that scales each element.
+    Inputs: data [N,C,...], filters [O,C/group,...], offsets [N,offset_group*K*r,...], and
+    optionally a bias [O] and a mask [N,offset_group*K,...] that scales each element. There are r
+    spatial dimensions, and a window has K elements.
     """
 
     dilations: tuple[int, ...] = ()

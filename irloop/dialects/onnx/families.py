@@ -1,4 +1,4 @@
-"""The types of operations that each module of the onnx dialect describes.
+"""The types of the operations that each module of the onnx dialect defines.
 
 Written by `docs/generate/indexes.py`.
 """

@@ -14,7 +14,10 @@ __all__ = ["Compress", "Gather", "GatherElements", "GatherND", "GatherND12"]
 
 
 class Gather(OnnxOp, type="Gather", since=1, inputs=2):
-    """Slices at indices along `axis`; negative indices count from the end (Gather-1, 11, 13)."""
+    """Picks the slices of the data at the given indices along `axis` (Gather-1, 11, 13).
+
+    Negative indices count from the end.
+    """
 
     not_moved = NARROW
 

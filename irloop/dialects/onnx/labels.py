@@ -135,9 +135,10 @@ def _flat(items: Any) -> Array:
 
 
 class LabelEncoder4(LabelEncoder2, type="LabelEncoder", since=4, inputs=1):
-    """Like LabelEncoder-2, with keys and values also as tensors of more types (LabelEncoder-4).
+    """Maps keys to values, which can be lists as in LabelEncoder-2, or tensors (LabelEncoder-4).
 
-    The last of equal keys wins.
+    Tensors allow more element types than the lists. If a key occurs several times, its last value
+    counts.
     """
 
     default_tensor: Tensor | None = None

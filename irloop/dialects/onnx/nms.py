@@ -12,12 +12,13 @@ __all__ = ["NonMaxSuppression"]
 
 
 class NonMaxSuppression(OnnxOp, type="NonMaxSuppression", since=10, inputs=(2, 5)):
-    """Selects boxes that overlap no better selected box too much (NonMaxSuppression-10, 11).
+    """Selects boxes, best first, that overlap little with each other (NonMaxSuppression-10, 11).
 
-    A box is selected unless its overlap with a selected box of a higher score exceeds the
-    threshold. Inputs: boxes [B,N,4], scores [B,C,N], maximum number of boxes per class, overlap
-    threshold, score threshold. The output [selected,3] lists (item, class, box), sorted by item,
-    class and score. With `center_point_box` a box is (x, y, w, h).
+    For each item and class, boxes are visited from the highest score to the lowest. A box is
+    selected if its overlap with every box selected before is at most the overlap threshold. Inputs:
+    boxes [B,N,4], scores [B,C,N], maximum number of boxes per class, overlap threshold, score
+    threshold. The output [selected,3] lists (item, class, box), sorted by item, class and score.
+    With `center_point_box` a box is (x, y, w, h).
     """
 
     center_point_box: int = 0

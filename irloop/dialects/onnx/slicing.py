@@ -123,7 +123,10 @@ class _Splitting(OnnxOp):
     def parts(
         self, args: Arguments, axis: int, lengths: tuple[Dim, ...] | None, count: int | None = None
     ) -> list[ValueType]:
-        """The types of parts of these lengths or, without lengths, of `count` equal parts."""
+        """Infer the types of the parts into which input 0 is split along `axis`.
+
+        The sizes of the parts are `lengths`. If `lengths` is None, there are `count` equal parts.
+        """
         shape = args.shape(0)
         if lengths is None and count is not None:
             found = slices.equal_parts(args, shape, axis, count)
@@ -133,7 +136,10 @@ class _Splitting(OnnxOp):
 
 
 class Split1(_Splitting, type="Split", since=1, inputs=(1, 2), outputs=None):
-    """Splits into parts of the lengths in input 1 or `split`, else into equal parts (Split-1)."""
+    """Splits data along `axis` (Split-1).
+
+    Input 1 or `split` has the lengths of the parts. If both are missing, the parts are equal.
+    """
 
     not_moved = NARROW
 

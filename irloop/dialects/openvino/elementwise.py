@@ -75,7 +75,7 @@ class Binary(OpenVinoOp):
 
     @property
     def pdpd_axis(self) -> int:
-        """The axis of the first operand with which the second is aligned in mode pdpd."""
+        """The axis of the first operand that is aligned with axis 0 of the second in mode pdpd."""
         return 0 if self.auto_broadcast_axis is None else self.auto_broadcast_axis
 
     def broadcast(self, args: Arguments, element: ElementType | None = None) -> list[ValueType]:

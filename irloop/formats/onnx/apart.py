@@ -84,7 +84,11 @@ def answer(head: dict[str, Any], data: bytes) -> bytes:
 
 
 def main() -> int:
-    """Do the step that stdin names, and write the answer or the text of the error to stdout."""
+    """Check a model or inline functions, as a request on stdin asks; write the result to stdout.
+
+    The request is a line of JSON that names the step, followed by the data of the step. If the step
+    fails, write the text of the error to stdout instead, and return 1; otherwise return 0.
+    """
     answers = os.fdopen(os.dup(1), "wb")
     # Text that onnx prints must not mix with the answer.
     os.dup2(2, 1)

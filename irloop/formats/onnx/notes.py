@@ -59,10 +59,10 @@ _NODE: Mapping[str, Any] = {_NOTES: NodeNotes(is_node=True)}
 
 
 def node_notes(proto: onnx.NodeProto, *, is_node: bool = False) -> NodeNotes:
-    """Collect the doc string, overload and metadata of a NodeProto.
+    """Collect the doc string, overload and metadata of a node, and the notes of its subgraphs.
 
-    Those of the graphs in its attributes are collected, too. `is_node` marks a constant that is
-    stored as a Constant node.
+    `is_node` is true if `proto` is a Constant node. The result records this, so that the constant
+    is written as a node again.
     """
     graphs = {}
     for attribute in proto.attribute:

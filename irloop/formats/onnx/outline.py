@@ -71,12 +71,16 @@ class OutlineNode:
 
 @dataclass(slots=True)
 class OutlineGraph:
-    """A graph: its own names with their declared types, and its nodes in the order of the file.
+    """A graph in an ONNX file: the main graph or a body.
 
-    `input_types` and `output_types` are the declared types, one per input or output; `types` maps
-    names to types and includes `value_info`. `path` leads to a body by node and attribute.
-    `untyped` are inputs without a type; `unknown_types` and `negative_sizes` are declarations with
-    such a type or size.
+    `types` maps names to their declared types: those of `value_info`, inputs and outputs.
+    `input_types` and `output_types` have one declared type per input or output. `nodes` are in the
+    order of the file. `path` is empty for the main graph; for a body it is the path of its node,
+    followed by a label such as `then`.
+
+    Three fields are for wrong declarations. `untyped` has the names of inputs without a type.
+    `unknown_types` maps names to the number of an unknown element type, or to 0 if the type is
+    missing. `negative_sizes` maps names to a dimension that is negative.
     """
 
     name: str

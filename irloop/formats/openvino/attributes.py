@@ -85,7 +85,10 @@ _IGNORED = object()
 
 
 def parse_bool(text: str) -> bool | None:
-    """The boolean in a text; None for a text that OpenVINO ignores."""
+    """Parse "true", "false", "1" or "0", in upper or lower case, as OpenVINO does.
+
+    The result is None for any other string, which OpenVINO ignores.
+    """
     return _BOOLS.get(text.lower())
 
 

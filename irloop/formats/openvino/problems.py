@@ -423,7 +423,10 @@ def no_attribute(layer: Layer, name: str, instead: str | None = None) -> Problem
 
 
 def bad_attribute(layer: Layer, name: str, what: str, *, expected: str, fix: str = "") -> Problem:
-    """IRL115: the text of an attribute cannot be read; `what` completes "NAME of LAYER ..."."""
+    """IRL115: the text of an attribute cannot be read.
+
+    `name` is the attribute. The message is "NAME of LAYER WHAT", so `what` must be a predicate.
+    """
     return Problem(
         "IRL115",
         at_data(layer, name),

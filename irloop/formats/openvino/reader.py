@@ -58,10 +58,10 @@ def read_document(
     indexes: Mapping[int, NetIndex] | None = None,
     wirings: Mapping[int, Sequence[Wiring]] | None = None,
 ) -> Model:
-    """The model of a document that has been parsed.
+    """Build the model from a parsed document.
 
-    `indexes` are the existing indexes of its nets, keyed by the nets' identity, and `wirings` the
-    existing port maps of its layers, keyed by the layers' identity.
+    To save work, pass the indexes and port maps that exist already. The keys of `indexes` are the
+    identities of the nets, and those of `wirings` are the identities of the layers.
 
     Raises:
         ReadError: as `read`.

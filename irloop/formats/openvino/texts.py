@@ -202,7 +202,10 @@ _MOST_SHOWN = 42
 
 
 def shape_text(shape: Shape) -> str:
-    """A shape as an attribute text."""
+    """Return a shape as the string of an XML attribute, such as "1,3,?,?".
+
+    The string is "..." if the rank is unknown.
+    """
     if shape.dims is None:
         return "..."
     return ",".join(map(_dim_text, shape.dims))

@@ -52,9 +52,10 @@ class WirePlaces:
         return cls(found)
 
     def input(self, node: Node, label: str, parameter: int) -> WirePlace | None:
-        """Find the entry that feeds the body parameter at position `parameter`.
+        """Find the port map entry in the IR file that feeds a parameter of a body.
 
-        `label` names the body of `node`. The result is None if the file has no such entry.
+        `label` names the body of `node`, and `parameter` is the position of the parameter in that
+        body. The result is None if the file has no such entry.
         """
         wiring = self._wiring(node, label)
         if wiring is None or wiring.body is None:

@@ -26,8 +26,8 @@ class IntegerReciprocalTimesAValue(
     """The reciprocal of integers times a value.
 
     What happens:
-        The optimiser computes y / x for (1 / x) * y, although 1 / x of integers is rounded to 0:
-        (1 / 2) * 6 is 3 instead of 0.
+        The optimiser replaces (1 / x) * y by y / x. For integers the results differ, because 1 / x
+        is rounded to 0: (1 / 2) * 6 becomes 3 instead of 0.
     Where:
         The dividend of a Div of integers is the constant 1, and its only reader is a Mul.
     What irloop does:

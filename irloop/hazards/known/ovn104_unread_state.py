@@ -29,8 +29,8 @@ class UnreadState(
         If the loop runs zero times, the output for the state is empty, or has the value of an
         earlier inference, instead of the initial value.
     Where:
-        A Loop that may run zero times has a state whose Parameter no operation in the body reads,
-        or only operations that no output of the model depends on.
+        A Loop may run zero times. In its body, nothing reads the Parameter of a state, or the
+        operations that read it have no effect on an output of the model.
     What irloop does:
         Conversion to IR lets the body read the state.
     """

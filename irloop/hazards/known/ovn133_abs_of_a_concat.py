@@ -25,11 +25,11 @@ class AbsOfAConcat(
     """Abs of a Concat of rank 1 that has another reader.
 
     What happens:
-        OpenVINO moves the Abs to the operands of the Concat: the other readers, or the model output
-        if the Concat is one, get absolute values.
+        OpenVINO moves the Abs to the operands of the Concat. All other readers then get absolute
+        values, too, and so does the model output if the Concat is one.
     Where:
-        An Abs reads the result of a Concat of rank 1 that something else reads, too. No other
-        elementwise operation was found to do this.
+        An Abs reads the result of a Concat of rank 1 that something else reads, too. Among the
+        elementwise operations, the fault was found with Abs only.
     What irloop does:
         Conversion to IR writes Squeeze(Abs(Unsqueeze(x, 0)), 0).
     """

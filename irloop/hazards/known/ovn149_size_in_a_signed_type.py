@@ -27,13 +27,13 @@ class SizeInASignedType(
     What happens:
         OpenVINO converts the upper bound of the size, too: the bound 2^63 - 1 becomes -1, and the
         model is not compiled (Value for partial shape evaluation can't be lower than zero). A Pad
-        of such a size has a wrong shape.
+        by such a size gets a wrong output shape.
     Where:
         An element of a ShapeOf of unknown value is converted to i4, i8 or i16. The result
         determines the output shape of another operation, for example Broadcast or Tile.
     What irloop does:
-        Conversion to IR converts a running sum of the single size, whose bounds OpenVINO does not
-        compute.
+        Conversion to IR inserts a CumSum over this one size before the Convert. It does not
+        change the size, and OpenVINO does not compute the bounds of its result.
     """
 
     operations = (Convert,)

@@ -34,13 +34,15 @@ class BodyBarriers(LoopPass):
                   y = SoftMax(Maximum(x, x))
 
     After an iteration, OpenVINO's CPU plugin copies the next slices and then the back edges, one
-    after the other, into the memory of the parameters. A result that shares this memory may be
-    overwritten before it is read, so it is copied, unless it is a state that never changes.
+    after the other, into the memory of the parameters. A body result that shares this memory may be
+    overwritten before it is read, so this pass inserts a copy. Only a state that never changes
+    needs none.
 
     An invariant, or a state that never changes, is written into the body's memory only once, before
-    the first iteration. Operations in `hazards.shared_memory.IN_PLACE` overwrite it there, and so
-    do elementwise operations on a view of it, or on a Concat into which the plugin puts it without
-    a copy. The next iteration would read their result, so the body reads a copy instead.
+    the first iteration. Operations in `hazards.shared_memory.IN_PLACE` overwrite it there. So do
+    elementwise operations on a view of it, or on a Concat if the plugin puts the value into the
+    Concat's memory without a copy. The next iteration would read what they wrote, so this pass lets
+    the body read a copy instead.
 
     The copy is the maximum of a value with itself (for booleans, LogicalOr), an operation that the
     plugin neither removes nor computes in place. Concat, Tile, Broadcast, Transpose and x + 0 were

@@ -272,9 +272,11 @@ def _weights(
 
 
 def _bias(constants: Sequence[Value], rows: Sequence[int], kind: np.dtype[Any]) -> Array | None:
-    """The sum of the bias constants, with its elements taken in the order of the indices `rows`.
+    """Add up bias vectors, and return the elements of the sum in the order of `rows`.
 
-    None if a constant is not a vector with as many elements as `rows`.
+    `rows` holds indices into the sum. All `constants` must be vectors with as many elements as
+    `rows`; leading axes of size 1 are allowed. Otherwise return None. `kind` is the type in which
+    the sum starts.
     """
     total: Array = np.zeros(len(rows), kind)
     for value in constants:
@@ -421,10 +423,10 @@ def _joined(values: Sequence[Value], emitter: Emitter) -> Value:
 
 
 def _linear_part(parts: Sequence[Value], emitter: Emitter) -> Part | None:
-    """Find the one product from which all gates in `parts` are split.
+    """Find the matrix product whose result is split into all the gates in `parts`.
 
-    Returns the operand, and the weights and the bias in the order of `parts`, and the size of a
-    gate. Returns None if there is no such product.
+    Returns the operand, the weights, the bias and the size of a gate. The gates in the weights and
+    the bias are in the order of `parts`. Returns None if the gates do not come from one product.
     """
     split = _split_of(parts)
     if split is None:

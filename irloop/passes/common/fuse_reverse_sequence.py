@@ -128,7 +128,11 @@ def _reversed(node: Node, axis: int, known: Inference) -> Value | None:
 
 
 def _lengths(node: Node, axis: int, rank: int) -> Value | None:
-    """Return the lengths of a ReverseSequence along `axis`; None for any other node."""
+    """Return the lengths input of `node` if it is a ReverseSequence along `axis`.
+
+    Return None for other operations, and for a ReverseSequence along another axis. `rank` is the
+    rank of the data; it resolves a negative axis.
+    """
     match node.op:
         case reorder.ReverseSequence(seq_axis=time):
             return node.inputs[1] if time % rank == axis else None

@@ -278,7 +278,11 @@ class _Vectoriser:
         return self._node(node, node.op, self._aligned(left, rank), self._aligned(right, rank))
 
     def along_axis(self, node: Node, given: list[_Vectorised]) -> Value:
-        """Apply an operation with an axis attribute to each slice."""
+        """Emit an operation with an `axis` attribute once for the slices of all iterations.
+
+        `given` are the vectorised inputs of `node`. Their first axis counts the iterations, so the
+        operation gets `axis + 1`.
+        """
         return self._node(node, _axis_moved(node, given), given[0].value)
 
     def join(self, node: Node, given: list[_Vectorised]) -> Value:

@@ -37,7 +37,10 @@ class BadShape(Rule, code="IRL112", severity=Severity.ERROR, title="malformed sh
 
 
 def _shaped(context: Context) -> Iterator[tuple[str, Layer]]:
-    """Yield each layer whose data has a shape, after the name of the attribute that holds it."""
+    """Yield (attribute, layer) for each layer that has a shape among its attributes.
+
+    The attribute is "shape" for Parameter and Const, and "variable_shape" for ReadValue and Assign.
+    """
     for index in context.nets:
         for layer in index.net.layers:
             if layer.type in ("Parameter", "Const"):

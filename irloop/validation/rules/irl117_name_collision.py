@@ -27,8 +27,8 @@ class NameCollision(
     What it does:
         Collects the names that OpenVINO gives to inputs and outputs in version 10: the Parameter's
         layer name, the name of the layer that feeds each Result (with `.K` for output K of
-        several), and the tensor names of both. It reports a name that refers to two tensors, and a
-        named tensor that is both a model input and an output, or two outputs.
+        several), and the tensor names of both. It reports a name that refers to two tensors. It
+        also reports a named tensor that feeds two Results, or a Result and is a Parameter's output.
     Why is this bad:
         OpenVINO 2026.4 refuses the file ("names have collisions"). OpenVINO 2021.4 reads it, but
         users who ask for that name get either of the two. In version 11 files this does not happen.

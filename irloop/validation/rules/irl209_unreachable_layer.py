@@ -29,7 +29,7 @@ class UnreachableLayer(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per layer on which no Result or Assign depends, unless it is a Parameter."""
+        """Yield a finding for each layer that no Result or Assign needs; Parameters are exempt."""
         for index in context.nets:
             needed = index.reachable
             if len(needed) == len(index.layers):

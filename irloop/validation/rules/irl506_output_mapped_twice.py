@@ -39,13 +39,16 @@ class OutputMappedTwice(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per entry for an output that an earlier entry maps."""
+        """Yield a finding for each port map entry whose output an earlier entry already maps."""
         for wiring in context.wirings_with_body:
             for entry, first in mapped_again(wiring.outputs):
                 yield self.from_problem(problems.mapped_twice(wiring, entry, first))
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Remove an entry that repeats an earlier one; keep an entry that maps something else."""
+        """Remove an entry if all its attributes equal those of an earlier entry.
+
+        An entry for the same output with other attributes is kept.
+        """
         for wiring in context.wirings_with_body:
             for entry, first in mapped_again(wiring.outputs):
                 if dict(entry.entry.attributes) != dict(first.entry.attributes):

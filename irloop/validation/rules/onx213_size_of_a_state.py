@@ -34,9 +34,10 @@ class SizeOfAState(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """Report each Loop state that a branch returns with another size than declared.
+        """Yield a finding for each Loop state whose size changes in a branch of the loop body.
 
-        The declaration is that of the loop body.
+        This means that an If in the body returns the state with a size that differs from the size
+        that the body declares.
         """
         for item in context.bodies:
             if item.node.type != "Loop":

@@ -35,7 +35,7 @@ class BranchTypes(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per output of an If if its two branches return different element types."""
+        """Yield a finding for each If output whose element type differs between the branches."""
         for node in context.nodes("If"):
             then, other = node.bodies.get("then_branch"), node.bodies.get("else_branch")
             if then is None or other is None:
