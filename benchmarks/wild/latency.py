@@ -78,6 +78,7 @@ def _in_process(path: Path, options: Any) -> dict[str, tuple[float, float]]:
     except (subprocess.TimeoutExpired, IndexError, json.JSONDecodeError):
         print(f"{path.stem}: not measured", flush=True)
         return {}
+    print(told.stderr, end="", flush=True)
     return ratios
 
 
@@ -94,13 +95,21 @@ def measured(model: Path, scratch: Path, options: Any) -> dict[str, tuple[float,
         try:
             first = stateless and source is model
             irloop.save_model(irloop.convert(source, stateless=first)[0], target)
+        except Exception as error:
+            print(f"{model.stem}: not converted: {_line(error)}", file=sys.stderr)
+            break
+        make = _openvino if engine == "openvino" else _onnxruntime
+        try:
             if engine:
-                make = _openvino if engine == "openvino" else _onnxruntime
                 found[engine] = _medians(make(model, inputs), make(target, inputs), options)
         except Exception as error:
-            print(f"{model.stem}: {engine}: {' '.join(str(error).split())[:200]}")
-            break
+            # An engine that does not run the original may run the other format.
+            print(f"{model.stem}: {engine}: {_line(error)}", file=sys.stderr)
     return found
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]
 
 
 def _medians(first: Run, second: Run, options: Any) -> tuple[float, float]:
