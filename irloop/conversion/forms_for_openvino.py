@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from irloop.conversion.elements.boolean_choices import ChooseByLogic, chooses_constants
+from irloop.conversion.elements.exact_choices import (
+    ChooseExactly,
+    CompareExactly,
+    is_compared_by_rounding,
+)
 from irloop.conversion.elements.kept_nans import KeepNans
 from irloop.conversion.elements.known_abs import KeepAbsOfKnownValues
 from irloop.conversion.elements.moved_strings import MoveStringsByNumbers
@@ -33,6 +38,7 @@ from irloop.conversion.tensors.rank_3_reductions import WidenRank3Reductions, is
 from irloop.conversion.tensors.scaled_vector_products import ColumnsForScaledVectors
 from irloop.conversion.tensors.stopped_ranges import StopRangesAtTheirStart, is_unlimited
 from irloop.hazards.convolutions import pads_skipped_data
+from irloop.hazards.large_integers import chooses_in_f32
 from irloop.hazards.nans import MAKING, lost_nans
 from irloop.hazards.pads import pads_with_a_computed_value
 from irloop.hazards.plugin import (
@@ -107,6 +113,10 @@ def openvino_forms() -> list[Form]:
         # OpenVINO rounds divisions of integers after some operations to the nearest integer. This
         # pass comes after `DivideExactly`, which adds divisions.
         single(DivideCopies(), is_divided_inexactly),
+        # OpenVINO compares large integers in f32, and rounds them if it computes a Select together
+        # with its condition. The comparisons come first, because they may be the conditions.
+        single(CompareExactly(), is_compared_by_rounding),
+        single(ChooseExactly(), chooses_in_f32),
         # OpenVINO moves an Abs to the operands of a Concat of rank 1.
         single(KeepConcatsOfAbs(), overwrites_its_concat, always=True),
         # OpenVINO keeps the scaled weights of one inference for the next, even if the model

@@ -1,23 +1,41 @@
-"""Finds divisions of integers that OpenVINO's CPU plugin computes in f32, which rounds them."""
+"""Finds operations on integers that OpenVINO's CPU plugin computes in f32, which rounds them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irloop.dialects.openvino.comparison import Less, Select
+from irloop.dialects.openvino.comparison import (
+    Equal,
+    Greater,
+    GreaterEqual,
+    Less,
+    LessEqual,
+    NotEqual,
+    Select,
+)
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Divide, FloorMod, Mod, Multiply, Sign, Subtract
 from irloop.dialects.openvino.generate import Range, Range4
 from irloop.dialects.openvino.search import NonZero
-from irloop.dialects.openvino.shape import ShapeOf, ShapeOf3
+from irloop.dialects.openvino.shape import Broadcast, Broadcast3, ShapeOf, ShapeOf3, Tile
 from irloop.dialects.openvino.slicing import Concat
 from irloop.graph.builder import element_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Parameter
-from irloop.hazards.patterns import is_loop, number_of, owner_of
+from irloop.hazards.patterns import is_view, number_of, owner_of
 from irloop.hazards.sources import sources
 
-__all__ = ["LARGEST_SHORT_DIVISOR", "is_divided_in_f32", "largest_constant"]
+__all__ = [
+    "COMPARISONS",
+    "LARGEST_SHORT_DIVISOR",
+    "chooses_in_f32",
+    "is_compared_in_f32",
+    "is_divided_in_f32",
+    "largest_constant",
+]
+
+#: Comparisons of two numbers.
+COMPARISONS = (Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual)
 
 #: f32 holds every integer below this number.
 _EXACT = 2**24
@@ -47,6 +65,31 @@ def is_divided_in_f32(node: Node) -> bool:
     return _may_be_large(left) or (isinstance(node.op, FloorMod) and _may_be_large(right))
 
 
+def is_compared_in_f32(node: Node) -> bool:
+    """True for a comparison of integers that may both need more than 24 bits.
+
+    If one of them needs at most 24 bits, rounding the other one does not change the result.
+    """
+    if not isinstance(node.op, COMPARISONS) or None in node.inputs:
+        return False
+    return all(
+        _has_many_bits(value) and _may_be_large(value) for value in node.inputs if value is not None
+    )
+
+
+def chooses_in_f32(node: Node) -> bool:
+    """True for a Select of integers that the plugin computes together with its condition.
+
+    The condition is computed elementwise, and one of the integers may need more than 24 bits.
+    """
+    if not isinstance(node.op, Select) or None in node.inputs:
+        return False
+    condition, *choices = (value for value in node.inputs if value is not None)
+    if not _has_many_bits(node.output) or not _is_computed_elementwise(condition):
+        return False
+    return any(_may_be_large(value) for value in choices)
+
+
 def largest_constant(value: Value) -> int | None:
     """Return the largest absolute value in an integer constant.
 
@@ -58,6 +101,28 @@ def largest_constant(value: Value) -> int | None:
         return None
     numbers = op.tensor.numpy()
     return max(abs(int(numbers.min())), abs(int(numbers.max())))
+
+
+def _has_many_bits(value: Value) -> bool:
+    element = element_of(value)
+    return element.is_integer and element.bits >= 32
+
+
+def _is_computed_elementwise(condition: Value) -> bool:
+    """True if an elementwise operation other than Convert computes a condition.
+
+    Operations that only move or repeat elements may follow it.
+    """
+    first = next(
+        node
+        for node in sources([condition.producer], lambda node: node.inputs[:1])
+        if isinstance(node.op, Convert) or not _repeats(node)
+    )
+    return first.op.elementwise and bool(first.inputs) and not isinstance(first.op, Convert)
+
+
+def _repeats(node: Node) -> bool:
+    return is_view(node) or isinstance(node.op, Broadcast | Broadcast3 | Tile)
 
 
 def _may_be_large(value: Value) -> bool:
@@ -76,7 +141,7 @@ def _is_large_source(node: Node) -> bool:
         element = element_of(node.output)
         largest = largest_constant(node.output) if element.is_integer else None
         return largest is not None and largest >= _EXACT
-    return is_loop(node) or (not node.op.pure and not _is_small(node))
+    return bool(node.bodies) or (not node.op.pure and not _is_small(node))
 
 
 def _counts_iterations(node: Node) -> bool:
@@ -105,7 +170,8 @@ def _is_small(node: Node) -> bool:
         largest = largest_constant(node.inputs[1]) if element.is_integer else None
         return largest is not None and largest < _EXACT
     # Integers that other operations than Convert make from floats are positions or counts.
-    given = node.inputs[0] if node.inputs else None
+    data = node.inputs[1:] if isinstance(node.op, Select) else node.inputs
+    given = data[0] if data else None
     if given is None or isinstance(node.op, Convert) or not element.is_integer:
         return False
     return not element_of(given).is_integer
@@ -117,11 +183,13 @@ def _deciding(node: Node) -> Sequence[Value | None]:
     For example, these are all inputs of an Add, the two values of a Select, and the data of a
     Gather. There are none if the result is small anyway, such as a shape.
     """
-    if isinstance(node.op, ShapeOf | ShapeOf3 | NonZero) or _is_small(node):
+    if isinstance(node.op, ShapeOf | ShapeOf3 | NonZero) or node.bodies or _is_small(node):
         return ()
-    if node.op.elementwise or node.bodies or isinstance(node.op, Concat):
+    if isinstance(node.op, Select):
+        return node.inputs[1:]
+    if node.op.elementwise or isinstance(node.op, Concat):
         return node.inputs
-    return node.inputs[1:] if isinstance(node.op, Select) else node.inputs[:1]
+    return node.inputs[:1]
 
 
 def _is_remainder(value: Value, divisor: Value) -> bool:

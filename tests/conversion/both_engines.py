@@ -60,7 +60,10 @@ def agree(
 
 
 def assert_same(found: list[Any], expected: list[Any], place: str) -> None:
-    """Assert equal types, shapes and numbers; the other dimensions of empty arrays may differ."""
+    """Assert equal types, shapes and numbers; the other dimensions of empty arrays may differ.
+
+    Integers must be equal, floats almost equal.
+    """
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
         if other.dtype.kind == "U":
@@ -68,5 +71,9 @@ def assert_same(found: list[Any], expected: list[Any], place: str) -> None:
             assert one.tolist() == other.tolist(), place
             continue
         assert one.dtype == other.dtype, place
-        if not same_but_empty(one, other):
+        if same_but_empty(one, other):
+            continue
+        if other.dtype.kind in "iu":
+            np.testing.assert_array_equal(one, other, err_msg=place)
+        else:
             np.testing.assert_allclose(one, other, 1e-5, 1e-6, err_msg=place)

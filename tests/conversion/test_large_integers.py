@@ -143,3 +143,19 @@ g (int64[n] x, int64[n] y) => (int64[n] z, int64[n] q) { z = Mod (x, y)  q = Div
     again = irloop.convert(irloop.convert(first)[0])[0]
     counts = [sum(isinstance(n.op, Divide) for n in all_nodes(m.graph)) for m in (first, again)]
     assert counts[0] == counts[1]
+
+
+def test_chosen_dividends(engines: Engines, tmp_path: Path) -> None:
+    """The dividends come from a Where or an If, whose conditions are booleans."""
+    text = """
+g (int64[n] x, int64[n] w, bool c) => (int64[n] y, int64[n] z) {
+  k = Constant <value_int = 6968> ()  zero = Constant <value_int = 0> ()
+  less = Less (w, zero)  a = Where (less, x, w)  y = Mod (a, k)
+  b = If (c) <then_branch = t () => (int64[n] p) { p = Identity (x) },
+              else_branch = e () => (int64[n] q) { q = Neg (w) }>
+  z = Mod (b, k)
+}
+"""
+    small = np.clip(X[::-1], -(2**31) + 1, None)
+    sets = [[X, small, np.array(c)] for c in (True, False)]
+    agree(text, sets, engines, tmp_path)

@@ -8,7 +8,7 @@ from irloop.conformance.case import Case, empty, run
 from irloop.conformance.cases.openvino_faults import FEATURE
 from irloop.conformance.ir import IrModel
 from irloop.dialects.openvino.activation import SoftMax8
-from irloop.dialects.openvino.comparison import IsNaN, Select
+from irloop.dialects.openvino.comparison import Equal, Greater, IsNaN, Less, Select
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.convolution import Convolution
 from irloop.dialects.openvino.elementwise import (
@@ -75,6 +75,19 @@ def _large_integers() -> Model:
     m = IrModel()
     x, y = m.input("x", None, element=I32), m.input("y", None, element=I32)
     return m.done(m(FloorMod(), x, y), m(Mod(), x, y), m(Divide(m_pythondiv=False), x, y))
+
+
+def _choice_of_large_integers() -> Model:
+    m = IrModel()
+    x = m.input("x", None, element=I32)
+    positive = m(Greater(), m.input("condition", None), m.constant(0.0))
+    return m.done(m(Select(), positive, x, m.constant(5, I32)))
+
+
+def _comparison_of_large_integers() -> Model:
+    m = IrModel()
+    x, y = m.input("x", None, element=I32), m.input("y", None, element=I32)
+    return m.done(m(Equal(), x, y), m(Less(), x, y))
 
 
 def _size_in_a_narrow_type() -> Model:
@@ -254,6 +267,31 @@ CASES = (
             run(
                 [[875362016, -875362016], [6968, 6968]],
                 [[48, 6920], [48, -48], [125626, -125626]],
+            ),
+        ),
+    ),
+    Case(
+        "choice_of_large_integers",
+        FEATURE,
+        "OpenVINO Select-1",
+        "Each element of the first choice where the condition is true, else of the second one.",
+        _choice_of_large_integers,
+        (
+            run([[1, 2], [1.0, -1.0]], [[1, 5]]),
+            run([[16777217, -2147483647], [1.0, 2.0]], [[16777217, -2147483647]]),
+        ),
+    ),
+    Case(
+        "comparison_of_large_integers",
+        FEATURE,
+        "OpenVINO Equal-1",
+        "Whether two elements are equal, and whether the first one is less.",
+        _comparison_of_large_integers,
+        (
+            run([[1, 2], [2, 2]], [[False, True], [True, False]]),
+            run(
+                [[16777216, -2147483648], [16777217, -2147483647]],
+                [[False, False], [True, True]],
             ),
         ),
     ),
