@@ -19,10 +19,11 @@ from benchmarks.loop_programs.ir_operations import (
 )
 from irloop.dialects.openvino.comparison import Less
 from irloop.dialects.openvino.control_flow import If, Loop, TensorIterator
+from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Add, Maximum, Minimum, Subtract
 from irloop.dialects.openvino.gather import Gather
 from irloop.dialects.openvino.reduction import ReduceMax, ReduceSum
-from irloop.dialects.openvino.shape import ShapeOf, Unsqueeze
+from irloop.dialects.openvino.shape import ShapeOf, Squeeze, Unsqueeze
 from irloop.dialects.openvino.slicing import Concat
 from irloop.graph.loops import (
     Carried,
@@ -40,6 +41,13 @@ from irloop.graph.types import UNKNOWN_DIM, ElementType, Shape, TensorType
 __all__ = ["IrProgram", "draw"]
 
 F32, I64, BOOL = ElementType.F32, ElementType.I64, ElementType.BOOLEAN
+F16, I8, I32 = ElementType.F16, ElementType.I8, ElementType.I32
+
+#: Element types of the results that a loop concatenates.
+JOINED = [F32, F32, F32, I64, BOOL, I32, I8, F16]
+
+#: Element types of the inputs that a TensorIterator slices.
+SLICED = [F32, *JOINED]
 
 
 @dataclass
@@ -59,12 +67,13 @@ def draw(seed: int) -> IrProgram:
 
 @dataclass
 class _Joined:
-    """A body result that is concatenated along a new axis."""
+    """A body result that is concatenated along a new axis, in parts of `size` elements."""
 
     value: Value
     element: ElementType
     axis: int
     back: bool
+    size: int = 1
 
 
 @dataclass
@@ -108,7 +117,8 @@ class _Wires:
         if self.is_loop:
             return int(given[0]), bool(given[1])
         sliced = next(port for port in self.ports.inputs if isinstance(port, Sliced))
-        return given[sliced.external].shape[sliced.axis] // sliced.part_size, True
+        low, high = _range(sliced, given[sliced.external])
+        return (high - low) // sliced.part_size, True
 
     def _start(self, result: int, given: Sequence[Array]) -> Array | None:
         starts = (p for p in self.ports.inputs if isinstance(p, Carried) and p.result == result)
@@ -125,10 +135,8 @@ class _Wires:
         whole = given[port.external]
         if not isinstance(port, Sliced):
             return whole
-        size = port.part_size
-        start = number * size
-        if port.stride < 0:
-            start = whole.shape[port.axis] - start - size
+        size, (low, high) = port.part_size, _range(port, whole)
+        start = low + number * size if port.stride > 0 else high - (number + 1) * size
         return np.take(whole, range(start, start + size), port.axis)
 
     def _stack(self, joined: _Joined, rows: list[Array]) -> Array:
@@ -137,6 +145,13 @@ class _Wires:
         shape = [1, 1, 1]
         shape[joined.axis] = 0
         return np.zeros(shape, joined.element.numpy())
+
+
+def _range(port: Sliced, whole: Array) -> tuple[int, int]:
+    """The first element that is sliced, and the one after the last one."""
+    length = whole.shape[port.axis]
+    ends = [end if end >= 0 else length + 1 + end for end in (port.start, port.end)]
+    return min(ends), max(ends)
 
 
 class _Writer:
@@ -258,7 +273,12 @@ class _Writer:
         """The next value of each state: the state itself, another state, or a bounded value."""
         values, known = [], [state for state, _ in states]
         for state, element in states:
-            value = state if self.random.random() < 0.15 else pick(inner, element)
+            draw = self.random.random()
+            if inner.outer is not None and draw < 0.1:
+                # An invariant, without an operation of the body.
+                values.append(inner.enter(pick(inner.outer, element)))
+                continue
+            value = state if draw < 0.25 else pick(inner, element)
             values.append(value if value in known else bounded(inner, value, element))
         return values
 
@@ -266,14 +286,10 @@ class _Writer:
         """Up to two values to concatenate over the iterations."""
         made = []
         for _ in range(self.random.randint(0, 2)):
-            element, axis = self.random.choice([F32, F32, I64, BOOL]), self.random.randint(0, 2)
-            value = inner.op(
-                Unsqueeze(),
-                lambda x, at: np.expand_dims(x, int(at)),
-                pick(inner, element),
-                inner.constant(axis, I64),
-            )
-            made.append(_Joined(value, element, axis, self.random.random() < 0.3))
+            element, axis = self.random.choice(JOINED), self.random.randint(0, 2)
+            size = self.random.choice([1, 1, 2]) if inner.is_iterator else 1
+            value = self.stacked(inner, element, axis, size)
+            made.append(_Joined(value, element, axis, self.random.random() < 0.3, size))
         return made
 
     def loop(self, block: Block) -> None:
@@ -332,25 +348,22 @@ class _Writer:
         random, inner = self.random, Block(self.net, block)
         inner.is_iterator = True
         states = self.states(block, inner, 0) if random.random() < 0.8 else []
-        source, axis, parts = block.enter(self.given["xs"]), 0, [1]
-        if random.random() < 0.5:
-            axis, length = random.randint(0, 2), random.choice([1, 2, 4])
-            source = self.stacked(block, axis, length)
-            parts = [1, 2] if length > 1 else [1]
-        size, back = random.choice(parts), random.random() < 0.3
-        ends = (-1, 0, -size) if back else (0, -1, size)
-        inner.ports.append(Sliced(len(inner.externals), len(inner.parameters), axis, *ends, size))
-        inner.externals.append(source)
-        dims = list(self.net.dims)
-        dims.insert(axis, size)
-        part = inner.parameter("part", TensorType(F32, Shape(tuple(dims))))
-        row = inner.op(
-            ReduceSum(),
-            lambda x, at: x.sum(int(at), dtype=x.dtype),
-            part,
-            inner.constant(axis, I64),
-        )
-        inner.add(row, F32)
+        if random.random() < 0.4:
+            source = block.enter(self.given["xs"])
+            for _ in range(random.choice([1, 1, 2])):
+                self.slice(inner, source, F32, 0, 1, (0, 0))
+        else:
+            trips = random.choice([1, 2, 2, 4])
+            for _ in range(random.choice([1, 1, 2, 3])):
+                element, axis = random.choice(SLICED), random.randint(0, 2)
+                size = random.choice([1, 1, 2])
+                outside = (0, 0)
+                if random.random() < 0.3:
+                    outside = (random.randint(0, 2), random.randint(0, 1))
+                    self.net.features.add("partial range")
+                length = trips * size + sum(outside)
+                source = self.stacked(block, element, axis, length)
+                self.slice(inner, source, element, axis, size, outside)
         self.fill(inner)
         results = self.following(inner, states)
         joined = self.joined(inner)
@@ -362,27 +375,68 @@ class _Writer:
         ports = PortMap(tuple(inner.ports), tuple(outputs))
         self.emit(block, TensorIterator(), _Wires(inner, ports, results, False, joined), states)
 
+    def slice(
+        self,
+        inner: Block,
+        source: Value,
+        element: ElementType,
+        axis: int,
+        size: int,
+        outside: tuple[int, int],
+    ) -> None:
+        """Add a sliced input, without the elements `outside`: at the start, and at the end."""
+        assert inner.outer is not None
+        before, after = outside
+        back = self.random.random() < 0.3
+        ends = (-1 - after, before, -size) if back else (before, -1 - after, size)
+        inner.ports.append(Sliced(len(inner.externals), len(inner.parameters), axis, *ends, size))
+        inner.externals.append(inner.outer.enter(source))
+        dims = list(self.net.dims)
+        dims.insert(axis, size)
+        part = inner.parameter("part", TensorType(element, Shape(tuple(dims))))
+        where = inner.constant(axis, I64)
+        if size == 1 and self.random.random() < 0.5:
+            inner.add(inner.op(Squeeze(), lambda x, at: x.squeeze(int(at)), part, where), element)
+            return
+        if element is not F32:
+            part = inner.op(Convert(F32), lambda x: x.astype(np.float32), part)
+        total = inner.op(ReduceSum(), lambda x, at: x.sum(int(at), dtype=x.dtype), part, where)
+        inner.add(total, F32)
+
     def always_joined(self, inner: Block) -> _Joined:
         axis = inner.constant(0, I64)
         value = inner.op(Unsqueeze(), lambda x, _: x[None], pick(inner, F32), axis)
         return _Joined(value, F32, 0, False)
 
-    def stacked(self, block: Block, axis: int, length: int) -> Value:
+    def given_as(self, block: Block, element: ElementType) -> Value:
+        """A visible value of an element type; f16 holds whole numbers, which nothing rounds."""
+        if element is not F16:
+            return pick(block, element)
+        return block.op(Convert(F16), lambda x: x.astype(np.float16), pick(block, I8))
+
+    def stacked(self, block: Block, element: ElementType, axis: int, length: int) -> Value:
+        """A concatenation of visible values along a new axis."""
         parts = [
             block.op(
                 Unsqueeze(),
                 lambda x, at: np.expand_dims(x, int(at)),
-                pick(block, F32),
+                self.given_as(block, element),
                 block.constant(axis, I64),
             )
             for _ in range(length)
         ]
+        if length == 1:
+            return parts[0]
         return block.op(Concat(axis), lambda *x: np.concatenate(x, axis), *parts)
 
     def concatenated(self, joined: list[_Joined], first: int, result: int) -> list[OutputPort]:
         return [
             Concatenated(
-                result + at, first + at, item.axis, *((-1, 0, -1) if item.back else (0, -1, 1)), 1
+                result + at,
+                first + at,
+                item.axis,
+                *((-1, 0, -item.size) if item.back else (0, -1, item.size)),
+                item.size,
             )
             for at, item in enumerate(joined)
         ]
