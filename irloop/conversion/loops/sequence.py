@@ -19,7 +19,7 @@ from irloop.conversion.framework.virtual_values import (
     Stacked,
     Virtual,
 )
-from irloop.conversion.loops.stacks import as_stack, erased, inserted, joined
+from irloop.conversion.loops.stacks import as_stack, erased, inserted, joined, may_differ, picked
 from irloop.dialects.onnx import sequence as onnx
 from irloop.dialects.onnx.generate import ConstantOfShape
 from irloop.graph.builder import shape_of
@@ -116,9 +116,10 @@ def erase(
 @takes_virtual
 @imports(onnx.SequenceAt)
 def item_at(c: Conversion, op: onnx.SequenceAt, sequence: Converted, position: Value) -> Value:
-    """SequenceAt -> the item itself, or a Gather from the stacked items.
+    """SequenceAt -> the item itself, a Gather from the stacked items, or a slice.
 
-    The item itself is used if the items are separate values and the position is constant.
+    The item itself is used if the items are separate values and the position is constant. Items of
+    different sizes are concatenated, and the item is a slice of the result.
     """
     index = _index(c, position)
     if isinstance(sequence, Items) and index is not None:
@@ -126,6 +127,8 @@ def item_at(c: Conversion, op: onnx.SequenceAt, sequence: Converted, position: V
         if not -len(values) <= index < len(values):
             raise c.refuse(f"position {index} is outside {sequence}")
         return values[index]
+    if isinstance(sequence, Items) and may_differ(sequence.values):
+        return picked(c, sequence.values, position)
     source = c.node.inputs[0]
     stack = as_stack(c, sequence, UNKNOWN_TYPE if source is None else source.type)
     return shape_forms.gather(c, stack.tensor, shape_forms.as_scalar(c, position), 0)

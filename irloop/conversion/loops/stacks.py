@@ -10,12 +10,23 @@ from irloop.conversion.forms import openvino_forms as forms
 from irloop.conversion.forms import openvino_shape_forms as shape_forms
 from irloop.conversion.framework.translation import Conversion, Converted, RefusedError
 from irloop.conversion.framework.virtual_values import Items, Stacked
+from irloop.dialects.openvino.search import CumSum
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType, SequenceType, Shape, TensorType, ValueType
 
-__all__ = ["as_items", "as_stack", "erased", "inserted", "joined", "stack_type", "stacked"]
+__all__ = [
+    "as_items",
+    "as_stack",
+    "erased",
+    "inserted",
+    "joined",
+    "may_differ",
+    "picked",
+    "stack_type",
+    "stacked",
+]
 
 #: The end of a slice up to the last item.
 TO_THE_END = 2**63 - 1
@@ -26,6 +37,39 @@ COUNTED_LATE = "the number of items of its sequence is known only at run time"
 def stacked(c: Conversion, items: Sequence[Value]) -> Value:
     """Stack tensors of equal shapes along a new first axis."""
     return shape_forms.concat(c, [shape_forms.unsqueeze(c, item, [0]) for item in items], 0)
+
+
+def picked(c: Conversion, items: Sequence[Value], position: Value) -> Value:
+    """The item at a computed position, among items whose sizes may differ.
+
+    Requires items of one known rank. It slices the item from the concatenated elements of all
+    items.
+    """
+    index = shape_forms.as_list(c, shape_forms.as_i64(c, position))
+    flat = [shape_forms.reshape(c, item, [-1]) for item in items]
+    sizes = shape_forms.concat(c, [shape_forms.shape_of(c, value) for value in flat], 0)
+    shapes = [shape_forms.shape_of(c, item) for item in items]
+    size, shape = (
+        shape_forms.gather(c, table, at, 0)
+        for table, at in (
+            (sizes, index),
+            (stacked(c, shapes), shape_forms.as_scalar(c, position)),
+        )
+    )
+    end = shape_forms.gather(c, c(CumSum(), sizes, c.i64(0)), index, 0)
+    start = forms.subtract(c, end, size)
+    whole = shape_forms.concat(c, flat, 0)
+    elements = shape_forms.slice_by(c, whole, start, end, [0], c.i64([1]))
+    return shape_forms.reshape_to(c, elements, shape, special_zero=False)
+
+
+def may_differ(items: Sequence[Value]) -> bool:
+    """True if the sizes of items may differ, which all have the same known rank."""
+    shapes = [shape_of(item) for item in items]
+    ranks = {shape.rank for shape in shapes}
+    if len(ranks) != 1 or None in ranks:
+        return False
+    return any(shape != shapes[0] for shape in shapes)
 
 
 def stack_type(type: ValueType) -> TensorType:
