@@ -12,7 +12,6 @@ from irloop.graph.model import Model, Node
 from irloop.graph.walk import all_nodes, has_op
 from irloop.hazards.strings import gathers_parts_of_strings
 from irloop.passes.base import ModelPass
-from irloop.passes.forms import Forms
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.session import Session
 
@@ -54,6 +53,9 @@ def _rewrite(model: Model, node: Node, rewriter: MatchRewriter) -> None:
     data, indices = node.inputs
     assert data is not None
     assert indices is not None
+    # Most models need no such change, nor the operations that it emits.
+    from irloop.passes.forms import Forms
+
     forms = Forms(model, rewriter, node, node.name)
     reshape = Reshape14(allowzero=True) if forms.opset >= 14 else Reshape()
     stop = forms.emit(Size(), data)

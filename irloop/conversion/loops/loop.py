@@ -1,4 +1,4 @@
-"""Converts Loop between OpenVINO and ONNX, in both directions."""
+"""Converts ONNX Loop to OpenVINO; `loop_export` converts the other direction."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.forms import openvino_forms as ov_forms
 from irloop.conversion.forms import openvino_shape_forms as ov_shape_forms
 from irloop.conversion.framework.translation import (
     Conversion,
     Converted,
-    exports,
     imports,
     takes_virtual,
 )
-from irloop.conversion.loops.loop_export import export_as_loop
-from irloop.conversion.loops.loop_parts import LoopPlan, given, scalar
+from irloop.conversion.loops.loop_parts import given
 from irloop.conversion.loops.loop_states import LoopStates, enter
 from irloop.conversion.loops.loop_unrolled import trips_over_sequences, unrolled
 from irloop.conversion.loops.openvino_loop_builder import (
@@ -25,73 +22,15 @@ from irloop.conversion.loops.openvino_loop_builder import (
     Scanned,
     refuse_strings,
 )
-from irloop.conversion.loops.scan_export import can_scan, export_as_scan
 from irloop.conversion.loops.trip_counts import COUNTABLE
-from irloop.dialects.loops import sliced_count
 from irloop.dialects.onnx import control_flow as onnx
-from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Carried, LastValue, ScanOutput
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType, Shape, TensorType
 
-__all__ = ["export_loop", "import_loop", "part_of", "without_iterations"]
-
-#: The ONNX trip count that means "no limit" if M cannot be omitted.
-NO_LIMIT = 2**63 - 1
-
-
-@exports(ov.Loop)
-def export_loop(c: Conversion, op: ov.Loop, *inputs: Value | None) -> list[Value | None]:
-    """Loop -> Loop, in which invariant inputs become captures.
-
-    A trip count of -1 becomes an omitted M.
-    """
-    trip, condition = inputs[0], inputs[1]
-    assert trip is not None
-    assert condition is not None
-    plan = LoopPlan.of(c, has_condition=True)
-    if c.converter.options.get("prefer") == "scan" and _is_pure_scan(c, plan, inputs):
-        return export_as_scan(c, plan, inputs)
-    return export_as_loop(c, plan, inputs, _limit(c, trip), scalar(c, condition))
-
-
-def _is_pure_scan(c: Conversion, plan: LoopPlan, inputs: tuple[Value | None, ...]) -> bool:
-    """Return whether a Scan can express a Loop without any change.
-
-    Its trip count must be the number of its slices, its condition always true, and its iteration
-    number must not be read.
-    """
-    body = plan.body
-    trip, starts = c.constant_of(given(c, inputs, 0)), c.constant_of(given(c, inputs, 1))
-    if trip is None or starts is None or not bool(starts.reshape(-1)[0]):
-        return False
-    number = body.ports.iteration
-    if number is not None and body.graph.input(number).is_used:
-        return False
-    if not plan.sliced or not can_scan(plan, inputs):
-        return False
-    at = body.ports.condition
-    goes_on = None if at is None else c.converter.source.constant(body.graph.output(at))
-    if goes_on is None or not bool(goes_on.reshape(-1)[0]):
-        return False
-    for port in plan.sliced:
-        size = shape_of(given(c, inputs, port.external)).dim(port.axis)
-        if not isinstance(size, int) or sliced_count(port, size) != int(trip.reshape(-1)[0]):
-            return False
-    return True
-
-
-def _limit(c: Conversion, trip: Value) -> Value | None:
-    """Convert OpenVINO's trip count to ONNX's M: a negative trip count means no limit."""
-    known = c.constant_of(trip)
-    if known is not None:
-        count = int(known.reshape(-1)[0])
-        return None if count < 0 else c.i64(count)
-    count_i64 = scalar(c, forms.cast(c, trip, ElementType.I64))
-    negative = forms.less(c, count_i64, c.i64(0))
-    return forms.where(c, negative, c.i64(NO_LIMIT), count_i64)
+__all__ = ["import_loop", "part_of", "without_iterations"]
 
 
 @takes_virtual

@@ -1,10 +1,10 @@
-"""Writes an IR body as the body of an ONNX Loop."""
+"""Converts Loop and TensorIterator to ONNX Loop or Scan; `scan_export` writes the Scans."""
 
 from __future__ import annotations
 
 from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.forms import onnx_shape_forms as shape_forms
-from irloop.conversion.framework.translation import Conversion
+from irloop.conversion.framework.translation import Conversion, exports
 from irloop.conversion.loops.loop_parts import (
     LoopPlan,
     as_type,
@@ -16,16 +16,107 @@ from irloop.conversion.loops.loop_parts import (
     zeros_like_type,
 )
 from irloop.conversion.loops.onnx_loop_builder import OnnxLoopBuilder, reverse_axis
-from irloop.dialects.loops import is_consistent
+from irloop.conversion.loops.scan_export import can_scan, export_as_scan
+from irloop.dialects.loops import is_consistent, sliced_count
+from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Concatenated, Sliced
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
-__all__ = ["export_as_loop"]
+__all__ = ["export_loop", "export_tensor_iterator"]
+
+#: The ONNX trip count that means "no limit" if M cannot be omitted.
+NO_LIMIT = 2**63 - 1
 
 
-def export_as_loop(
+@exports(ov.Loop)
+def export_loop(c: Conversion, op: ov.Loop, *inputs: Value | None) -> list[Value | None]:
+    """Loop -> Loop, in which invariant inputs become captures.
+
+    A trip count of -1 becomes an omitted M.
+    """
+    trip, condition = inputs[0], inputs[1]
+    assert trip is not None
+    assert condition is not None
+    plan = LoopPlan.of(c, has_condition=True)
+    if c.converter.options.get("prefer") == "scan" and _is_pure_scan(c, plan, inputs):
+        return export_as_scan(c, plan, inputs)
+    return _export_as_loop(c, plan, inputs, _limit(c, trip), scalar(c, condition))
+
+
+def _is_pure_scan(c: Conversion, plan: LoopPlan, inputs: tuple[Value | None, ...]) -> bool:
+    """Return whether a Scan can express a Loop without any change.
+
+    Its trip count must be the number of its slices, its condition always true, and its iteration
+    number must not be read.
+    """
+    body = plan.body
+    trip, starts = c.constant_of(given(c, inputs, 0)), c.constant_of(given(c, inputs, 1))
+    if trip is None or starts is None or not bool(starts.reshape(-1)[0]):
+        return False
+    number = body.ports.iteration
+    if number is not None and body.graph.input(number).is_used:
+        return False
+    if not plan.sliced or not can_scan(plan, inputs):
+        return False
+    at = body.ports.condition
+    goes_on = None if at is None else c.converter.source.constant(body.graph.output(at))
+    if goes_on is None or not bool(goes_on.reshape(-1)[0]):
+        return False
+    for port in plan.sliced:
+        size = shape_of(given(c, inputs, port.external)).dim(port.axis)
+        if not isinstance(size, int) or sliced_count(port, size) != int(trip.reshape(-1)[0]):
+            return False
+    return True
+
+
+def _limit(c: Conversion, trip: Value) -> Value | None:
+    """Convert OpenVINO's trip count to ONNX's M: a negative trip count means no limit."""
+    known = c.constant_of(trip)
+    if known is not None:
+        count = int(known.reshape(-1)[0])
+        return None if count < 0 else c.i64(count)
+    count_i64 = scalar(c, forms.cast(c, trip, ElementType.I64))
+    negative = forms.less(c, count_i64, c.i64(0))
+    return forms.where(c, negative, c.i64(NO_LIMIT), count_i64)
+
+
+@exports(ov.TensorIterator)
+def export_tensor_iterator(
+    c: Conversion, op: ov.TensorIterator, *inputs: Value | None
+) -> list[Value | None]:
+    """TensorIterator -> Scan over its slices, or a Loop if it has no slices."""
+    plan = LoopPlan.of(c, has_condition=False)
+    if not plan.sliced or not can_scan(plan, inputs):
+        return _export_as_loop(
+            c, plan, inputs, _trip_count(c, plan, inputs), c.constant(True, ElementType.BOOLEAN)
+        )
+    return export_as_scan(c, plan, inputs)
+
+
+def _trip_count(c: Conversion, plan: LoopPlan, inputs: tuple[Value | None, ...]) -> Value:
+    """The number of iterations as an i64 scalar."""
+    for port in plan.sliced:
+        value = inputs[port.external]
+        assert value is not None
+        size = shape_of(value).dim(port.axis)
+        if isinstance(size, int):
+            return c.i64(sliced_count(port, size) or 0)
+        length = shape_forms.gather(c, shape_forms.shape(c, value), c.i64(port.axis), 0)
+        bounds = [
+            forms.add(c, length, c.i64(1 + bound)) if bound < 0 else c.i64(bound)
+            for bound in (port.start, port.end)
+        ]
+        low, high = bounds if port.stride > 0 else reversed(bounds)
+        return forms.div(c, forms.sub(c, high, low), c.i64(abs(port.stride)))
+    for out in plan.joined:
+        if out.start >= 0 and out.end >= 0 and out.stride:
+            return c.i64(abs(out.end - out.start) // abs(out.stride))
+    return c.i64(1)
+
+
+def _export_as_loop(
     c: Conversion,
     plan: LoopPlan,
     inputs: tuple[Value | None, ...],

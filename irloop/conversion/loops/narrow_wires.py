@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from irloop.conversion.framework.carriers import CARRIERS
 from irloop.dialects.onnx import control_flow as onnx
@@ -12,10 +13,12 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Invariant
 from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType, TensorType
-from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import Entering, LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
+
+if TYPE_CHECKING:
+    from irloop.passes.forms import Forms
 
 __all__ = ["CarryNarrowWires"]
 
@@ -50,6 +53,9 @@ class CarryNarrowWires(LoopPass):
         leaving = [item for item in wires.outputs if _is_narrow(item.value)]
         if not entering and not leaving:
             return
+        # Most models need no such change, nor the operations that it emits.
+        from irloop.passes.forms import Forms
+
         outside = Forms(self.model, rewriter, node, node.name)
         after = Forms(self.model, rewriter, node.following, node.name)
         inner = self.session.rewriter(wires.graph)

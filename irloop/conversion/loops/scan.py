@@ -1,71 +1,32 @@
-"""Converts TensorIterator to ONNX Scan or Loop, and ONNX Scan to TensorIterator or Loop."""
+"""Converts ONNX Scan to TensorIterator or Loop; `loop_export` converts the other direction."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irloop.conversion.forms import onnx_forms, onnx_shape_forms
 from irloop.conversion.forms import openvino_shape_forms as shape_forms
 from irloop.conversion.framework.translation import (
     Conversion,
     Converted,
-    exports,
     imports,
     takes_virtual,
 )
 from irloop.conversion.loops.loop import part_of, without_iterations
-from irloop.conversion.loops.loop_export import export_as_loop
-from irloop.conversion.loops.loop_parts import LoopPlan, given
+from irloop.conversion.loops.loop_parts import given
 from irloop.conversion.loops.loop_states import LoopStates, enter
 from irloop.conversion.loops.openvino_loop_builder import (
     OpenVinoLoopBuilder,
     Scanned,
     refuse_strings,
 )
-from irloop.conversion.loops.scan_export import can_scan, export_as_scan
-from irloop.dialects.loops import normal_axis, sliced_count
+from irloop.dialects.loops import normal_axis
 from irloop.dialects.onnx import control_flow as onnx
-from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Carried, ScanInput, ScanOutput
 from irloop.graph.model import Body, Value
 from irloop.graph.types import ElementType
 
-__all__ = ["export_tensor_iterator", "import_scan"]
-
-
-@exports(ov.TensorIterator)
-def export_tensor_iterator(
-    c: Conversion, op: ov.TensorIterator, *inputs: Value | None
-) -> list[Value | None]:
-    """TensorIterator -> Scan over its slices, or a Loop if it has no slices."""
-    plan = LoopPlan.of(c, has_condition=False)
-    if not plan.sliced or not can_scan(plan, inputs):
-        return export_as_loop(
-            c, plan, inputs, _trip_count(c, plan, inputs), c.constant(True, ElementType.BOOLEAN)
-        )
-    return export_as_scan(c, plan, inputs)
-
-
-def _trip_count(c: Conversion, plan: LoopPlan, inputs: tuple[Value | None, ...]) -> Value:
-    """The number of iterations as an i64 scalar."""
-    for port in plan.sliced:
-        value = inputs[port.external]
-        assert value is not None
-        size = shape_of(value).dim(port.axis)
-        if isinstance(size, int):
-            return c.i64(sliced_count(port, size) or 0)
-        length = onnx_shape_forms.gather(c, onnx_shape_forms.shape(c, value), c.i64(port.axis), 0)
-        bounds = [
-            onnx_forms.add(c, length, c.i64(1 + bound)) if bound < 0 else c.i64(bound)
-            for bound in (port.start, port.end)
-        ]
-        low, high = bounds if port.stride > 0 else reversed(bounds)
-        return onnx_forms.div(c, onnx_forms.sub(c, high, low), c.i64(abs(port.stride)))
-    for out in plan.joined:
-        if out.start >= 0 and out.end >= 0 and out.stride:
-            return c.i64(abs(out.end - out.start) // abs(out.stride))
-    return c.i64(1)
+__all__ = ["import_scan"]
 
 
 @takes_virtual

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
@@ -14,10 +15,12 @@ from irloop.graph.builder import shape_of
 from irloop.graph.loops import Concatenated, ScanInput, ScanOutput
 from irloop.graph.model import Node, Value
 from irloop.hazards.patterns import number_of, scanned_across
-from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
+
+if TYPE_CHECKING:
+    from irloop.passes.forms import Forms
 
 __all__ = ["ScanAlongFront", "divides_by_zero"]
 
@@ -52,6 +55,9 @@ class ScanAlongFront(LoopPass):
         across = scanned_across(node)
         if not across:
             return
+        # Most models need no such change, nor the operations that it emits.
+        from irloop.passes.forms import Forms
+
         before = Forms(self.model, rewriter, node, node.name)
         inside = Forms(self.model, self.session.rewriter(wires.graph), None, node.name)
         after = Forms(self.model, rewriter, node.following, node.name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from irloop.dialects.onnx.elementwise import Mul, Pow
 from irloop.hazards.mixed_norms import squares_widened_data
-from irloop.passes.forms import Emitter
 from irloop.passes.graph_rewrite import MatcherPass
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type
@@ -37,6 +36,9 @@ class SquareByProducts(MatcherPass):
     def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
         node, centred = match.root, match.root.inputs[0]
         assert centred is not None
+        # Most models need no such change, nor the operations that it emits.
+        from irloop.passes.forms import Emitter
+
         emitter = Emitter(rewriter, node, node.name)
         rewriter.replace_node(node, [emitter.emit(Mul(), centred, centred)])
         return True

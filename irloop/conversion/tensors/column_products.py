@@ -10,7 +10,6 @@ from irloop.graph.model import Model, Node
 from irloop.graph.walk import all_nodes, has_op
 from irloop.hazards.onnx_products import turns_before_a_vector
 from irloop.passes.base import ModelPass
-from irloop.passes.forms import Forms
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.session import Session
 
@@ -52,6 +51,9 @@ def _rewritten(model: Model, node: Node, rewriter: MatchRewriter) -> bool:
     rank = None if left is None else shape_of(left).rank
     if left is None or right is None or rank is None:
         return False
+    # Most models need no such change, nor the operations that it emits.
+    from irloop.passes.forms import Forms
+
     forms = Forms(model, rewriter, node, node.name)
     product = forms.emit(node.op, left, forms.unsqueezed(right, 1))
     rewriter.replace_node(node, [forms.squeezed(product, rank - 1)])

@@ -12,7 +12,6 @@ from irloop.graph.types import ElementType, OptionalType, SequenceType
 from irloop.graph.walk import all_nodes
 from irloop.hazards.results import to_copy
 from irloop.passes.base import ModelPass
-from irloop.passes.forms import Forms
 from irloop.passes.session import Session
 
 __all__ = ["SeparateResults"]
@@ -84,6 +83,9 @@ def _separate(graph: Graph, result: Node, model: Model, session: Session) -> Non
     value = result.inputs[0]
     assert value is not None
     rewriter = session.rewriter(graph)
+    # Most models need no such change, nor the operations that it emits.
+    from irloop.passes.forms import Forms
+
     forms = Forms(model, rewriter, None, result.name)
     if element_of(value) is ElementType.STRING:
         op = Reshape14() if forms.opset >= 14 else Reshape()
