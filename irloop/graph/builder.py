@@ -158,6 +158,7 @@ class Builder:
             InferenceError: when the inputs contradict the operation's specification.
             LimitError: when the budget has no room for further operations.
         """
+        self.require(op)
         count = op.n_outputs if n_outputs is None else n_outputs
         assert count is not None, f"{op.label} needs n_outputs"
         # An attribute of a few bytes may request any number of operations or outputs.
@@ -175,6 +176,9 @@ class Builder:
         )
         self.inference.visit(node)
         return node
+
+    def require(self, op: Op) -> None:
+        """Refuse operations that this builder must not emit; here there are none."""
 
     def __call__(self, op: Op, *inputs: Value | None, name: str = "") -> Value:
         """Append a node and return its only (or first) output."""

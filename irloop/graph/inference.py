@@ -338,9 +338,13 @@ class Inference:
         if node.bodies or self._hints or not inputs:
             return None
         declared = self._declared
-        types = [id(None if value is None else value.type) for value in inputs]
-        types += [id(declared[value]) for value in node.outputs]
-        return (*node.op.equality_key(), len(inputs), *types)
+        key = [*node.op.equality_key(), len(inputs)]
+        # A comprehension would take longer for one or two entries, and this runs for every node.
+        for value in inputs:
+            key.append(None if value is None else id(value.type))  # noqa: PERF401
+        for value in node.outputs:
+            key.append(id(declared[value]))  # noqa: PERF401
+        return tuple(key)
 
     def _known_types(self, key: tuple[Any, ...], node: Node) -> list[ValueType] | None:
         """Return the output types of an earlier node whose key is equal to `key`.

@@ -135,7 +135,10 @@ class Record:
 
     def equality_key(self) -> tuple[Any, ...]:
         """The class and the values of the fields; equal records have equal keys."""
-        return (self.__class__, *map(self.__dict__.__getitem__, self._fields))
+        fields = self._fields
+        if not fields:
+            return (self.__class__,)
+        return (self.__class__, *map(self.__dict__.__getitem__, fields))
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={self.__dict__[name]!r}" for name in self._fields)

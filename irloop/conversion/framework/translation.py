@@ -22,9 +22,9 @@ from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.errors import InferenceError, InternalError, IrloopError, plain_reason
 from irloop.graph.builder import Builder, Names, shape_of
 from irloop.graph.inference import Inference
-from irloop.graph.model import Body, Graph, Node, Value
+from irloop.graph.model import Graph, Node, Value
 from irloop.graph.op import Constant, Op, UnknownOp
-from irloop.graph.types import Dim, ElementType, TensorType, ValueType
+from irloop.graph.types import Dim, ElementType, TensorType
 from irloop.graph.walk import node_path
 from irloop.graph.wellformed import misfit
 from irloop.progress import counted
@@ -148,24 +148,6 @@ class Conversion(Builder):
         """The opset being written."""
         return self.converter.opset
 
-    def emit(
-        self,
-        op: Op,
-        *inputs: Value | None,
-        n_outputs: int | None = None,
-        name: str = "",
-        bodies: tuple[Body, ...] = (),
-        types: tuple[ValueType, ...] = (),
-    ) -> Node:
-        """Append a node to the target graph and return it.
-
-        Raises:
-            RefusedError: for an ONNX operation that the target opset does not have.
-            InferenceError: when the inputs contradict the operation's specification.
-        """
-        self.require(op)
-        return super().emit(op, *inputs, n_outputs=n_outputs, name=name, bodies=bodies, types=types)
-
     def require(self, op: Op) -> None:
         """Refuse an ai.onnx operation that the target opset does not have.
 
@@ -266,11 +248,12 @@ class Conversion(Builder):
                 node, [None if v is None else values[v] for v in node.read_inputs]
             )
             for old, new in zip(node.outputs, outputs, strict=False):
-                if new is not None:
-                    values[old] = new
+                if new is None:
+                    continue
+                values[old] = new
+                if isinstance(new, Value):
                     self._take_type(old, new)
-                if isinstance(new, Value) and not new.names:
-                    new.names = old.names
+                    new.names = new.names or old.names
         self._node, self.location, self.prefix = outer
         return [values[value] for value in source.outputs]
 
@@ -376,11 +359,12 @@ class Conversion(Builder):
             target.name = self.names.fresh(source.name)
             target.info = source.info
 
-    def _take_type(self, old: Value, new: Converted) -> None:
-        if isinstance(new, Value) and old.producer.graph is not None and old.producer.graph.owner:
+    def _take_type(self, old: Value, new: Value) -> None:
+        type, graph = new.type, old.producer.graph
+        if graph is not None and graph.owner is not None:
             self.converter.in_bodies.append((old, new))
         # Keep the type that the source declares if inference finds none for the target.
-        if isinstance(new, Value) and isinstance(new.type, TensorType):
-            unknown = new.type.element is ElementType.DYNAMIC or new.type.shape.dims is None
+        if isinstance(type, TensorType):
+            unknown = type.element is ElementType.DYNAMIC or type.shape.dims is None
             if unknown and new.producer.graph is self.graph:
                 self.inference.declare(new, old.type)
