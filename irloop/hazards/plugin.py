@@ -81,10 +81,13 @@ def brings_dimensions(node: Node) -> bool:
     """True for arithmetic whose second operand has one element and a higher rank than the first."""
     if not isinstance(node.op, Arithmetic) or len(node.inputs) < 2:
         return False
-    left, right = (None if value is None else shape_of(value) for value in node.inputs[:2])
-    if left is None or right is None or left.rank is None or right.rank is None:
+    left, right = node.inputs[:2]
+    if left is None or right is None:
         return False
-    return right.rank > left.rank and right.count() == 1
+    rank, other = shape_of(left).rank, shape_of(right).rank
+    if rank is None or other is None or other <= rank:
+        return False
+    return shape_of(right).count() == 1
 
 
 def selects_many_dimensions(node: Node) -> bool:
