@@ -7,6 +7,7 @@ import signal
 import time
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from multiprocessing import connection, get_context, parent_process
 from types import TracebackType
 from typing import Any
@@ -24,6 +25,14 @@ _GRACE = 10.0
 #: The time limit for starting a process, in seconds.
 _START = 60.0
 
+#: The next job is sent to a process before it has finished the current one if both models are files
+#: of at most this many bytes: small models take less time than waiting for the next job.
+_SMALL = 1 << 16
+
+#: The numbers of a group, and of a job in it.
+_Place = tuple[int, int]
+_Placed = tuple[_Place, Job]
+
 
 class Workers:
     """`count` processes that take groups of jobs one after the other."""
@@ -36,7 +45,8 @@ class Workers:
         self._workers = [_Worker() for _ in range(max(1, min(count, len(groups))))]
 
     def __enter__(self) -> Workers:
-        for worker in self._workers:
+        # Each process gets a job before one of them gets a second.
+        for worker in (*self._workers, *self._workers):
             self._next(worker)
         return self
 
@@ -56,41 +66,48 @@ class Workers:
         return self._found.pop((group, number))
 
     def _wait(self) -> None:
-        busy = [worker for worker in self._workers if worker.job is not None]
+        busy = [worker for worker in self._workers if worker.sent]
         latest = min(worker.deadline for worker in busy)
         connection.wait([worker.pipe for worker in busy], max(0.0, latest - time.monotonic()))
         for worker in busy:
-            found = worker.answer()
-            if found is not None and worker.place is not None:
-                self._found[worker.place] = found
+            answered = worker.answer()
+            if answered is not None:
+                place, found = answered
+                self._found[place] = found
                 self._next(worker)
 
     def _next(self, worker: _Worker) -> None:
-        """Start the next job of the worker's current group of jobs.
+        """Send the worker the next job of its current group, unless it has enough to do.
 
         If the group is finished, the worker takes over the first group that no worker has started.
         """
-        if not worker.jobs and self._waiting:
+        if not worker.jobs and self._waiting and not worker.is_filled:
             worker.jobs = self._waiting.popleft()
-        worker.start_next()
+        worker.send_next()
 
 
 class _Worker:
-    """A process, its remaining jobs, and its current one."""
+    """A process, its remaining jobs, and the jobs that were sent to it.
+
+    The process does the jobs in the order in which they were sent.
+    """
 
     def __init__(self) -> None:
-        self.jobs: deque[tuple[tuple[int, int], Job]] = deque()
-        self.job: Job | None = None
-        self.place: tuple[int, int] | None = None
+        self.jobs: deque[_Placed] = deque()
+        self.sent: deque[_Placed] = deque()
         self.deadline = 0.0
         self.pipe: Any = None
         self._process: Any = None
 
-    def start_next(self) -> None:
-        self.job = self.place = None
-        if not self.jobs:
+    @property
+    def is_filled(self) -> bool:
+        """True if no further job may be sent before the process has finished one."""
+        return len(self.sent) > 1 or any(not _is_small(job) for _, job in self.sent)
+
+    def send_next(self) -> None:
+        """Send the next job, if there is one and the process has not enough to do."""
+        if not self.jobs or self.is_filled or (self.sent and not _is_small(self.jobs[0][1])):
             return
-        self.place, self.job = self.jobs.popleft()
         starting = self._process is None
         if starting:
             # Start new interpreters: a fork would copy running threads.
@@ -99,45 +116,59 @@ class _Worker:
             self._process = context.Process(target=_serve, args=(other,), daemon=True)
             self._process.start()
             other.close()
-        job = self.job
-        allowed = allowance_for([job.model, job.weights], job.memory, job.seconds)
-        self.deadline = time.monotonic() + allowed.seconds + _GRACE + _START * starting
-        self.pipe.send(job)
+        self.sent.append(self.jobs.popleft())
+        if len(self.sent) == 1:
+            self._begin(_START * starting)
+        # If the process has died, `answer` finds that out.
+        with suppress(OSError):
+            self.pipe.send(self.sent[-1][1])
 
-    def answer(self) -> Outcome | IrloopFailure | None:
-        """Return the result of the job, or None while the process is still working on it.
+    def _begin(self, extra: float = 0.0) -> None:
+        """Set the deadline of the job that the process does now; it has `extra` seconds more."""
+        job = self.sent[0][1]
+        allowed = allowance_for([job.model, job.weights], job.memory, job.seconds)
+        self.deadline = time.monotonic() + allowed.seconds + _GRACE + extra
+
+    def answer(self) -> tuple[_Place, Outcome | IrloopFailure] | None:
+        """Return the place and the result of a job, or None while the process works on it.
 
         If the process has died, or the time for the job is over, the result is a failure.
         """
-        assert self.job is not None
         try:
             if self.pipe.poll():
                 found: Outcome | IrloopFailure = self.pipe.recv()
-                return found
+                place, _ = self.sent.popleft()
+                if self.sent:
+                    self._begin()
+                return place, found
         except (EOFError, OSError):
             return self._ended()
         if time.monotonic() < self.deadline:
             return None
         self.end()
-        return lost(
-            self.job,
+        return self._lost(
             "LIM002",
             "validating the model takes longer than allowed",
             "allow more time (--max-seconds), or look for a loop that never ends",
         )
 
-    def _ended(self) -> Outcome:
-        assert self.job is not None
+    def _ended(self) -> tuple[_Place, Outcome]:
         self._process.join(_GRACE)
         code = self._process.exitcode
         self.end()
         how = f"by signal {-code}" if code is not None and code < 0 else f"with status {code}"
-        return lost(
-            self.job,
+        return self._lost(
             "LIM001",
             f"the process that validated the model ended {how}",
             "it ran out of memory, or was ended from outside: allow more memory (--max-memory)",
         )
+
+    def _lost(self, code: str, message: str, fix: str) -> tuple[_Place, Outcome]:
+        """Give up the job that the process was doing; the others will be sent again."""
+        place, job = self.sent.popleft()
+        self.jobs.extendleft(reversed(self.sent))
+        self.sent.clear()
+        return place, lost(job, code, message, fix)
 
     def end(self) -> None:
         """End the process, if there is one."""
@@ -147,6 +178,13 @@ class _Worker:
         self._process.kill()
         self._process.join()
         self._process = None
+
+
+def _is_small(job: Job) -> bool:
+    try:
+        return os.path.getsize(job.model) <= _SMALL
+    except (OSError, ValueError):
+        return False
 
 
 def _serve(pipe: Any) -> None:

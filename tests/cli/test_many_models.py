@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,6 +39,39 @@ def test_processes_write_the_same_report_as_one_process(process: Process, folder
     assert several.returncode == 1
     files = json.loads(several.stdout)["files"]
     assert [Path(file).name for file in files] == [f"m{number}.xml" for number in range(6)]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="other systems have no such signal")
+def test_a_process_that_dies_loses_only_the_model_it_validates(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Other models may have been sent to that process already."""
+    place = tmp_path_factory.mktemp("site")
+    (place / "sitecustomize.py").write_text(
+        "import os, signal, irloop\n"
+        "really = irloop.validate\n"
+        "def dying(path, *more, **extra):\n"
+        "    if os.path.basename(path) in ('m0.xml', 'm2.xml', 'm3.xml'):\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    return really(path, *more, **extra)\n"
+        "irloop.validate = dying\n",
+        "utf-8",
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "irloop", "validate", str(folder), "--format", "json", "--isolate",
+         "--jobs", "2"],
+        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(place)},
+    )  # fmt: skip
+    assert done.stderr == ""
+    found = json.loads(done.stdout)["findings"]
+    codes = [(Path(item["file"]).name, item["code"]) for item in found]
+    assert codes == [
+        ("m0.xml", "LIM001"),
+        ("m1.xml", "IRL203"),
+        ("m2.xml", "LIM001"),
+        ("m3.xml", "LIM001"),
+        ("m4.xml", "IRL203"),
+    ]
 
 
 def test_a_wrong_code_is_reported_once(process: Process, folder: Path) -> None:
