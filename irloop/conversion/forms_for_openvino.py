@@ -8,6 +8,7 @@ from irloop.conversion.elements.exact_choices import (
     CompareExactly,
     is_compared_by_rounding,
 )
+from irloop.conversion.elements.exact_reductions import ReduceExactly, is_reduced_by_rounding
 from irloop.conversion.elements.kept_nans import KeepNans
 from irloop.conversion.elements.known_abs import KeepAbsOfKnownValues
 from irloop.conversion.elements.moved_strings import MoveStringsByNumbers
@@ -108,6 +109,8 @@ def openvino_forms() -> list[Form]:
         single(MoveStringsByNumbers(), lambda node: bool(moved_strings(node)), beside=MOVING),
         # OpenVINO computes arithmetic with constants wrongly after some reductions.
         single(WidenRank3Reductions(), is_reduced_wrongly),
+        # OpenVINO reduces large integers in f32.
+        single(ReduceExactly(), is_reduced_by_rounding),
         # OpenVINO rounds quotients of large integers to 24 bits.
         single(DivideExactly(), is_divided_by_rounding),
         # OpenVINO rounds divisions of integers after some operations to the nearest integer. This

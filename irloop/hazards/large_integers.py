@@ -16,6 +16,7 @@ from irloop.dialects.openvino.comparison import (
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Divide, FloorMod, Mod, Multiply, Sign, Subtract
 from irloop.dialects.openvino.generate import Range, Range4
+from irloop.dialects.openvino.reduction import Reduction
 from irloop.dialects.openvino.search import NonZero
 from irloop.dialects.openvino.shape import Broadcast, Broadcast3, ShapeOf, ShapeOf3, Tile
 from irloop.dialects.openvino.slicing import Concat
@@ -31,6 +32,7 @@ __all__ = [
     "chooses_in_f32",
     "is_compared_in_f32",
     "is_divided_in_f32",
+    "is_reduced_in_f32",
     "largest_constant",
 ]
 
@@ -88,6 +90,12 @@ def chooses_in_f32(node: Node) -> bool:
     if not _has_many_bits(node.output) or not _is_computed_elementwise(condition):
         return False
     return any(_may_be_large(value) for value in choices)
+
+
+def is_reduced_in_f32(node: Node) -> bool:
+    """True for a reduction of integers that may need more than 24 bits."""
+    data = node.inputs[0] if isinstance(node.op, Reduction) else None
+    return data is not None and _has_many_bits(data) and _may_be_large(data)
 
 
 def largest_constant(value: Value) -> int | None:

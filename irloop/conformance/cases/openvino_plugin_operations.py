@@ -90,6 +90,12 @@ def _comparison_of_large_integers() -> Model:
     return m.done(m(Equal(), x, y), m(Less(), x, y))
 
 
+def _reduction_of_large_integers() -> Model:
+    m = IrModel()
+    x, axis = m.input("x", None, element=I32), m.constant([0], I64)
+    return m.done(m(ReduceSum(), x, axis), m(ReduceMax(), x, axis))
+
+
 def _size_in_a_narrow_type() -> Model:
     m = IrModel()
     x = m.input("x", None)
@@ -293,6 +299,17 @@ CASES = (
                 [[16777216, -2147483648], [16777217, -2147483647]],
                 [[False, False], [True, True]],
             ),
+        ),
+    ),
+    Case(
+        "reduction_of_large_integers",
+        FEATURE,
+        "OpenVINO ReduceSum-1",
+        "The sum and the maximum of a list.",
+        _reduction_of_large_integers,
+        (
+            run([[1, 2]], [3, 2]),
+            run([[16777217, -16777215, 5]], [7, 16777217]),
         ),
     ),
     Case(
