@@ -20,9 +20,10 @@ _CHARACTERS = 1000
 
 
 def matched(model: Model, arrays: Mapping[str, Any]) -> dict[str, Any]:
-    """`arrays` keyed by input name; a key may also be ``in<position>``.
+    """Return `arrays` with each key replaced by the name of the input that it identifies.
 
-    ``numpy.savez(file, x, y)`` names the positions arr_0 and arr_1, which is accepted, too.
+    A key is a name of the input, ``in<position>``, or ``arr_<position>``: ``numpy.savez(file, x,
+    y)`` names its arrays arr_0 and arr_1.
 
     Raises:
         UsageError: when a key matches no input, or two keys match the same one.

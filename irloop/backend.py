@@ -164,7 +164,14 @@ def _read(model: Any) -> Model:
 
 
 def _text(value: Any) -> Any:
-    """Decode strings, which onnx.numpy_helper returns as bytes."""
+    """Decode byte strings in an array, or in each array of a list, to Python strings.
+
+    This is needed because onnx.numpy_helper returns strings as bytes. Other values are returned
+    unchanged.
+
+    Raises:
+        UsageError: when a string is not UTF-8.
+    """
     if isinstance(value, list | tuple):
         return [_text(item) for item in value]
     if getattr(getattr(value, "dtype", None), "kind", "") not in ("O", "S"):

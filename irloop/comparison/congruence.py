@@ -47,10 +47,12 @@ def computed_alike(
 
 
 def _by_operands(graph: Graph, names: Mapping[Value, str]) -> dict[tuple[str, ...], list[Value]]:
-    """The values of a graph that are not paired, keyed by the names of the pairs of their operands.
+    """Group the unpaired values of a graph by their operands, for example ("a", "b") -> [sum].
 
-    Constants do not count as operands. Operations that only pass elements on are left out, because
-    conversions add and remove them.
+    `names` maps each value that is already paired with one of the other model to the name of the
+    pair. A key holds these names for all operands except constants; a value with an unpaired
+    operand is left out. Operations that only pass elements on are left out too, because conversions
+    add and remove them.
     """
     found: dict[tuple[str, ...], list[Value]] = {}
     for node in graph.nodes:

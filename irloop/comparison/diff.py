@@ -309,9 +309,10 @@ class _Differ:
     def _wires(
         self, old: tuple[Node, Body], new: tuple[Node, Body], inner: _Differ
     ) -> Iterator[Change]:
-        """Yield the changes of wires between two bodies of the same loop or branch.
+        """Compare the port maps and results of two versions of a body; yield the changes.
 
-        `inner` knows which values in the old body correspond to which values in the new one.
+        `old` and `new` are the two versions of the loop or branch, each as a node with one of its
+        bodies. `inner` knows which value of the old body corresponds to which of the new one.
         """
         ports = old[1].ports, new[1].ports
         if ports[0] == ports[1] and all(

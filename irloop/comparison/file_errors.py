@@ -24,11 +24,12 @@ __all__ = ["error_of_file"]
 def error_of_file(
     error: InferenceError | UnsupportedError | ExecutionError, model: Model, *, unchanged: bool
 ) -> IrloopError:
-    """The errors that the rules find in the file of a model; `error` itself if they find none.
+    """Return the errors that validation finds in the model's file, or `error` if it finds none.
 
-    The result is of the class of `error`. Only an IR has such rules: an ONNX model is checked with
-    the functions that raised `error`. `unchanged` is true if nobody can have changed the model
-    since it was read; otherwise the file must still contain the same model.
+    The validation errors are returned as one exception of the class of `error`. The result is
+    `error`, too, if the model was not read from an IR file, or if the file no longer holds the
+    model. Set `unchanged` if the model cannot have been changed since it was read; otherwise it is
+    compared with the file.
     """
     file = model.source
     if file is None or model.dialect != "openvino":

@@ -113,9 +113,10 @@ def _weights_of(model: Model) -> int:
 
 
 class Lanes:
-    """Starts a process for each lane, except for lanes of irloop's own executor.
+    """Runs the lanes of a comparison, each in a process of its own.
 
-    The processes start when the object is created, and end with the `with` block.
+    A lane is one of the two models in one engine. Lanes whose engine is irloop's own executor get
+    no process here. The processes start when the object is created, and end with the `with` block.
     """
 
     def __init__(self, lanes: Sequence[Lane], memory: int | None = MEMORY) -> None:

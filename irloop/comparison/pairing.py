@@ -157,11 +157,12 @@ class Pairs:
         second: Value,
         slices: tuple[dict[Value, Value], dict[Value, Value]],
     ) -> None:
-        """Pair two body parameters, or the slices that a body gathers from them, under a name.
+        """Pair two body parameters of corresponding loops under `name`.
 
-        A body of an ONNX Loop may gather slices from a parameter itself. If only one of the two
-        bodies does this, its slice is paired with the parameter of the other. `slices` maps the
-        parameters of each body to such slices.
+        The body of an ONNX Loop may receive a whole tensor and gather a slice of it in each
+        iteration, where another loop has the slice as a parameter. If only one of the two
+        parameters is gathered from, its slice is paired instead of it. `slices` maps, for each
+        model, such a parameter to its slice.
         """
         if _is_gathered(first) != _is_gathered(second):
             first, second = slices[0].get(first, first), slices[1].get(second, second)

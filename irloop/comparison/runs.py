@@ -158,9 +158,9 @@ def reason_of_file(error: IrloopError, model: Model) -> str:
 
 
 def _bytes_of(value: Any) -> int:
-    """Return the memory that a value takes, in bytes, as if no array were a view.
+    """Return the number of bytes of an output: of an array, or of all elements of a list.
 
-    Engines return copies of views. A list takes the memory of its elements.
+    A view counts with its full size, because the copies that engines return take that much.
     """
     if isinstance(value, list):
         return sum(map(_bytes_of, value))

@@ -75,7 +75,8 @@ def image_axes(type: TensorType) -> range:
 def key_of(dim: DynamicDim, image: bool) -> DynamicDim | int:
     """Return the key under which `Sizes` stores the size of a dimension.
 
-    With `image`, all dimensions without a name and bounds have the key IMAGE.
+    This is the dimension itself. With `image`, however, the key of every dimension that has neither
+    a name nor bounds is IMAGE.
     """
     return IMAGE if image and dim == DynamicDim() else dim
 
@@ -212,9 +213,11 @@ def _has_unknown_rank(model: Model) -> bool:
 
 
 def _unknown(model: Model) -> Iterator[tuple[DynamicDim | int, bool]]:
-    """Yield a key for each unknown input dimension, and whether it is the size of an image.
+    """Yield (key, is_image) for each dimension of unknown size of the model's inputs.
 
-    Dimensions with equal keys have equal sizes. An input of unknown rank yields a key of its own.
+    `is_image` is True if the dimension may be the height, width or depth of an image. Dimensions
+    with equal keys are given the same size. An input of unknown rank yields one pair: the key of
+    dimensions without name and bounds, and False.
     """
     for value in model.graph.inputs:
         item = _tensor(value.type)

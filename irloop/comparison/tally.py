@@ -231,11 +231,12 @@ class Tally:
     def _outputs(
         self, number: int, trial: Trial, lane: Lane, wanted: Sequence[Any]
     ) -> list[OutputReport]:
-        """Compare the outputs of one engine (`lane`) with the wanted values in a trial.
+        """Compare the outputs of one engine with the expected outputs `wanted` of a trial.
 
-        Returns a report for each output, with all details if the output differs. Outputs whose
-        difference has a known excuse are left out, and so are differing outputs without a defined
-        value.
+        Returns a report for each output; those of differing outputs have all details. Two kinds of
+        differing outputs are left out: those whose difference is not due to the conversion, and all
+        of them if an output of the trial is undefined, such as the last value of a loop that never
+        ran. `lane` is the engine with the model it runs, and `number` the position of the trial.
         """
         found = self._judge.ordered(lane, self._runs[lane][number])
         undefined = any(runs[number].undefined for runs in self._runs.values())

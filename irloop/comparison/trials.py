@@ -95,9 +95,11 @@ def _further_trials(
     runs: Sequence[Run],
     seconds: float,
 ) -> Iterator[tuple[Trial, Run]]:
-    """Make and run further trials; yield those that reach something that `runs` did not reach.
+    """Run further trials, and yield those in which a loop or branch runs in a new way.
 
-    This may be a branch, or a trip count of a loop.
+    A new way is one that `runs` do not show: another branch, an early stop of a loop, or zero, one
+    or many iterations. The search ends when no way is missing, when `MOST_ADDED` trials have been
+    yielded, or when a run reaches a limit such as `seconds`.
     """
     missed = set(reachable(runner)) - reached(runs)
     if not missed or any(run.late for run in runs):

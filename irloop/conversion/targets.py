@@ -147,10 +147,11 @@ def _may_stay(node: Node) -> bool:
 
 
 def _separate_names(model: Model) -> None:
-    """Rename layers that make an output of the model and have the name of an input.
+    """Rename each layer that produces a model output but has the same name as a model input.
 
-    OpenVINO 2021.4 identifies an output by the layer that makes it, and would confuse it with the
-    input. If an output is an input or another output itself, a Convert is inserted to make it.
+    OpenVINO 2021.4 identifies an output by the name of its layer, and would confuse it with the
+    input. If the value of an output is a model input, or is already the value of another output, a
+    Convert is inserted so that the output has its own layer.
     """
     rewriter = Rewriter(model.graph)
     taken = {node.name for node in model.graph.parameters}

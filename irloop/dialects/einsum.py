@@ -1,4 +1,4 @@
-"""Parsing of Einstein equations and inference of their results, shared by both dialects."""
+"""Parsing of Einsum equations and inference of the result types, shared by both dialects."""
 
 from __future__ import annotations
 

@@ -48,7 +48,12 @@ def _positions(layers: Layers) -> dict[int, int]:
 def _conflicts(
     layers: Layers, above: Sequence[Sequence[int]], bends: Sequence[bool]
 ) -> set[tuple[int, int]]:
-    """Edges (upper, lower) that cross a part of a long edge between two bends."""
+    """Return the edges that cross the line between two consecutive bends of a long edge.
+
+    An edge is a pair (upper, lower) of vertices in consecutive layers. `above` holds the neighbours
+    of each vertex in the layer above. `bends` is true for the vertices that are bends of long
+    edges. Edges between two bends are not returned.
+    """
     at = _positions(layers)
     found: set[tuple[int, int]] = set()
     for upper, lower in pairwise(layers):
@@ -73,9 +78,12 @@ def _aligned(
     conflicts: set[tuple[int, int]],
     count: int,
 ) -> list[int]:
-    """Align vertices with median neighbours, and return the root of each vertex.
+    """Align each vertex with a median neighbour, if possible; return the root of each vertex.
 
-    Aligned vertices form a chain, called a block; its first vertex is the root of all of them.
+    Aligned vertices form a chain, called a block; its first vertex is the root of all of them. A
+    vertex that cannot be aligned starts a block of its own. `neighbours` holds the neighbours of
+    each vertex in the previous layer. Along the edges in `conflicts`, no vertices are aligned.
+    `count` is the number of vertices.
     """
     at = _positions(layers)
     root = list(range(count))

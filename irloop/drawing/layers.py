@@ -113,7 +113,11 @@ def _with_bends(rank: Sequence[int], edges: Sequence[Edge]) -> Layered:
 
 
 def _order(found: Layered) -> None:
-    """Order the layers by sweeps, and keep the order with the fewest crossings."""
+    """Order the vertices within each layer, so that few edges cross.
+
+    Several sweeps, downwards and upwards in turn, reorder each layer by the positions of its
+    neighbours. The order with the fewest crossings is kept.
+    """
     _order_as_reached(found)
     best = [list(layer) for layer in found.layers]
     fewest = _crossings(found)

@@ -81,11 +81,11 @@ class OnnxRuntimeRunner:
 
 
 def _plain(value: Any) -> Any:
-    """Convert an output of ONNX Runtime that is not an array to one.
+    """Convert lists of maps and sparse tensors, which ONNX Runtime may return, to arrays.
 
-    A list of maps (ZipMap) becomes one row per map, with the columns in the order of the keys. A
-    sparse constant that is an output of the model becomes the tensor that it stands for. Other
-    values are returned unchanged.
+    A list of maps (the output of a ZipMap) becomes an f32 matrix with one row per map; the columns
+    are in the order of the sorted keys. A sparse tensor (a sparse constant that is an output of the
+    model) becomes a dense array. Other values are returned unchanged.
     """
     if hasattr(value, "get_coo_data"):
         return _dense(value)

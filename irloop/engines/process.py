@@ -79,9 +79,9 @@ class Process:
         self.close()
 
     def load(self, model: str | os.PathLike[str], size: float | None = None) -> None:
-        """Let the child process load a model; returns before that is done.
+        """Tell the child process to load a model, without waiting for the end of loading.
 
-        `size` is the number of bytes for which loading gets time (see `run`); None means the size
+        The time limit of loading grows with `size`, in bytes (see `run`). None means the total size
         of the model's files.
         """
         self._model, self._size = os.fspath(model), size

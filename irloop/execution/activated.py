@@ -24,10 +24,10 @@ _SIGMOID = block_step(sigmoid)
 
 
 def with_activations(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Let steps compute the activation of their result, if nothing else reads the result.
+    """Merge each activation into the step before it, if nothing else reads that step's result.
 
-    The functions of the steps that change have the attribute `keeping`: the function before the
-    change.
+    Steps are not removed: the step of the activation then returns its operand. The function of each
+    changed step keeps the original function as its attribute `keeping`.
     """
     made = list(steps)
     readers: dict[int, list[int]] = {}

@@ -207,10 +207,10 @@ def _fewer_outputs(node: Node, kernel: Kernel) -> Kernel:
 
 
 def _computed_in_advance(node: Node) -> bool:
-    """True for a node with constant inputs that engines compute differently when they fold it.
+    """True if engines fold a node, and compute it in another way than when they run it.
 
-    Engines fold such a node when they read the model. Its class has a kernel of its own for this
-    case, `kernel_of_constants`.
+    Engines fold a node when they read the model, if all its inputs are constants. An operation that
+    they then compute in another way overrides `kernel_of_constants`.
     """
     if type(node.op).kernel_of_constants is Op.kernel_of_constants:
         return False

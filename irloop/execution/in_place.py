@@ -39,8 +39,8 @@ _LEAST = 1 << 12
 def in_place(steps: Sequence[Step]) -> tuple[Step, ...]:
     """Let some steps write their result over an operand; return all steps.
 
-    The function of a step that overwrites an operand has the attribute `keeping`: the function that
-    does not overwrite it.
+    The function of such a step is replaced. The new function has the attribute `keeping`, which is
+    the original function: it leaves the operands unchanged.
     """
     own = {step.outs[0] for step in steps if len(step.outs) == 1 and makes_new(step.fn)}
     for step in steps:

@@ -230,10 +230,11 @@ class Loop:
         return Outcome([slots[slot] for slot in self.program.outputs], count, gathered)
 
     def _require_end(self, stop: int | None) -> None:
-        """Refuse a loop that never ends if the budget limits its steps, but not its iterations.
+        """Refuse an endless loop that would run until the budget is used up.
 
-        If the budget has no limit of steps, such a loop runs, because a caller may read its first
-        iterations and then stop.
+        `stop` is the maximum number of iterations; None if there is no maximum. The loop may run if
+        `stop` is at most `ENDLESS`. It may also run if the budget does not limit the steps, because
+        a caller may read the first iterations and then stop.
 
         Raises:
             StepError: when the loop is refused.

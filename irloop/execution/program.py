@@ -120,10 +120,13 @@ class Context:
             )
 
     def charge(self, steps: float, node: Node) -> None:
-        """Charge steps to the budget, in batches, because each charge takes time.
+        """Record that a node takes `steps` steps, and charge them to the budget.
+
+        Charging takes time. So small numbers of steps are first added up, and are charged once
+        `FEW_STEPS` of them have accumulated.
 
         Raises:
-            StepError: when the budget is used up.
+            StepError: when the budget is used up; it names `node`.
         """
         self.unpaid += steps
         if self.unpaid < FEW_STEPS:

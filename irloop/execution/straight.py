@@ -94,11 +94,18 @@ def stretch(
     written: Collection[int],
     cycle: Cycle,
 ) -> Stretch:
-    """Make one function that runs many iterations of the steps.
+    """Make one function that runs the steps of a body for many iterations.
 
-    `arrays` maps slots to arrays that hold their values in every iteration. A step that fills a
-    slot in `written` gets the array of that slot as its last argument. After a call, the slots
-    `keep` and the slots that `cycle` changes hold the values of the last iteration.
+    Args:
+        pieces: the steps, in order.
+        keep: the slots whose values are needed after a call.
+        arrays: maps a slot to the array that holds its value in every iteration.
+        written: the slots whose steps write into the array; such a step gets the array as its last
+            argument.
+        cycle: what the loop does before and after each iteration.
+
+    After a call, the slots in `keep`, and those that `cycle` fills before an iteration, hold their
+    values of the last iteration.
 
     Raises (when called):
         StepError: of the step that fails, with the iteration.

@@ -403,7 +403,7 @@ class _Sweep:
             yield _Batch(tuple(jobs))
 
     def _jobs(self) -> Iterator[Job]:
-        """The models for which a step is left to do."""
+        """Yield a job for each model that has steps left to do, and count the other models."""
         for entry in entries(self._plan.sources, self._plan.shard):
             steps = self._steps_left(entry)
             if steps:

@@ -228,9 +228,11 @@ def _add(found: Fetched, name: str, path: str, most: int) -> bytes:
 
 
 def add_data(found: Fetched, names: Sequence[str], most: int) -> None:
-    """Fetch the external data files of an ONNX model and add them to its digest.
+    """Fetch the external data files of an ONNX model and add them to the digest in `found`.
 
-    Names that lead out of the model's folder are skipped: the reader will refuse the model.
+    `names` are their paths relative to the model, and `most` is the largest size of a file in
+    bytes. If this fails, `found` gets a verdict instead. Names that lead out of the model's folder
+    are skipped: the reader will refuse the model.
     """
     with _problems_of(found, most):
         for name in names:

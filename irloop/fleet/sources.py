@@ -63,7 +63,11 @@ EVERYTHING = Shard(1, 1)
 
 
 class Listed(NamedTuple):
-    """One file of a listing."""
+    """A file found in a folder or store: its path, its size in bytes, and a mark.
+
+    The mark changes when the file changes. It is empty if a store lists neither a checksum nor the
+    time of the last change.
+    """
 
     path: str
     size: int

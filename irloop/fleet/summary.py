@@ -43,7 +43,12 @@ class Changes:
     rows: dict[str, list[tuple[Row, str]]] = field(default_factory=dict)
 
     def add(self, kind: str, row: Row, before: str) -> None:
-        """Count a row, and list it if there is room."""
+        """Count a row of the new table as a difference of this kind.
+
+        `kind` is "broken", "mended", "changed" or "new". `before` is the old verdict, or "" for a
+        new row. The row is also added to `rows`, unless `LISTED` rows of this kind are already
+        there.
+        """
         self.counts[kind] += 1
         rows = self.rows.setdefault(kind, [])
         if len(rows) < LISTED:

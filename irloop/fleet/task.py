@@ -386,7 +386,10 @@ def _not_run(found: Fetched) -> Row:
 
 
 def head_of(orders: Orders, entry: Entry, step: str) -> Row:
-    """The columns of a row that are known before its step runs; the digest is still empty."""
+    """Return the start of a table row: the columns known before `step` runs on a model.
+
+    The column "digest" is an empty string, because it is computed only when the model is fetched.
+    """
     suffix = os.path.splitext(entry.address)[1].lower()
     return {
         "path": path_of(entry),

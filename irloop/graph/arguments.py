@@ -93,10 +93,10 @@ class Arguments(Protocol):
         """Return the value of a body result that `infer_body` found to be constant, else None."""
 
     def errors_ignored(self) -> AbstractContextManager[None]:
-        """Return a context in which inference errors are ignored.
+        """Return a context manager that drops the inference errors of its `with` block.
 
-        The first exception ends the block quietly, and errors recorded in the block are removed.
-        This is used for bodies that may never run, because their errors do not matter then.
+        It is used for bodies that never run, such as the branch that a constant condition does not
+        select: their shapes may contradict each other.
         """
 
     def error(

@@ -161,7 +161,11 @@ class NodeArguments:
 
     @contextmanager
     def errors_ignored(self) -> Iterator[None]:
-        """Drop the errors found in the block; a body that never runs may contradict itself."""
+        """Return a context manager that drops the inference errors of its `with` block.
+
+        It is used for bodies that never run, such as the branch that a constant condition does not
+        select: their shapes may contradict each other.
+        """
         errors = self._inference.errors
         before = len(errors)
         try:
@@ -376,11 +380,11 @@ class Inference:
             self._known[key] = _Known(found, kept, looked=args.looked)
 
     def _depends_on_values(self, node: Node, *, looked: bool) -> bool:
-        """True if the result may follow from elements of the inputs, not only from their types.
+        """True if the output types of `node` may depend on elements of its inputs.
 
-        `looked` is true if inference of this operation asked for elements; it matters only for
-        constant inputs. An operation whose inputs are all constants is folded, so its result always
-        depends on their elements.
+        This is so if all inputs are constants, because such a node is folded. It is also so if an
+        input holds known dimensions, or if an input is constant and `looked` is true, that is, the
+        inference of the operation asked for elements.
         """
         dims, constants = self._dims, self._constants
         for value in node.inputs:

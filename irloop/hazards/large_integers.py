@@ -232,10 +232,10 @@ def _same(left: Value | None, right: Value) -> bool:
 
 
 def _is_corrected(node: Node, left: Value, right: Value) -> bool:
-    """True if the model corrects the rounded quotient `left` / `right` by its remainder.
+    """True if the model corrects the quotient of `left` and `right` that `node` computes.
 
-    `node` computes the quotient. It is corrected if the remainder is divided by `right` again, or
-    compared with 0 and `right`.
+    For this, it computes the remainder left - quotient * right. It then compares the remainder with
+    0 and with `right`, or divides it again.
     """
     for user, _ in node.output.uses:
         for reader, _ in user.output.uses if isinstance(user.op, Multiply) else ():

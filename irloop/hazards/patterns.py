@@ -223,11 +223,12 @@ def unread_beside_shared(node: Node) -> list[int]:
 
 
 def dropped_before_iteration(node: Node) -> list[int]:
-    """Find parameters that stand before the iteration number and that OpenVINO removes.
+    """Find the parameters before the iteration number that OpenVINO removes from a loop body.
 
-    After reading a model, OpenVINO removes the parameters on which no output of the model depends.
-    Returns the positions of those that precede the parameter of the iteration number and enter
-    nested bodies. If the body has no iteration number, the result is empty.
+    After reading a model, OpenVINO removes parameters on which no output of the model depends.
+    Returns the positions of such parameters in the body of the loop `node`, if they come before the
+    iteration number and a nested loop or If takes them as inputs. If the body has no iteration
+    number, the list is empty.
     """
     body = node.body()
     iteration = body.ports.iteration

@@ -299,7 +299,11 @@ def passes_an_input_on(node: Node) -> bool:
 
 
 def overwrites_its_concat(node: Node) -> bool:
-    """True for an Abs of rank 1 or unknown rank, if it reads a Concat with another reader."""
+    """True if OpenVINO would apply `node`, an Abs, for the other readers of its Concat, too.
+
+    This happens if `node` reads a Concat whose result has rank 1 (or an unknown rank) and another
+    reader. The other reader then gets absolute values.
+    """
     value = node.inputs[0] if isinstance(node.op, Abs) else None
     if value is None or not isinstance(value.producer.op, Concat):
         return False

@@ -117,7 +117,7 @@ def _origin(value: Value) -> Value:
 
 
 def _is_never_negative(value: Value) -> bool:
-    """True if no element is negative, as sizes and constants show."""
+    """True if constants and sizes prove that no element of a value is negative."""
     for visited, node in enumerate(sources([value.producer], _deciding)):
         if visited == MOST or not _keeps_sign(node):
             return False

@@ -58,7 +58,7 @@ def repeated(body: Body) -> Iterator[Node]:
 
 
 def iteration_numbers(body: Body) -> Iterator[Node]:
-    """Yield the results that are the iteration number."""
+    """Yield the Result nodes of a loop body that return the iteration number itself."""
     if body.ports.iteration is None:
         return
     number = body.graph.input(body.ports.iteration)

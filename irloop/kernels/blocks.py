@@ -82,7 +82,10 @@ def block_step(kernel: Callable[..., Any]) -> BlockStep | None:
 
 
 def on_itself(step: BlockStep) -> OverStep:
-    """The way to overwrite a block with a step that may read and write the same array."""
+    """Return a function that replaces a block x by its result, by calling `step(x, x)`.
+
+    Use it only for a `step` that may write its result into the array that it reads.
+    """
     return lambda x, _: step(x, x)
 
 

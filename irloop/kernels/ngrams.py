@@ -69,9 +69,9 @@ def _numbered(pool: Array, items: Array) -> tuple[Array, Array]:
 def _matching_ngrams(grams: Array, windows: Array) -> Array:
     """The index of the n-gram that matches each window [..., length]; -1 if none matches.
 
-    Each prefix of an n-gram is represented by an integer, so that prefixes are compared as
-    integers. After each item that is appended to the prefixes, the integers are renumbered from 0,
-    so that they do not overflow.
+    An integer stands for the items of an n-gram or window that have been read so far, so that equal
+    beginnings have equal integers. The integers are renumbered from 0 after each further item,
+    because they would overflow otherwise.
     """
     count = int(grams.max()) + 1
     code, seen = grams[:, 0], windows[..., 0]

@@ -189,10 +189,13 @@ def onnx_function(*, centred: bool) -> Function:
 def openvino_function(
     dtype: np.dtype[Any], *, centred: bool, descending: bool, n_outputs: int
 ) -> Function:
-    """OpenVINO's suppression, which returns indices, scores and count.
+    """Return a kernel for OpenVINO's NonMaxSuppression.
 
-    The operands are boxes, scores, limit, thresholds and sigma. A box whose overlap equals the
-    threshold is suppressed; ONNX keeps it.
+    The kernel takes boxes, scores and, optionally, the maximum number of boxes per class, the
+    overlap threshold, the score threshold and sigma. It returns the first `n_outputs` of: the
+    indices [K, 3] in `dtype`, the scores [K, 3] and the count [1]. If `centred`, a box is given by
+    its centre and size, otherwise by two corners. If `descending`, the rows are sorted by score
+    across the whole batch. A box whose overlap equals the threshold is suppressed, unlike in ONNX.
     """
     share = partial(overlaps, centred=centred)
     return _scored(dtype, share, descending=descending, equal=True, n_outputs=n_outputs)

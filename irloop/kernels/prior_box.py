@@ -134,9 +134,10 @@ def count_of(priors: Priors) -> int:
 
 
 def _variances(variance: Sequence[float], count: int) -> Array:
-    """The variances of `count` boxes, four for each box: the second row of the result.
+    """Return the variances of `count` boxes as a vector: four numbers for each box.
 
-    `variance` holds four numbers for all boxes, or one number for everything; if empty, it is 0.1.
+    They become the second row of PriorBox's output. `variance` holds the four numbers of every
+    box, or one number that is used for all four; if it is empty, the number is 0.1.
     """
     row = np.array(variance or (0.1,), dtype=np.float32)
     return np.tile(row, 4 * count // len(row))

@@ -172,10 +172,12 @@ def sum_of_columns(
     begins: Sequence[int],
     ends: Sequence[int],
 ) -> Callable[[Array, Array, Array], Array]:
-    """Make a kernel that adds columns of overlapping blocks into an image.
+    """Return a kernel that adds overlapping blocks into an image, as Col2Im does.
 
-    The kernel maps [n, c * block, l] to [n, c, *image]; it takes the data, the sizes of the image
-    and the sizes of a block. Empty lists mean ones for strides and dilations, and zeros for pads.
+    The kernel maps data [n, c * block, l] to [n, c, *image], where c is the number of channels and
+    l that of the blocks; n may be missing in both. Its operands are the data, the sizes of the
+    image and the sizes of a block. `begins` and `ends` are the pads of the image. Empty `strides`
+    and `dilations` mean ones, empty `begins` and `ends` mean zeros.
     """
 
     def run(data: Array, image: Array, block: Array) -> Array:

@@ -365,9 +365,10 @@ def needed(plans: Sequence[Axis], how: Resampling) -> list[Axis]:
 
 
 def onnx_resize(how: Resampling, axes: Sequence[int], policy: str) -> Function:
-    """Return a function that resizes data along `axes`, or along all axes if there are none.
+    """Return a function that resizes data along `axes`; if `axes` is empty, along all axes.
 
-    It takes the data, the region of tf_crop_and_resize, and either scales or sizes. `policy` is the
+    The function takes the data, the region for tf_crop_and_resize, and either scales or sizes.
+    `how` tells how input elements are chosen and weighted; `policy` is the
     keep_aspect_ratio_policy of ONNX.
     """
 

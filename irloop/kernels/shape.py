@@ -82,7 +82,11 @@ def reshape_to(data: Array, target: list[int], special_zero: bool) -> Array:
 
 
 def reshape(special_zero: bool) -> Callable[[Array, Array], Array]:
-    """Reshape to a shape that is an input."""
+    """Return a kernel that reshapes data to the shape in its second input.
+
+    In the shape, -1 stands for the size that follows from the others. If `special_zero`, 0 copies
+    the dimension of the data at the same position.
+    """
 
     def run(data: Array, pattern: Array) -> Array:
         return reshape_to(data, listed(pattern), special_zero)

@@ -79,9 +79,10 @@ def _reserve(shape: Sequence[int], axes: Sequence[int], lengths: Sequence[int]) 
 
 
 def dft(*, inverse: bool) -> Function:
-    """The Fourier transform along axes of complex numbers, which are stored as pairs.
+    """Return a function that computes the Fourier transform of complex numbers, or its inverse.
 
-    The axes are first cropped or zero-padded to the given lengths; -1 keeps a length.
+    The last axis of the data holds the real and the imaginary part of each number. The axes to
+    transform are first cropped or zero-padded to the given sizes; -1 keeps the size of an axis.
     """
     transform = np.fft.ifftn if inverse else np.fft.fftn
 

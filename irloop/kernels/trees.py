@@ -173,12 +173,14 @@ def of_lists(
 
 
 def _sets(nodes: Array, members: Array | None) -> tuple[Array, Array]:
-    """Split the membership sets of a tree ensemble into pairs; return the nodes and the values.
+    """Assign the members of all membership sets of a tree ensemble to the nodes that test them.
 
-    The sets are stored one after the other in `members`, each ended by a NaN.
+    `members` holds one set for each of `nodes`, one after the other, each ended by a NaN. Returns
+    the node of each member, and the members without the NaNs. For example, nodes [3, 7] and members
+    [1, 2, NaN, 5, NaN] give [3, 3, 7] and [1, 2, 5].
 
     Raises:
-        ValueError: when there is not one set for each of `nodes`.
+        ValueError: when the number of sets is not the number of nodes.
     """
     values = np.zeros(0) if members is None else members
     ends = np.isnan(values)

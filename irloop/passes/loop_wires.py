@@ -163,9 +163,10 @@ class Leaving:
 
 
 class Numbered(Record):
-    """The wires of a loop as the inputs, port map, parameters and results of a new node.
+    """What is needed to build a new loop node: inputs, port map, body parameters and results.
 
-    `shown` lists, for each output of the new node, the outputs of the old node that it replaces.
+    `externals` holds the inputs of the new node. `shown` lists, for each output of the new node,
+    the outputs of the old node that it replaces.
     """
 
     externals: tuple[Value | None, ...]
@@ -318,9 +319,11 @@ class LoopWires:
     def change_output(
         self, leaving: Leaving, rewriter: MatchRewriter, change: Callable[[Value], Value]
     ) -> None:
-        """Let the readers of an output read the result of `change` instead.
+        """Insert nodes after a loop that change one of its outputs, and redirect its readers.
 
-        The result takes over the names of the output.
+        `leaving` is the output. `change` gets the output value, adds the nodes and returns their
+        result. The former readers of the output then read this result, which also takes over the
+        names of the output.
         """
         old = leaving.output
         before = old.uses

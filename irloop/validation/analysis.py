@@ -92,10 +92,11 @@ class Numbers:
 
 
 class LightInference(Inference):
-    """Inference that folds only dimensions, and tolerates operations whose inference fails.
+    """Type inference that folds only dimensions, and continues when an operation fails.
 
-    Such an operation keeps its declared types. Errors of irloop itself are raised, such as an
-    exceeded limit.
+    The outputs of such an operation keep their declared types. An `InferenceError` is kept in
+    `errors`, and unexpected exceptions are ignored. Other errors of irloop, such as a `LimitError`,
+    are raised.
     """
 
     def __init__(self) -> None:
@@ -166,13 +167,13 @@ class LightInference(Inference):
 
 
 class Analysis:
-    """The inferred graph of a document; empty if it cannot be built.
+    """The graph of an IR document after type inference; empty if it cannot be built.
 
-    `nets` are the indexes of the root and all bodies, the root first; `wirings` are the known port
-    maps of layers, keyed by the layers' identity. With `keeps_types`, `released` can restore the
-    declared types, so that another reader can use the model at the end. A layer that has one of the
-    `errors` becomes an unknown operation with its declared outputs, so that an error hides nothing
-    about the layers around it.
+    `nets` are the indexes of the root and all bodies, the root first. `wirings` are the port maps
+    that are already known, keyed by the identity of their layer. `errors` are problems that were
+    found earlier: each layer with one becomes an unknown operation with its declared outputs, so
+    that the layers around it can still be checked. With `keeps_types`, `released` returns the model
+    with the types that the file declares, for use by another reader.
     """
 
     def __init__(

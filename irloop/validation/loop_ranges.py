@@ -47,9 +47,11 @@ def bounds(entry: Entry, size: int) -> tuple[int, int]:
 
 
 def executed(entry: Entry, size: int) -> int | None:
-    """Return how often a loop runs for the range of an entry on an axis of `size` elements.
+    """Return the trip count that the range of an entry yields on an axis of `size` elements.
 
-    None means that the range is invalid.
+    This is the length of the range divided by the stride: 3 for the range from 0 to 6 with stride
+    2. None means that the range is invalid: it is empty, leaves the axis, or is no multiple of the
+    stride.
     """
     low, high = bounds(entry, size)
     step = abs(entry.stride)

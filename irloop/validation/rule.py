@@ -113,7 +113,10 @@ class Rule:
         return Diagnostic(self.code, self.severity, message, place, expected, found, cause, fix)
 
     def from_problem(self, problem: Problem) -> Diagnostic:
-        """Turn a problem with this code into a finding."""
+        """Turn a problem into a finding of this rule.
+
+        The finding is a warning if the problem is one; otherwise it has the severity of the rule.
+        """
         finding = self.found(
             problem.place,
             problem.message,

@@ -133,10 +133,12 @@ def _collect(
     originals: dict[etree._Element, etree._Element],
     found: dict[tuple[etree._Element, str], SchemaFinding],
 ) -> list[etree._Element]:
-    """Add the errors of the last validation of `work` to `found`, one per element and attribute.
+    """Add the schema errors of the last validation of `work` to `found`.
 
-    Returns the elements that are not allowed where they are: the message about them names no
-    attribute and no missing child.
+    The keys of `found` are (element, attribute); only the first error for a key is kept.
+    `originals` maps the elements of `work` to those of the document. Returns the elements that must
+    not stand at their position: an error counts as such if its message names neither an attribute
+    nor a missing child.
     """
     tree = work.getroottree()
     unexpected = []

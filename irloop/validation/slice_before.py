@@ -119,10 +119,18 @@ def _strided_slice(
     after: Sequence[str],
     axis: int,
 ) -> Iterator[str]:
-    """Yield the XML lines of a StridedSlice layer that slices `axis`.
+    """Yield the XML lines of a StridedSlice layer that slices data along `axis` only.
 
-    The axes before it are kept whole. `before` and `after` are the shapes of the data and the
-    result.
+    The layer has ports for the data and for the constants begin, end and strides; their elements
+    are not part of these lines.
+
+    Args:
+        name: the id of the layer.
+        title: the name of the layer.
+        precision: the element type of the data, as written in the file.
+        before: the dimensions of the data.
+        after: the dimensions of the result.
+        axis: the axis that is sliced; all other axes are kept whole.
     """
     yield f'<layer id="{name}" name="{escaped(title)}" type="StridedSlice" version="opset1">'
     mask = ",".join(["1"] * axis + ["0"])

@@ -423,7 +423,11 @@ class _Search:
         return self._of_type(first, second) or self._of_attributes(first, second)
 
     def _drifts(self, first: Node, second: Node, at: tuple[int, ...]) -> bool:
-        """True if the outputs of two nodes differ so little that rounding may be the reason."""
+        """True if the outputs of two nodes differ only as much as rounding may explain.
+
+        Only one execution of the nodes is compared: `at` holds the iteration numbers of the
+        enclosing loops.
+        """
         for value in second.outputs:
             mine = self._seen.twin.get(value)
             if mine is None or mine.producer is not first or not self._seen.differ(mine, value, at):
@@ -445,8 +449,10 @@ class _Search:
     ) -> Cause | None:
         """Return the cause if two corresponding nodes read different values as input `number`.
 
-        If both nodes read the same parameter, the cause is at the source of that parameter. Returns
-        None if the values do not differ.
+        `first` holds the node of the first model and the value that this node reads; `second` holds
+        the same of the second model. `at` holds the iteration numbers of the enclosing loops. If
+        the values are parameters of a loop body, the cause is searched for outside that loop.
+        Returns None if no difference is found.
         """
         if self._seen.is_exchanged(first[1], second[1], at):
             return self._of_other_input(number, first, second)

@@ -30,9 +30,11 @@ _Pair = tuple[Value, Value, tuple[int, ...]]
 
 
 class ShapeCauses:
-    """Follows two values of different shapes upwards, to the place where the difference begins.
+    """Finds the place where the difference between two values of different shapes begins.
 
-    `definition` looks for the cause in two constants, or in two operations of the same class.
+    From the two values it goes upwards to operands that correspond to each other, as long as their
+    shapes differ. `definition` compares two constants, or two nodes of the same operation class. It
+    returns the cause if they are defined differently, else None.
     """
 
     def __init__(self, seen: Evidence, definition: Callable[[Node, Node], Cause | None]) -> None:
@@ -40,7 +42,11 @@ class ShapeCauses:
         self._definition = definition
 
     def of(self, first: Value, second: Value, at: tuple[int, ...]) -> Cause | None:
-        """The cause if two values have different shapes, else None."""
+        """Return where the difference begins if two values have different shapes, else None.
+
+        The values correspond to each other in the two models. `at` holds the iterations in which
+        they are compared. A difference that exists only because of the formats does not count.
+        """
         here: _Pair = first, second, at
         if not self._is_other(here):
             return None

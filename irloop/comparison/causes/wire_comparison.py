@@ -191,9 +191,10 @@ class Wires:
     def joined(
         self, first: int, second: int, shapes: tuple[Sequence[int], Sequence[int]]
     ) -> WireDifference | None:
-        """Describe two corresponding outputs by the shapes of the parts that they concatenate.
+        """Describe how two loops concatenate the parts of two corresponding outputs.
 
-        `shapes` holds these shapes. The result is None if an output is not concatenated.
+        `first` and `second` are the indices of the outputs of the two loops, and `shapes` holds the
+        shapes of their parts. Returns None if one of the outputs is not concatenated.
         """
         phrases, lines = [], []
         for side, external, shape in zip(self._sides, (first, second), shapes, strict=True):

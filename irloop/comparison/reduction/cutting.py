@@ -144,9 +144,11 @@ def _fed_alike(
     held: tuple[Mapping[Key, Any], Mapping[Key, Any]],
     at: tuple[int, ...],
 ) -> bool:
-    """Return whether operations of two models have corresponding operands of equal shapes.
+    """Return whether two operations read corresponding operands of equal shapes.
 
-    Constant operands are not compared. The shapes are those in the iteration `at` of the traces.
+    `values` are their results: one of the first model, and one of the second. `twin` maps values of
+    the second model to those of the first. `held` holds the recorded values of both models, from
+    which the shapes in iteration `at` are taken. Constant operands are not compared.
     """
     mine, given = (
         [

@@ -335,11 +335,10 @@ def _size(pair: Pair) -> str:
 
 
 def _reads_others(signature: str) -> bool:
-    """Return whether a cause only concerns which values are used, or how often a loop runs.
+    """True if a cause concerns which values a loop uses, not how they are computed.
 
-    Such a cause is that wrong values are read, carried or returned, or that the number of
-    iterations is wrong. It does not matter then how the values are computed. `signature` is the
-    text of the cause (`Cause.signature`).
+    For example, the loop reads, carries or returns another value than in the first model, or its
+    trip count or condition differs. `signature` is the text of the cause (`Cause.signature`).
     """
     kinds = ("input ", "state ", "wire ", "trip count ", "condition ", "initial condition ")
     if signature.startswith(kinds):

@@ -77,12 +77,12 @@ def _branch(places: tuple[int, int], taken: bool) -> Callable[[Pair], Pair | Non
 
 
 def stepped(pair: Pair) -> Iterator[Change]:
-    """Yield each change that replaces the computation of a value by one operation.
+    """Yield each change that computes a value as a source plus 1, or as a Reshape of a source.
 
-    The change is made in both models, and the operation takes another value of the same model. If
-    the two values have the same type, the operation adds 1; otherwise it is a Reshape. An addition
-    rather than a copy lets a state still change from iteration to iteration when the original
-    computation of its next value is gone.
+    A source is an operand of the operation that computes the value, or a parameter of its graph.
+    The change is made in both models. It adds 1 if the source has the type of the value; otherwise
+    it reshapes the source. An addition is better than a copy: a state still changes from iteration
+    to iteration when the original computation of its next value is gone.
     """
     numbers = [numbered(model) for model in pair.models]
     for mine, value, sources in with_sources(pair):

@@ -30,9 +30,10 @@ _SLICES = classes_of("Slice", "StridedSlice")
 def with_sources(pair: Pair) -> Iterator[tuple[Value, Value, list[tuple[Value, Value]]]]:
     """Yield each pair of corresponding computed values of two models, the last pairs first.
 
-    With each pair comes the list of its sources, which are also pairs of corresponding values:
-    operands of the operation, or parameters of the graph that contains it. The pair could be
-    computed from a source instead. In every pair, the value of the first model comes first.
+    Each item is (value of the first model, value of the second model, sources). The sources are
+    pairs (first model, second model), too: corresponding operands of the operations that compute
+    the values, or parameters of their graphs. A simplification may replace the values by a source,
+    or compute them from it.
     """
     pairs = Pairs(*pair.models)
     twin = {value: pairs.first_by_name[name] for value, name in pairs.of_second.items()}
@@ -77,10 +78,10 @@ def _is_only_returned(value: Value) -> bool:
 
 
 def settled(pair: Pair) -> Iterator[Change]:
-    """Yield changes, each of which replaces the next value of one state by ones in both models.
+    """Yield a change for each state of a loop whose next value can be replaced by ones.
 
-    A change is possible if the next value of the state has several readers. The other readers then
-    read the value that the state has in the current iteration.
+    The replacement is made in both models. It is tried if the next value has other readers than the
+    body result; these then read the state's value of the current iteration.
     """
     pairs = Pairs(*pair.models)
     twin = {value: pairs.first_by_name[name] for value, name in pairs.of_second.items()}

@@ -1,8 +1,8 @@
-"""Replaces operations whose output shapes follow from inputs of the model.
+"""Replaces operations of unknown output shape by forms with the shape that the model declares.
 
-An input `axes` or `shape` of an ONNX model may determine the shape of an output, and the model may
-declare a fixed shape for this output all the same. A runtime that needs static shapes can support
-no other shape, and often the declared shape also determines the value of the input.
+The shape of an output may depend on the value of an ONNX model input, such as `axes` or `shape`.
+If the model declares a fixed shape for this output, a runtime that needs static shapes can support
+no other. The declared shape often also determines the value of the input.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def require_opset(c: Conversion) -> None:
 
 
 def number(c: Conversion, values: Value) -> Value:
-    """The number of rows, as a one-element i64 vector."""
+    """Return the number of rows in `values` (the size of axis 0), as an i64 vector [1]."""
     return forms.gather(c, forms.shape(c, values), c.i64([0]), 0)
 
 
@@ -261,9 +261,11 @@ def best_of_items(c: Conversion, order: Value, item: Value, items: Size, limit: 
 def dense(
     c: Conversion, table: Value, counts: Value, length: int, *, width: int | None = None
 ) -> Value:
-    """Arrange rows by item as [N, length] or [N, length, width], and pad each item with zeros.
+    """Distribute rows of a table to their batch items: [N, length], padded with zeros.
 
-    `table` is [M] or [M, width], sorted by item; `counts` [N] is the number of rows of each item.
+    `table` [M] holds the rows of all N batch items, one item after the other, and `counts` [N] the
+    number of rows of each item. If `width` is given, `table` is [M, width], and the result is [N,
+    length, width]. An item with more than `length` rows loses the last ones.
     """
     place = c.i64([list(range(length))])
     index = forms.add(c, forms.unsqueeze(c, starts(c, counts), [1]), place)

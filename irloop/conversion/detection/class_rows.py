@@ -101,7 +101,10 @@ def outputs(
 
 
 def flat_places(c: Conversion, rows: Rows, boxes: Value) -> Value:
-    """Return the index of the box of each row, counted over all items of `boxes` [N, P, 4]."""
+    """Return the positions of the kept boxes in `boxes` [N, P, 4] when reshaped to [N * P, 4].
+
+    `rows` holds the kept boxes. Box b of item n has the position n * P + b.
+    """
     count = OnnxSizes(c).list([OnnxSizes(c).of(boxes, 3)[1]])
     item, box = (box_selection.column(c, rows.found, at) for at in (0, 2))
     return forms.add(c, forms.mul(c, item, count), box)

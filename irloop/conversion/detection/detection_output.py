@@ -75,9 +75,10 @@ class _Case:
         self.classes = op.classes() or self.sizes.by(all_scores, self.priors)
 
     def _moves(self, moves: Value) -> Value:
-        """Reshape offsets to [N, L, P, 4].
+        """Reshape the predicted offsets to [N, L, P, 4], for N batch items and P priors.
 
-        L is the number of lists of offsets: one for each class, or one for all classes.
+        L is the number of classes if each class has its own offsets, or 1 if all classes share
+        them. The last axis holds the four numbers of one offset.
         """
         wide = forms.cast(self.c, moves, F32)
         if self.op.share_location:

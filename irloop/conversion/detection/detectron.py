@@ -34,9 +34,11 @@ def export_grid(
     features: Value,
     image: Value,
 ) -> Value:
-    """ExperimentalDetectronPriorGridGenerator -> Add of a grid.
+    """ExperimentalDetectronPriorGridGenerator -> Add of the priors and the centres of cells.
 
-    If the grid is smaller than the feature map, the remaining rows are zeros.
+    The attributes h and w set the size of the grid of cells, by default that of the feature map. If
+    the two sizes differ, the list of boxes is cut or filled up with zeros: its length is always
+    height * width of the feature map, times the number of priors.
     """
     sizes = OnnxSizes(c)
     (height, width), (rows, columns) = (sizes.of(value, 4)[2:] for value in (features, image))
@@ -261,12 +263,14 @@ def _suppressed(
 ) -> Value:
     """Emit the suppression of overlapping boxes; return the rows of the boxes that are kept.
 
-    In OpenVINO, the overlap of two boxes includes their borders, but is 0 if they do not touch.
-    NonMaxSuppression differs: it ignores borders, and swaps corners that are in the wrong order.
-    With borders added to the boxes, the results agree if all sides, including the border, are at
-    least (1 + 1/t) / 2 for the threshold t. If a candidate is narrower, a Loop must compute the
-    result. The model contains NonMaxSuppression and the Loop; the one that is not needed gets no
-    candidates.
+    `worth` holds the score of each box. The model gets two computations, a NonMaxSuppression and a
+    Loop, but only one of them gets candidates, because the right one depends on the data:
+
+    - NonMaxSuppression, with borders added to the boxes, agrees with OpenVINO if all sides of the
+      boxes with their borders are at least (1 + 1/t) / 2, where t is the overlap threshold.
+    - The Loop is used if a candidate is narrower. As in OpenVINO, the overlap of two boxes includes
+      their borders, but is 0 if the boxes do not touch, and corners in the wrong order are not
+      swapped. NonMaxSuppression cannot do this.
     """
     threshold = op.nms_threshold
     least = (1 + 1 / threshold) / 2 if threshold > 0 else math.inf

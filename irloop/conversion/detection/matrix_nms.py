@@ -44,10 +44,10 @@ def export_matrix_nms(c: Conversion, op: ov.MatrixNms, boxes: Value, scores: Val
 
 
 def _most(c: Conversion, worth: Value, best: int) -> Value:
-    """Emit the largest number of candidates of one class and item, as a vector [1].
+    """Emit, as a vector [1], the largest number of candidates in any class of any batch item.
 
-    A candidate is a box whose score in `worth` is above `LOWEST`. The result is at most `best`,
-    unless this is negative, and at least 1.
+    A candidate is a box whose score in `worth` [N, C, boxes] is above `LOWEST`. The result is
+    limited to `best`, unless this is negative, and is at least 1.
     """
     candidate = forms.less(c, c.constant(LOWEST, F32), worth)
     counts = forms.reduce(c, "Sum", forms.cast(c, candidate, I64), [2])

@@ -117,10 +117,10 @@ def _exported(
 def _softened(
     c: Conversion, op: ov.Suppressing, inputs: tuple[Value | None, ...], sigma: Value
 ) -> tuple[Value, Value]:
-    """The rows [K, 3] of the kept boxes and their scores [K], for suppression with a sigma.
+    """Emit a suppression with a sigma; return rows (item, class, box) and their scores.
 
-    With a sigma above 0, a kept box lowers the scores of the boxes that overlap it, instead of
-    removing these boxes.
+    There is one row for each of the K kept boxes: rows [K, 3], scores [K]. If sigma is above 0, a
+    kept box lowers the scores of the boxes that overlap it, instead of removing these boxes.
     """
     box_selection.require_opset(c)
     boxes, scores, limit, iou, threshold = inputs[:5]

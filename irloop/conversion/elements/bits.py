@@ -278,7 +278,7 @@ def _joined_digits(c: Conversion, logical: type[Op], left: Value, right: Value) 
 
 
 def _signed_digit(c: Conversion, digit: Value) -> Value:
-    """Interpret digits from 32768 on as negative numbers."""
+    """Convert an unsigned 16-bit digit to a signed number: 65535 becomes -1."""
     negative = ov_forms.less(c, c.constant(DIGIT // 2 - 1, element_of(digit)), digit)
     less = ov_forms.subtract(c, digit, ov_forms.scalar(c, DIGIT, digit))
     return ov_forms.select(c, negative, less, digit)

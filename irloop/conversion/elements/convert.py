@@ -218,10 +218,11 @@ def _rounded_once(c: Conversion, x: Value, element: ElementType) -> Value:
 
 
 def _holds_halves(c: Conversion, x: Value) -> bool:
-    """Return whether f16 represents every element of `x`, as far as the graph shows it.
+    """Return whether the elements of `x` are known to be no more precise than f16.
 
-    The elements come from f16 or bf16 values, or from a constant that f16 represents. OpenVINO
-    computes f16 in f32, so the plugin only rounds `x` to f16 when it converts it.
+    This is known of f16 and bf16 values, of values converted from them, and of constants that f16
+    represents exactly. The plugin may hold an f16 value as f32 and round it to f16 only during the
+    conversion, but this is the rounding that the type of the value requires.
     """
     node = x.producer
     if isinstance(node.op, Select):

@@ -104,7 +104,11 @@ def _eye_by(
 
 @imports(onnx.EyeLike)
 def import_eye_like(c: Conversion, op: onnx.EyeLike, like: Value) -> Value:
-    """EyeLike -> Eye; before opset9 a comparison of row and column numbers."""
+    """EyeLike -> Eye. An OpenVINO opset before 9 has no Eye.
+
+    For such an opset, the matrix is built by comparison: an element is 1 where the column number
+    equals the row number plus k.
+    """
     element = element_of(like) if op.dtype is None else op.dtype
     rows, columns = (openvino_forms.size_of(c, like, axis) for axis in (0, 1))
     if c.opset >= 9:

@@ -178,10 +178,13 @@ def slice_by(
     axes: Sequence[int],
     steps: Value,
 ) -> Value:
-    """Slice between bounds that are integer lists.
+    """Slice `value` along `axes`, from `starts` to `ends`, with the given steps.
+
+    `starts`, `ends` and `steps` are integer vectors with one element per axis.
 
     Raises:
-        RefusedError: before opset8, for axes of mixed sign if the rank is unknown.
+        RefusedError: before opset8, if the rank of `value` is unknown and some axes are negative
+            and others are not.
     """
     if c.opset >= 8:
         return c(slicing.Slice(), value, starts, ends, steps, c.i64(list(axes)))

@@ -351,7 +351,12 @@ class Conversion(Builder):
         return placeholder.outputs
 
     def _take_name_of(self, source: Node, first: Value, inputs: Sequence[Converted | None]) -> None:
-        """Give the name of `source` to the node that computes `first`, its first translation."""
+        """Name the translation of the node `source` after it.
+
+        The new name goes to the node that computes `first`, the first value that the conversion
+        rule returned. That node keeps its own name if it is a constant or belongs to another graph,
+        or if `first` is one of `inputs`, the converted inputs of `source`.
+        """
         target = first.producer
         if target.graph is not self.graph or first in inputs:
             return

@@ -306,10 +306,11 @@ def _advice(c: Conversion) -> str:
 
 
 def _outer_choice(node: Node) -> str:
-    """Advise to give a fixed value to the model inputs that choose the branch around `node`.
+    """Return the advice to fix the model inputs that choose the branch around `node`.
 
-    The node cannot be converted, perhaps because its branch is meant for other sizes. The result is
-    the beginning of a longer advice, and empty if no model input chooses a branch around the node.
+    The node cannot be converted, perhaps because its branch is meant for other sizes. The text ends
+    with "Then", so that the caller can append further advice. It is empty if no model input chooses
+    a branch around the node.
     """
     outer = None if node.graph is None else node.graph.owner
     while outer is not None:

@@ -113,9 +113,10 @@ class FoldConstantLoops(ModelPass):
 
 
 def constant_loops(graph: Graph) -> frozenset[str]:
-    """The names of loops that depend on constants only, and of Ifs whose condition does.
+    """The names of loops with constant outputs, and of Ifs with a constant condition.
 
-    Loops and Ifs in bodies are included.
+    A value is constant if it is computed from constants only. Loops and Ifs in nested bodies are
+    included.
     """
     names: set[str] = set()
     if not has_op(graph, *LOOPS, *BRANCHES):

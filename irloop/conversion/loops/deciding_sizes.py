@@ -32,9 +32,11 @@ def choosing_inputs(condition: Value) -> list[Value]:
 
 
 def _origins(condition: Value) -> Iterator[tuple[Value | None, bool]]:
-    """Yield the model inputs on which `condition` depends, and whether only their sizes matter.
+    """Yield (input, only_size) for each model input on which `condition` depends.
 
-    Sizes that are known are left out. None stands for a slice or a state of a loop.
+    `only_size` is true if only the sizes of the input matter, not its elements. Sizes that are
+    known are not traced further. Instead of an input, None is yielded where the condition depends
+    on a slice or a state in a loop.
     """
     pending, seen = [(condition, False)], {(condition, False)}
     while pending:

@@ -31,10 +31,11 @@ class RemoveIdleLoops(Unroll):
 
 
 def is_idle_by_constants(node: Node, inference: Inference) -> bool:
-    """True if OpenVINO knows that a loop never runs as soon as it reads the model.
+    """True if a loop never runs, and OpenVINO sees this as soon as it reads the model.
 
-    False for a Loop whose trip count or condition is still computed from constants: OpenVINO runs
-    such a Loop, but may fail after a pass has folded the computation.
+    A Loop qualifies only if its trip count and its condition are Constants (or omitted). If one of
+    them is computed from constants, OpenVINO runs the Loop, but may fail after a pass has folded
+    the computation.
     """
     if trip_count(node, inference) != 0:
         return False

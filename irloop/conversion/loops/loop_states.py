@@ -1,10 +1,11 @@
 """Maps states of an ONNX loop, sequences included, to states of an OpenVINO loop.
 
 A sequence of constant length becomes one state per item. A sequence that the body only appends to
-becomes a concatenated output, and after the loop a tensor whose first axis counts the items. If its
-items may differ in size, and are only concatenated after the loop, the loop concatenates them. Any
-other sequence is such a tensor from the start, which grows and shrinks. An optional becomes its
-item.
+becomes a concatenated output; after the loop it is a tensor whose first axis counts the items. If
+the items may differ in size, and the sequence is only concatenated after the loop, the loop itself
+concatenates them. Any other sequence becomes a state that holds all items, stacked along a new
+first axis; this axis grows and shrinks with the sequence. An optional becomes the states of its
+item, or no state if it is empty.
 """
 
 from __future__ import annotations
@@ -279,9 +280,11 @@ def _only_appends(body: Body, port: Carried) -> bool:
 
 
 def _joining_axis(loop: Node, body: Body, port: Carried) -> int | None:
-    """The axis along which all readers of a sequence concatenate its items after the loop.
+    """Return the axis along which the items of a sequence state are joined after the loop.
 
-    None if the sequence has other readers, or all items certainly have the same shape.
+    The state `port` qualifies if the body only appends one item to it, and all readers of its final
+    value are ConcatFromSequence along the same axis. The result is None otherwise, and also if all
+    items certainly have the same shape.
     """
     type = body.graph.parameters[port.parameter].outputs[0].type
     item = type.item if isinstance(type, SequenceType) and not type.mixed else None

@@ -74,10 +74,11 @@ def _bound(
     states: dict[int, Converted | None],
     number: int,
 ) -> list[Converted]:
-    """Return the value of each body parameter in iteration `number`.
+    """Return the values to bind to the parameters of the body in iteration `number`.
 
-    States come from `states`, keyed by the body result that is their next value; other values come
-    from `inputs`. The condition is true in every iteration that runs.
+    `states` holds the current value of each loop state, keyed by the index of the body result that
+    computes its next value. `inputs` are the inputs of the loop, which give all other values. The
+    condition parameter is bound to true, because only iterations that run are emitted.
 
     Raises:
         RefusedError: when an input is not connected.

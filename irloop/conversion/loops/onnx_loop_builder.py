@@ -214,9 +214,12 @@ class OnnxScanBuilder:
         given: Sequence[Value | None],
         placed: list[tuple[int, bool]],
     ) -> list[Value]:
-        """Emit a Scan node and return its outputs.
+        """Emit a Scan node with the inputs `given`, and return its outputs.
 
-        `placed` holds the axis of each scan output, and whether it is in reverse order.
+        `given` holds the initial states and the scanned inputs; for a Scan-8, the lengths of the
+        items come first (None if omitted). The captured values are appended. `placed` holds, for
+        each scan output, the axis along which it is joined, and whether it is joined in reverse
+        order.
         """
         held, seen = len(self._initial), len(self._scanned)
         # The first input of a Scan-8 holds the lengths of the items.

@@ -366,11 +366,11 @@ class OpenVinoLoopBuilder:
         return node
 
     def _drop_unread(self, runs: bool) -> None:
-        """Remove parameters without readers, except for states of a loop that may run zero times.
+        """Remove unread parameters, but keep states if the loop may run zero times.
 
-        Such a state is kept, because the loop returns its initial value if it does not run. `runs`
-        is true if the loop certainly runs; then an unread state is of no use, and OpenVINO might
-        remove its initial value, for example a slice of an outer loop.
+        A loop that runs zero times returns the initial values of its states. If the loop
+        certainly runs (`runs`), an unread state has no effect, and OpenVINO might remove its
+        initial value, for example a slice that an outer loop takes. So the state is removed.
         """
         rewriter = Rewriter(self.inner.graph)
         kept = []

@@ -61,10 +61,11 @@ class RunnablePorts(LoopPass):
             wires.replace(node.op, rewriter)
 
     def _go_forward(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> bool:
-        """Reverse values outside a Loop, so that slices and outputs go forward inside.
+        """Let a Loop slice and concatenate forwards, by reversing tensors outside it.
 
-        Inputs that are sliced backward are reversed before the Loop, outputs that are concatenated
-        backward after it. Returns whether anything was changed.
+        An input that the Loop slices from its end to its start is reversed before the Loop. An
+        output that is concatenated from its end to its start is reversed after the Loop. Returns
+        whether anything was changed.
         """
         before = Forms(self.model, rewriter, node, node.name)
         behind = Forms(self.model, rewriter, node.following, node.name)

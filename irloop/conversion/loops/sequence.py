@@ -68,9 +68,10 @@ def insert(
     item: Converted,
     position: Value | None = None,
 ) -> Converted:
-    """SequenceInsert -> the longer sequence, kept as separate tensors or as one stacked tensor.
+    """SequenceInsert -> the longer sequence, as separate tensors or as one stacked tensor.
 
-    If each iteration of a loop only appends to the sequence, the result holds only the new item.
+    One case differs: in the body of a loop that only appends to the sequence, the result holds only
+    the item that this iteration appends. The loop joins the items of all iterations.
     """
     if not isinstance(item, Value):
         raise c.refuse("a sequence of sequences cannot be represented by tensors")

@@ -69,18 +69,21 @@ class LimitCounts(ModelPass):
 
 
 def is_long_count(node: Node) -> bool:
-    """True for a model input that Loops use as a trip count, unless a Select limits it already."""
+    """True for an i64 model input that is used as a trip count of a Loop, without a limit.
+
+    OpenVINO reads only the low 32 bits of a trip count. An input that a Select already limits
+    before every such use does not count.
+    """
     if not isinstance(node.op, Parameter) or node.graph is None or node.graph.owner is not None:
         return False
     return bool(_long_counts(node.output))
 
 
 def _long_counts(value: Value) -> list[Use]:
-    """Return the uses of an i64 value that lead to the trip count of a Loop.
+    """Return the uses through which an i64 value becomes a trip count that is not limited.
 
-    A use by a Select that limits the trip count already, as an earlier conversion inserts it, is
-    left out. The result is empty if `value` is not i64, or is not known to have exactly one
-    element.
+    A use by a Select that limits the count is left out: an earlier conversion has inserted it. The
+    result is empty if `value` is not i64, or is not known to have exactly one element.
     """
     if element_of(value) is not ElementType.I64 or shape_of(value).count() != 1:
         return []
@@ -88,9 +91,9 @@ def _long_counts(value: Value) -> list[Use]:
 
 
 def _is_limit(node: Node) -> bool:
-    """Return whether `node` limits a trip count: a Select whose condition is a Less.
+    """Return whether `node` is a limit of a trip count, as the pass `LimitCounts` inserts it.
 
-    An earlier conversion has inserted it.
+    Any Select whose condition is a Less counts as such a limit.
     """
     condition = node.inputs[0] if isinstance(node.op, Select) else None
     return condition is not None and isinstance(condition.producer.op, Less)

@@ -87,7 +87,10 @@ def _chosen(forms: Forms, running: Value, value: Value, state: Value) -> Value:
 
 
 def one_of(forms: Forms, value: Value) -> Value:
-    """Compute a scalar that depends on all elements of a value."""
+    """Reduce a value to a scalar, for a body that has to read the value in some way.
+
+    The scalar is the maximum, or whether any element is true if the value is boolean.
+    """
     rank = shape_of(value).rank
     if rank is None:
         value, rank = forms.reshaped(value, [-1]), 1

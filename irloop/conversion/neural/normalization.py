@@ -184,7 +184,11 @@ def export_normalize_l2(c: Conversion, op: ov.NormalizeL2, x: Value, axes: Value
 
 @exports(ov.LRN)
 def export_lrn(c: Conversion, op: ov.LRN, x: Value, axes: Value) -> Value:
-    """LRN -> LRN for channels of four-dimensional data and an odd size, else sums of slices."""
+    """LRN -> LRN if it normalises 4-D data over the channels with an odd size.
+
+    Otherwise the squares in each window are added with Slices and Adds, and the formula is computed
+    with Mul, Add, Pow and Div.
+    """
     known = known_axes(c, axes)
     if known is None:
         raise c.refuse("its axes are computed", "make them constant")

@@ -178,9 +178,9 @@ def _average_by_convolution(
 
 
 def _rounds_up(window: Window, x: Value) -> bool:
-    """Return whether the rounding of `window` gives more windows than rounding down.
+    """Return whether `window` may have more positions on `x` than with rounding "floor".
 
-    The result is also True if the spatial sizes of `x` are unknown.
+    The result is also True if a spatial size of `x` is unknown.
     """
     sizes = spatial_sizes(x)
     floor = replace(window, rounding="floor")

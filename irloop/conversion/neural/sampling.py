@@ -45,7 +45,11 @@ def export_grid_sample(c: Conversion, op: ov.GridSample, data: Value, grid: Valu
 
 
 def _export_sampler(c: Conversion, op: ov.GridSample, data: Value, grid: Value) -> Value:
-    """Export the sum of Gathers that replaces GridSample in old OpenVINO opsets."""
+    """Export GridSample as a sum of Gathers, for ONNX opsets without GridSample.
+
+    The sum is built in OpenVINO operations first, as the import of GridSample builds it for old
+    OpenVINO opsets, and then exported.
+    """
     inner = Conversion(Graph("GridSample"), Converter(IMPORTS, OLDEST))
     read = [inner.parameter(name, value.type) for name, value in (("data", data), ("grid", grid))]
     sampler = _Sampler(

@@ -145,9 +145,10 @@ def _lowest(step: Value, x: Value) -> Value | None:
 
 
 def _extreme(value: Value, op: type[Op], reduction: tuple[type[Op], ...]) -> Value | None:
-    """The tensor x if `value` is the minimum (or maximum) of 0 and all elements of x, else None.
+    """Return x if `value` is ``op(reduction(x), 0)`` over all elements of x, else None.
 
-    `op` is the class of the operation with 0, `reduction` the classes that reduce x.
+    For example, `op` is Max, `reduction` holds the versions of ReduceMax, and `value` is computed
+    by Max(ReduceMax(x), 0).
     """
     ends = inputs_of(value, op)
     if ends is None or len(ends) != 2 or single_number(ends[1]) != 0:

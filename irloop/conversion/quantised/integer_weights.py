@@ -150,11 +150,14 @@ def _is_multiplied(value: Value, found: _Found, depth: int) -> bool:
 
 
 def _has_integer_kernel(node: Node, found: _Found) -> bool:
-    """True if ONNX Runtime can compute this product of dequantised data and weights on integers.
+    """Return whether ONNX Runtime has an integer kernel for a product with quantised weights.
 
-    The scales of the weights must belong to an axis of the result. ONNX Runtime ignores the axis of
-    DequantizeLinear and applies the scales to the result in any case: with scales of another axis
-    it fails or computes wrong values.
+    `node` multiplies data (input 0) by the weights (input 1) whose integers, zero points and scales
+    are `found`. The data must come from a DequantizeLinear with one scale.
+
+    ONNX Runtime ignores which axis the scales of the weights belong to, and applies them to the
+    result. So several scales must belong to an axis of the result; for other scales, the result is
+    False, because ONNX Runtime would fail or compute wrong values.
     """
     _, zeros, scale = found
     data, weights = node.inputs[:2]

@@ -105,7 +105,13 @@ def _in_source_layout(c: Conversion, op: onnx.Recurrent, results: list[Value]) -
 
 @imports(onnx.LSTM, onnx.LSTM1, onnx.GRU, onnx.GRU1, onnx.RNN, onnx.RNN1)
 def import_recurrent(c: Conversion, op: onnx.Recurrent, *inputs: Value | None) -> list[Value]:
-    """LSTM, GRU, RNN -> Sequence, or a TensorIterator over the gates."""
+    """LSTM, GRU, RNN -> LSTMSequence, GRUSequence, RNNSequence, or else a TensorIterator.
+
+    A TensorIterator, whose body computes the gates, is used if the sequence operation cannot
+    express the node or OpenVINO would fail on it or compute it wrongly. Examples are peepholes and
+    activations that OpenVINO lacks. Two directions with different activations are converted one by
+    one.
+    """
     layer = _layer(c, op, inputs)
     functions = op.functions()
     plain = layer.peepholes is None and not is_coupled(op) and not _ignores_lengths(layer)

@@ -122,7 +122,12 @@ def _rewritten(model: Model, node: Node, rewriter: MatchRewriter) -> bool:
 
 
 def _weights(value: Value, depth: int) -> _Weights | None:
-    """The constant 4-bit weights in `value`, the operand of a product; None for other values."""
+    """Return the constant 4-bit weights from which `value` is computed, or None.
+
+    `value` is an operand of a product. The weights are searched backwards through at most `depth`
+    operations: casts, reshapes and transposes, then the Mul or DequantizeLinear that scales the
+    weights.
+    """
     node, op = value.producer, value.producer.op
     source = node.inputs[0] if node.inputs else None
     if source is None or not depth:

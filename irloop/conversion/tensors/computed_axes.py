@@ -72,10 +72,14 @@ def unsqueeze(c: Conversion, value: Value, axes: Value) -> Value:
 
 
 def reduce(c: Conversion, kind: str, value: Value, axes: Value, *, keep: bool = True) -> Value:
-    """A reduction over axes; an empty list reduces nothing.
+    """Emit a reduction over axes that the model computes at run time.
 
-    If the opset has no axes input, each axis is reduced in turn, and `axes` decides at run time
-    whether the reduced or the unreduced values are used.
+    `kind` is the kind of reduction, for example "Sum" or "Mean". If `axes` is empty at run time,
+    nothing is reduced.
+
+    In opsets whose reductions take axes only as an attribute, `value` is reduced along one axis
+    after another. For each axis, the model then selects the reduced values if the axis is in
+    `axes`, and the values before the reduction otherwise.
 
     Raises:
         RefusedError: when the opset has no axes input and the rank is not known.

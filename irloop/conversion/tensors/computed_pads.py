@@ -1,4 +1,4 @@
-"""Writes Pads with computed values, which OpenVINO's CPU plugin reads too early."""
+"""Rewrites Pads whose pad value is computed: OpenVINO's CPU plugin reads this value too early."""
 
 from __future__ import annotations
 

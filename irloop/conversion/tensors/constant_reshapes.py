@@ -13,9 +13,10 @@ __all__ = ["ConstantReshapes"]
 
 
 class ConstantReshapes(MatcherPass):
-    """Replaces an operation that only changes the shape by a Reshape to its known shape.
+    """Replaces Reshape, Squeeze and Unsqueeze by a Reshape to a constant shape.
 
-    This applies if the operation has a computed operand, and the shape of its result is known.
+    This applies if the second operand, a shape or axes, is computed by the model, but the shape of
+    the result is known.
 
     Given::
 
@@ -25,7 +26,7 @@ class ConstantReshapes(MatcherPass):
 
         y [3,4] = Reshape(x, Const [3,4])
 
-    OpenVINO 2021.4 takes the shape from the operand only, and refuses a computed one.
+    OpenVINO 2021.4 needs a constant second operand, and refuses a computed one.
     """
 
     name = "constant_reshapes"

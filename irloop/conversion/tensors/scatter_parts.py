@@ -236,7 +236,11 @@ def rows_by_comparing(
 
 
 def _places(c: Conversion, dialect: DialectForms, indices: Value, lead: Value, depth: int) -> Value:
-    """Convert coordinates [.., depth] to indices into the flattened data, of shape [updates, 1]."""
+    """Convert ScatterND coordinates [..., depth] to flat indices [updates, 1].
+
+    `lead` holds the sizes of the first `depth` axes of the data; an index is a position in these
+    axes when they are flattened. Negative coordinates count from the end of their axis.
+    """
     f = dialect.forms
     flat = _non_negative(c, dialect, f.reshape(c, indices, [-1, depth]), lead)
     place = c.i64([[0]])

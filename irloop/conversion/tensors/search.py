@@ -195,9 +195,10 @@ def export_bucketize(c: Conversion, op: ov.Bucketize, data: Value, bounds: Value
 
 @exports(ov.SearchSorted)
 def export_search_sorted(c: Conversion, op: ov.SearchSorted, table: Value, values: Value) -> Value:
-    """SearchSorted -> for each value, the number of elements of its row below this value.
+    """SearchSorted -> a count of the elements that are less than each value.
 
-    In `right_mode`, elements that equal the value are counted, too.
+    The elements are those of the row of `table` that belongs to the value. In `right_mode`,
+    elements that equal the value are counted, too.
     """
     if needed_rank(c, table, "sorted input") > 1:
         table = onnx_forms.unsqueeze(c, table, [-2])

@@ -1,6 +1,8 @@
-"""Limits the end of each Range, so that a step that points away from the end makes it empty.
+"""Limits the end of each Range, because OpenVINO miscomputes ranges that should be empty.
 
-OpenVINO would return elements for such a step.
+A Range is empty if its step points away from its end, as in Range(5, 0, 1), but OpenVINO returns
+elements. If the end is limited to be no less than the start, or no greater for a negative step,
+OpenVINO returns an empty tensor, too.
 """
 
 from __future__ import annotations

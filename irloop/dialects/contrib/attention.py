@@ -98,9 +98,10 @@ def mask_added(s: Steps, mask: Term, key: Term, filter: float) -> Term:
 
 
 def seen_by(s: Steps, mask: Term, key: Term) -> Term:
-    """A mask of four dimensions that is true where a key is visible.
+    """Return a boolean mask that is true where a query may attend to a key.
 
-    `mask` has one of the forms that `mask_added` accepts.
+    The result can be broadcast to [batch, heads, queries, keys]. `key` is [batch, heads, keys,
+    size]. `mask` has one of the forms that `mask_added` accepts.
 
     Raises:
         CannotDecomposeError: for a mask of another form.

@@ -25,12 +25,13 @@ def placed(s: Steps, buffer: Term, x: Term, at: Term) -> Term:
 class DecoderMaskedMultiHeadAttention(
     ContribOp, type="DecoderMaskedMultiHeadAttention", inputs=(1, 11), outputs=None
 ):
-    """Attention of one new position, to a cache or to given keys and values.
+    """Attention of one new position over cached keys and values, or over those of an encoder.
 
-    The new key and value are appended to the cache. Query [batch, 1, size]; key and value of the
-    same shape, or [batch, heads, keys, head size] from an encoder. The mask [batch, keys] is 1 for
-    a visible key. With `past_present_share_buffer` the cache has room for more positions, and input
-    7 is the number of positions in use.
+    The query is [batch, 1, size]. For self-attention, key and value have the same shape as the
+    query; they are appended to the cache. For cross-attention, key and value come from an encoder,
+    as [batch, heads, keys, head size], and the cache is not read. The mask [batch, keys] is 1 for
+    a visible key. With `past_present_share_buffer`, the cache has room for more positions than are
+    in use, and input 7 is the number of positions in use.
     """
 
     operands = (

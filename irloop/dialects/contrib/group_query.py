@@ -222,9 +222,12 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
     ) -> tuple[Term, Term]:
         """For each position of the new cache, find the position from which its entry is copied.
 
-        The first result is an index into the concatenation of the old cache with the new keys or
-        values. The second result is true where there is nothing to copy. The results have the shape
-        [batch, position].
+        `past` is the old cache [batch, heads, positions, size], `places` is the number of new
+        positions, and `length` is the least number of positions of the new cache. `before` [batch,
+        1] is the number of old entries that are kept.
+
+        Returns two tensors [batch, position]. The first is an index into the concatenation of the
+        old cache with the new keys or values. The second is true where there is nothing to copy.
         """
         room = s.size(past, 2)
         at = s.unsqueeze(s.range(0, s.most(room, length)), 0)

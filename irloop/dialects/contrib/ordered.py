@@ -242,8 +242,9 @@ class DequantizeWithOrder(ContribOp, type="DequantizeWithOrder", inputs=2):
 class QOrderedMatMul(ContribOp, type="QOrderedMatMul", inputs=(5, 8)):
     """Quantised a @ b + bias + c; each operand has a scale, and b may have one for each column.
 
-    a, c and the result are row-major and b is column-major; or they are in ORDER_COL32, and b is
-    transposed and in ORDER_COL4_4R2_8C or ORDER_COL32_2R_4R4, without a bias.
+    Two combinations of memory orders are possible. In the first, b is column-major, and a, c and
+    the result are row-major. In the second, b is transposed and in ORDER_COL4_4R2_8C or
+    ORDER_COL32_2R_4R4, and a, c and the result are in ORDER_COL32. The second has no bias.
     """
 
     operands = (

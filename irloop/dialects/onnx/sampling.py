@@ -49,10 +49,10 @@ class GridSample(_GridSample, type="GridSample", since=20, inputs=2):
 
 
 class AffineGrid(OnnxOp, type="AffineGrid", since=20, inputs=2):
-    """Sampling positions, for GridSample, of an image transformed by matrices (AffineGrid-20).
+    """Transforms image positions by matrices and returns a grid for GridSample (AffineGrid-20).
 
-    Inputs: matrices [N, r, r + 1] and the size [N, C, D1, ..., Dr]. The output is [N, D1, ..., Dr,
-    r].
+    Inputs: matrices [N, r, r + 1], and the image size, a vector (N, C, D1, ..., Dr). The output is
+    [N, D1, ..., Dr, r], with r coordinates for each position.
     """
 
     align_corners: int = 0

@@ -94,9 +94,9 @@ class _Reshaping(OnnxOp):
 
 
 class Reshape1(_Reshaping, type="Reshape", since=1, inputs=1):
-    """The elements in the shape of an attribute (Reshape-1).
+    """Changes the shape to that of the attribute `shape` and keeps the elements (Reshape-1).
 
-    In the attribute, 0 copies a dimension of the input, and -1 is inferred.
+    In `shape`, 0 means the dimension of the input at this axis, and -1 is inferred.
     """
 
     not_moved = NARROW

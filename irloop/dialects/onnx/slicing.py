@@ -33,7 +33,7 @@ class _Joining(OnnxOp):
     moves_text = True
 
     def joined(self, args: Arguments, axis: int) -> list[ValueType]:
-        """The type of the result."""
+        """Infer the type of the concatenation of all inputs along `axis`, as a list of one type."""
         element = inference.same_element(args)
         return [TensorType(element, shapes.concatenated(args, axis))]
 

@@ -320,9 +320,10 @@ class TreeEnsembleClassifier1(
 ):
     """The label with the most votes of leaves, and the scores as f32 (TreeEnsembleClassifier-1).
 
-    If there are two labels, but all leaves vote for the same one, the sum of the votes is the score
-    of the second label. The second label is then chosen if its score is above 0.5 or, if there are
-    negative weights, above 0.
+    There is a special case: two labels, and all leaves vote for the same one of them. The sum of
+    the votes is then always the score of the second label, even if the leaves vote for the first.
+    The result is the second label if this score is above 0.5 (above 0 if there are negative
+    weights), and the first label otherwise.
     """
 
     class_ids: tuple[int, ...] = ()

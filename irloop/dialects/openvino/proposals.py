@@ -161,10 +161,11 @@ class ExperimentalDetectronGenerateProposalsSingleImage(
 
 
 class GenerateProposals(_Generating, type="GenerateProposals", since=9, inputs=4, outputs=3):
-    """Proposals of images [N, 3 or 4], anchors [H, W, A, 4], offsets [N, 4 A, H, W] and scores.
+    """Selects the boxes that most probably contain objects (GenerateProposals-9).
 
-    Scores are [N, A, H, W]. Outputs boxes, scores and the number of boxes per item
-    (GenerateProposals-9).
+    Inputs are image sizes [N, 3 or 4], anchors [H, W, A, 4], offsets of the boxes from the anchors
+    [N, 4 A, H, W], and scores [N, A, H, W]. Outputs are the boxes [K, 4] and scores [K] of all
+    images, and the number of boxes of each image [N].
     """
 
     operands = (

@@ -95,9 +95,10 @@ class ScatterNDUpdate(OpenVinoOp, type="ScatterNDUpdate", since=4, inputs=3):
 
 
 class ScatterNDUpdate15(OpenVinoOp, type="ScatterNDUpdate", since=15, inputs=3):
-    """Like ScatterNDUpdate-3, combining with the old elements by `reduction` (ScatterNDUpdate-15).
+    """Combines updates with elements of the data, at given coordinates (ScatterNDUpdate-15).
 
-    The reduction is none, sum, sub, prod, min or max.
+    `reduction` is none, sum, sub, prod, min or max. With none, an update replaces the element, as
+    in ScatterNDUpdate-3.
     """
 
     operands = "data: any, indices: i32 | i64, updates: any -> any"

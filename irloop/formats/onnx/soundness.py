@@ -40,11 +40,11 @@ class _Judgement(Inference):
 
 
 def is_sound(model: Model) -> bool:
-    """True if irloop's own inference finds no error in any operation; the types stay as they are.
+    """True if irloop's own inference finds no error in any operation of the model.
 
     The inference of onnx trusts attributes, and may crash where irloop's inference finds an error.
     A model is not sound if it has operations that irloop does not know, or bodies that irloop does
-    not infer because they never run.
+    not infer because they never run. The types in the model are not changed.
     """
     graphs = list(all_graphs(model.graph))
     if has_op(model.graph, UnknownOp):

@@ -197,9 +197,10 @@ def _make_external(entry: _Entry, location: str, offset: int) -> None:
 
 
 def _replace(outputs: list[tuple[Path, Iterable[Piece]]]) -> None:
-    """Write all files completely, or none of them.
+    """Write all `outputs` (target path and contents) completely, or none of them.
 
-    The last file is the first to be moved to its place.
+    The files are moved to their targets only when all are written. The model comes first in
+    `outputs` and is moved last, after its data file.
 
     Raises:
         WriteError: when a file cannot be written or read.

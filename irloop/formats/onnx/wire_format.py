@@ -78,7 +78,10 @@ class Tokens:
         self._count = 0
 
     def new(self) -> bytes:
-        """Return 24 bytes that stand for one piece of data, other bytes at each call."""
+        """Return a token that no file contains and no earlier call returned.
+
+        It is the random prefix (16 bytes), followed by a counter (8 bytes).
+        """
         self._count += 1
         return self.prefix + self._count.to_bytes(8, "little")
 

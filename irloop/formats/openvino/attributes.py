@@ -200,10 +200,12 @@ class _Field(Record):
     written: tuple[Any, ...] = ()
 
     def value(self, text: str) -> Any:
-        """The value of the field; `_IGNORED` for a text that readers ignore.
+        """Convert the string that the file has for this attribute to the value of the field.
+
+        Returns `_IGNORED` for an invalid string that OpenVINO ignores, so that the default applies.
 
         Raises:
-            AttributeProblem: for an invalid text.
+            AttributeProblem: for any other invalid string.
         """
         try:
             return self.read(text)

@@ -26,8 +26,8 @@ _ENDS = frozenset({"Parameter", "Result", "Assign"})
 class PortFacts:
     """Collects the ids, precisions and dimensions that occur in the ports of a net.
 
-    Most rules look at these sets first, and at the single ports only if a value in them requires
-    it.
+    A rule first checks these sets. It looks at each port separately only if a set contains a value
+    that may be wrong.
     """
 
     def __init__(self, net: Net) -> None:

@@ -68,7 +68,8 @@ _ENCODING = re.compile(rb"encoding\s*=\s*[\"'](?!(?:utf-8|us-ascii|iso-8859-1)[\
 class PlainPort(NamedTuple):
     """A port of a layer.
 
-    `line` is counted from the line on which the text with the `<input>` and `<output>` begins.
+    `line` is the number of lines between the first tag of the layer's ports and this port. The
+    first tag is `<input>`, or `<output>` if the layer has no inputs.
     """
 
     id: str

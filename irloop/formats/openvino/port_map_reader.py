@@ -281,8 +281,8 @@ class Wiring:
     def condition(self) -> Entry | None:
         """The output entry whose purpose is execution_condition, or None.
 
-        If there are several, the first one counts. If several entries have the same
-        external_port_id, only the first of them is considered.
+        An entry is ignored if an earlier entry has the same external_port_id. If several of the
+        others have this purpose, the first one is returned.
         """
         seen: set[int | None] = set()
         for entry in self.outputs:

@@ -33,9 +33,9 @@ def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
     """Read an IR of version 10 or 11.
 
     Args:
-        path: the .xml; a `ParsedOnce` is parsed only once.
-        weights: the .bin; by default the file of the same name next to the .xml. It is mapped, and
-            bytes are read when a constant is accessed.
+        path: the .xml. A `ParsedOnce` keeps the parsed document for other readers of the file.
+        weights: the .bin; by default the file of the same name next to the .xml. The file is
+            memory-mapped, so the bytes of a constant are read only when the constant is accessed.
 
     Raises:
         ReadError: when one of the files is missing or damaged, or is not part of an IR.
@@ -84,7 +84,10 @@ def read_document(
 
 
 def _sections(document: Document) -> Iterator[tuple[str, str]]:
-    """Yield pairs of a tag and the XML text of all sections of the net that have this tag."""
+    """Yield (tag, XML text) once for each tag among the extra sections of the net.
+
+    If several sections have the same tag, the text contains all of them.
+    """
     tags = dict.fromkeys(section.tag for section in document.net.sections)
     for tag in tags:
         same = [section for section in document.net.sections if section.tag == tag]

@@ -338,10 +338,10 @@ class _Builder:
         return self._outputs
 
     def _plain_ports(self, attributes: dict[str, str]) -> _Table:
-        """Add the ports of the current layer that were cut out of its text before parsing.
+        """Add ports to the current layer that were cut out of the text before parsing.
 
-        An element replaces them in the text. Its `attributes` hold the index of the cut part (see
-        `plain_parts`).
+        The cut part was replaced by a placeholder element, whose `attributes` hold the number of
+        the part (see `plain_parts`).
         """
         part = self._parts[int(attributes[PART])]
         assert isinstance(part, Ports)

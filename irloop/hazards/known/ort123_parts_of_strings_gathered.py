@@ -1,4 +1,4 @@
-"""ORT123: a Gather of parts with several strings."""
+"""ORT123: a Gather that selects parts of a tensor, such as rows, with several strings each."""
 
 from __future__ import annotations
 

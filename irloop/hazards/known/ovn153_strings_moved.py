@@ -30,8 +30,8 @@ class StringsMoved(
         An operation that only moves elements gets strings, such as Slice, Tile, Select or
         ScatterUpdate. Gather, Concat, Transpose, Reshape, Squeeze and Unsqueeze have no such fault.
     What irloop does:
-        Conversion to IR moves the numbers of the strings, and then gathers the strings, and so does
-        `transform` if a pass made the operation.
+        Conversion to IR numbers the strings, lets the operation move the numbers, and looks up the
+        strings with Gather. `transform` does the same for operations that its passes insert.
     """
 
     operations = MOVING

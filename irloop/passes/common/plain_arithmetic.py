@@ -37,7 +37,11 @@ def _aligned(c: Emitter, node: Node) -> Value | None:
 
 
 def _compared_with_zero(c: Emitter, node: Node) -> Value | None:
-    """Replace a conversion to boolean by a comparison with 0."""
+    """Return NotEqual(x, 0) as a replacement for `node`, a Convert of x to boolean.
+
+    Returns None if `node` converts to another type, or if x is boolean, a string or of unknown
+    type.
+    """
     op, value = node.op, node.inputs[0]
     assert isinstance(op, convert.Convert)
     if value is None or op.destination_type is not ElementType.BOOLEAN:

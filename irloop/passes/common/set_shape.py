@@ -225,10 +225,15 @@ class _ShapePropagation(Inference):
                 self._replace(node, position, made)
 
     def _follow_states(self, node: Node) -> None:
-        """Repeat constant initial states of a loop for the new batch size, if it has changed.
+        """Adapt the constant initial states of a loop to a new batch size.
 
-        This concerns states that a recurrent cell in the body reads. The batch size is that of the
-        sliced inputs of the loop.
+        A state is adapted if a recurrent cell in the body reads it and its first dimension is the
+        old batch size. Its constant then repeats the state of one batch item for all items: [2, 8]
+        becomes [5, 8] for a new batch size of 5. The batch sizes are those of the 3-D inputs that
+        the loop slices along axis 0 or 1. If they have not changed, nothing is done.
+
+        Raises:
+            InferenceError: when the batch items have different states, or the new size is unknown.
         """
         body = node.body()
         changed = [
@@ -299,11 +304,13 @@ def _batch_of(node: Node) -> tuple[int, int, list[tuple[int, int]]]:
 
 
 def _item_of_all(node: Node, value: Value, count: Dim, axis: int = 0) -> Any:
-    """Return the one item that a constant repeats along `axis`, with this axis kept at size 1.
+    """Return one item of a constant along `axis`, provided that all items along it are equal.
+
+    The item keeps `axis`, with size 1: for the constant [[5, 6], [5, 6]] and axis 0 it is [[5, 6]].
+    The caller repeats it `count` times. `value` is the constant, and `node` reads it.
 
     Raises:
-        InferenceError: when the items along `axis` differ, or when `count`, the new number of
-            items, is unknown.
+        InferenceError: when the items along `axis` differ, or when `count` is unknown.
     """
     op = value.producer.op
     assert isinstance(op, Constant)
@@ -322,10 +329,11 @@ def _rewriter(node: Node) -> Rewriter:
 def _dims_after(
     before: Sequence[int], after: Sequence[Dim], result: Sequence[int]
 ) -> list[Dim] | None:
-    """The dimensions of `result` once `before` becomes `after`; None if that is not certain.
+    """Return the output dimensions of a Reshape after its input changed to `after`.
 
-    Dimensions are paired from the first axis on: each step takes the fewest dimensions of `before`
-    and of `result` that have the same product.
+    `before` and `result` are the old input and output shapes. They are split, from the first axis
+    on, into the smallest groups with equal products: [2, 3, 4] and [6, 4] into 2 * 3 = 6 and 4 = 4.
+    Returns None if it is not certain which output dimension changes with the input.
     """
     dims: list[Dim] = []
     left = right = 0

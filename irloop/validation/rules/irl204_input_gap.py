@@ -32,7 +32,10 @@ class InputGap(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per input port that has no edge although a later one of its layer has."""
+        """Yield a finding for each input port that has no edge, while a later port has one.
+
+        Both are ports of the same layer.
+        """
         for layer, port, trailing in context.open_inputs:
             if not trailing:
                 yield self.from_problem(problems.open_input(layer, port))

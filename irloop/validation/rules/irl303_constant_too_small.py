@@ -34,9 +34,7 @@ class ConstantTooSmall(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per constant that has fewer bytes than its elements need, or malformed
-        strings.
-        """
+        """One finding per constant that is too small for its elements or has malformed strings."""
         for item in context.constants:
             needed = item.needed
             if needed is not None and item.size is not None and item.size < needed:

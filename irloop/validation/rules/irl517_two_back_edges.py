@@ -36,7 +36,7 @@ class TwoBackEdges(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per back edge to a Parameter in which an earlier back edge ends."""
+        """One finding per back edge to a Parameter that already has a back edge."""
         for wiring in context.loops:
             first: dict[str, BackEdge] = {}
             for edge, _, target in wiring.back_edges:

@@ -34,7 +34,10 @@ class StateWithoutStart(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per back edge if no outer input is mapped to its Parameter."""
+        """Yield a finding for each back edge to a Parameter that gets no initial value.
+
+        The initial value is the outer input that the port map assigns to this Parameter.
+        """
         for wiring in context.wirings_with_body:
             for edge, _, target in wiring.back_edges if wiring.is_loop_op else ():
                 if target is None or target.type != "Parameter":

@@ -56,7 +56,11 @@ class NothingCarried(
             )
 
     def _missing(self, context: Context) -> Iterator[tuple[Wiring, Layer, Layer]]:
-        """Yield the loops without states, each with the Result and the Parameter of an edge."""
+        """Yield each loop that probably lacks a back edge, with the ends of the missing edge.
+
+        These are the Result of an output and the Parameter of the input from which that output is
+        computed. The loop has no states. Only one missing edge per loop is found.
+        """
         for wiring in context.loops:
             body = wiring.body
             if body is None or wiring.section is None or wiring.carried:

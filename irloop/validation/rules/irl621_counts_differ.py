@@ -36,9 +36,9 @@ class CountsDiffer(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """Yield a finding for each TensorIterator entry that asks for another iteration count.
+        """Yield a finding for each TensorIterator entry that contradicts the iteration count.
 
-        The count of the first entry is the one to which the others are compared.
+        The iteration count is that of the first entry with a known count.
         """
         for wiring in context.loops:
             if not wiring.is_iterator:

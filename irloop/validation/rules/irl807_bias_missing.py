@@ -29,7 +29,7 @@ class BiasMissing(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per recurrent layer that lacks only the bias among its inputs."""
+        """One finding per recurrent layer that has all of its inputs except the bias."""
         for item in recurrent.recurrent_layers(context):
             count = len(item.net.edges_into(item.layer))
             wanted = item.first_weight + 3

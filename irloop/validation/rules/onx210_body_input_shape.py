@@ -36,10 +36,10 @@ class BodyInputShape(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """Yield a finding for each body input whose declared shape is not that of its value.
+        """Yield a finding for each body input that gets a value of another shape than declared.
 
-        For a Scan, every such input is reported. For a Loop, the condition is always reported, and
-        other inputs only if the body cannot take the declared shapes.
+        In a Loop, an input other than the condition is reported only if inference of the body fails
+        with the declared shapes.
         """
         for item in context.bodies:
             wrong = item.differing_inputs()

@@ -35,7 +35,7 @@ class BranchResultShared(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per output of an If branch that repeats an earlier output of the branch."""
+        """Yield a finding for each branch output whose name an earlier output already has."""
         for node in context.nodes("If"):
             for label, branch in node.bodies.items():
                 for index, name in enumerate(branch.outputs):
