@@ -18,7 +18,11 @@ MOST = 10
 
 
 def render(findings: Iterable[Diagnostic]) -> str:
-    """Commands for the first ten findings of each kind, and a line that counts the others."""
+    """Format findings as GitHub workflow commands, one line for each finding.
+
+    Errors, warnings and notices are limited to ten each, because GitHub shows no more. If there are
+    more of a kind, a further line counts them: "3 more warnings in the report".
+    """
     items = list(findings)
     lines: list[str] = []
     for severity, kind in KINDS.items():

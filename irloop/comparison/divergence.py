@@ -207,10 +207,13 @@ class _Comparer:
 def _worst(
     x: Array, y: Array, tolerance: Tolerance
 ) -> tuple[tuple[int, ...] | None, str, str, int | None]:
-    """The index of the element that differs most, its two values, and their distance in ULP.
+    """Find the position at which two arrays differ most.
 
-    If there is no such element, or the arrays differ in type or size, the index and the distance
-    are None, and the texts are the types and shapes of the arrays.
+    Returns its index, the elements of `x` and `y` there as strings, and their distance in ULP (None
+    for integers). The index is flat if only the shapes of the arrays differ.
+
+    If all elements are equal within the tolerance, or the arrays differ in element type or size,
+    the index and the distance are None, and the strings are the types and shapes of the arrays.
     """
     if x.dtype != y.dtype or x.size != y.size:
         return None, _kind(x), _kind(y), None

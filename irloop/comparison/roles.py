@@ -65,8 +65,9 @@ _COUNTING = classes_of(
 class Role:
     """What a model uses one input for, such as a trip count, a condition, an index or a size.
 
-    All values of the input must be less than `bound`; None means that no bound is known. A `mask`
-    is recognised by its name alone, because models use it like any other input.
+    All values of the input must be less than `bound`; None means that no bound is known. `mask` is
+    true if the name of the input contains "mask". The name is the only clue, because models compute
+    with a mask as with any other input.
     """
 
     trip: bool = False

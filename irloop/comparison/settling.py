@@ -66,9 +66,16 @@ class Settler:
         given: Mapping[str, int] | None,
         seconds: float,
     ) -> None:
-        """Prepare the search; `session` runs `runner`, a copy of `model` with more known shapes.
+        """Prepare to try sizes and integers; nothing is run yet.
 
-        `given` maps names of dimensions to sizes; each run may take `seconds`.
+        Args:
+            model: `runner`, or a copy of it with more known shapes; inputs are made for its types.
+            runner: the model that is run.
+            session: a session of `runner`.
+            seeds: seeds of random inputs.
+            trips: trip counts to try if an input is a trip count.
+            given: the sizes of dimensions by name; "?" stands for dimensions without a name.
+            seconds: the time limit of each run.
         """
         self._model = model
         self._session = session

@@ -41,11 +41,17 @@ class Layered:
 def ranks(
     count: int, edges: Sequence[Edge], first: Mapping[int, int], last: Mapping[int, int]
 ) -> list[int]:
-    """The layer of each vertex.
+    """Return the number of the layer in which each vertex of a graph is drawn; 0 is at the top.
 
-    Edges lead from lower to higher numbers. `first` holds the layers of the vertices at the top.
-    `last` holds the layers of the vertices at the bottom, counted from the layer below all others.
-    A vertex that does not depend on those at the top is placed directly above its first reader.
+    A vertex is placed directly below the lowest vertex from which an edge leads to it. If there is
+    no such edge, it is placed directly above the first vertex to which it leads.
+
+    Args:
+        count: the number of vertices.
+        edges: the edges; each leads from a lower vertex number to a higher one.
+        first: the layers of the vertices at the top, by vertex.
+        last: the positions of the vertices at the bottom; 0 is the first layer below all vertices
+            that are not in `last`, 1 the layer after it.
     """
     above: list[list[int]] = [[] for _ in range(count)]
     below: list[list[int]] = [[] for _ in range(count)]

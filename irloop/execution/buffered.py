@@ -1,10 +1,12 @@
-"""Runs later iterations of a body with results in arrays that are allocated once.
+"""Runs most iterations of a loop body without allocating new arrays for results.
 
-A step qualifies if its kernel can write into a given array, if its result has the same shape and
-element type in every iteration, and if nothing reads the result after the iteration. The types in a
-file may be wrong, so the shapes are measured: one iteration runs with new arrays, and the arrays
-for the following iterations get the shapes of these. Views of such arrays, for instance the parts
-of a Split, are made once as well.
+Arrays for the results are allocated once, and each iteration writes into them again. A step
+qualifies if its kernel can write into a given array, if its result has the same shape and element
+type in every iteration, and if nothing reads the result after the iteration.
+
+The types in a file may be wrong. So one iteration first runs in the ordinary way, and the arrays
+are allocated with the shapes of its results. Views of such arrays, for instance the parts of a
+Split, are made once as well.
 """
 
 from __future__ import annotations
@@ -121,12 +123,14 @@ def buffered(
     carries: Sequence[tuple[int, int]],
     growing: Collection[int],
 ) -> Buffered | None:
-    """Find the steps whose results can live in arrays that are allocated once.
+    """Find the steps of a loop body whose results can live in arrays that are allocated once.
 
-    `keep` are the slots that are read after an iteration, `fixed` those that keep their value, and
-    `carries` the (parameter, result) slots of the states. `growing` are the slots of results whose
-    sizes may change. Returns None if no step qualifies, or if the shape of a growing slot may
-    differ between iterations.
+    `keep` holds the slots that are read after an iteration, `fixed` the slots whose values are the
+    same in all iterations, and `carries` the (parameter, result) slots of the states. `growing`
+    holds the result slots without a static shape: for each of them it must be shown that all
+    iterations give it the same shape.
+
+    Returns None if this fails, if no step qualifies, or if there are more than `MOST_STEPS` steps.
     """
     if len(steps) > MOST_STEPS:
         return None

@@ -92,7 +92,10 @@ class Context:
         return self.trace is not None or self.profile is not None
 
     def start(self) -> None:
-        """Start the clock."""
+        """Set the deadline of the run, if the limits have a maximum time.
+
+        The deadline is `limits.max_seconds` from now.
+        """
         seconds = self.limits.max_seconds
         self.deadline = None if seconds is None else time.monotonic() + seconds
 

@@ -1,8 +1,8 @@
-"""Runs the steps of a body as one function of straight-line code, once or for many iterations.
+"""Runs the steps of a body as one compiled Python function, once or for many iterations.
 
-The source of the function consists of fixed words and numbers of slots and steps; it never contains
-text of a model. Values that only later steps read are local variables, because these are the
-fastest to read.
+The source of this function is generated. It never contains text from a model, only fixed words and
+the numbers of slots and steps, so a model cannot inject code. Values that only later steps read are
+local variables, because these are the fastest to read.
 """
 
 from __future__ import annotations

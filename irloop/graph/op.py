@@ -231,10 +231,11 @@ class Op(Record):
         raise NotImplementedError(self.label)
 
     def kernel_of_constants(self, n_outputs: int = 1) -> Kernel:
-        """The kernel with which engines fold this operation if all its inputs are constants.
+        """Return the kernel that computes this operation if all its inputs are constants.
 
-        An operation overrides it only if engines compute it differently when they fold it than when
-        they run it.
+        Engines compute such an operation in advance. Few classes override this method: those for
+        which engines then give another result than at run time. For example, OpenVINO rounds the
+        quotient of integer constants down, but truncates quotients at run time.
 
         Raises:
             NotImplementedError: when this operation cannot be run by irloop.

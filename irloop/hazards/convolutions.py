@@ -17,12 +17,15 @@ _MOST = 64
 
 
 def pads_skipped_data(node: Node) -> bool:
-    """True if a padded 1 x 1 convolution, or a convolution after it, skips data by its strides.
+    """Return whether OpenVINO drops elements of a convolution's data before it pads the data.
 
-    The later convolution reads the result, directly or through elementwise operations and other 1 x
-    1 convolutions. OpenVINO then skips elements of the data first (every second one for strides of
-    2), and pads the data afterwards. A Pad before the convolution counts as its padding. The fault
-    occurs only if an elementwise operation or another convolution computes the data.
+    This is a fault, because the data must be padded first. OpenVINO makes it if `node` is a 1 x 1
+    convolution and all of these are true:
+
+    - `node` has padding, or a Pad before it.
+    - `node`, or a later convolution, has strides above 1. Between the two there may be elementwise
+      operations and other 1 x 1 convolutions.
+    - An elementwise operation or another convolution computes the data that is padded.
     """
     op = node.op
     if not isinstance(op, Convolution) or not _is_pointwise(node):

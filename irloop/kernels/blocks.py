@@ -116,11 +116,12 @@ def overwrite(step: OverStep, x: Array) -> None:
 
 
 def constant(value: float, like: Array) -> Array:
-    """A read-only second operand for `np.minimum` or `np.maximum` of `like` and `value`.
+    """Return an operand with which NumPy computes the minimum or maximum of `like` and `value`.
 
-    `like` has at most `BLOCK` elements. The operand is an array as long as `like`, because NumPy
-    then computes several times as fast as with a scalar. If `like` is small or not 1-D, the operand
-    has no dimensions.
+    It is read-only and meant for `np.minimum(like, operand)` or `np.maximum(like, operand)`.
+    `like` has at most `BLOCK` elements. If it is 1-D and not small, the operand is an array of the
+    same length, because NumPy is then several times as fast as with a scalar. Otherwise it has no
+    dimensions.
     """
     if like.ndim != 1 or like.size < _SMALL:
         return _filled(value, like.dtype, 1)[0, ...]

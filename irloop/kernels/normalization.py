@@ -63,9 +63,10 @@ def _channels(x: Array, rank: int) -> Array:
 
 
 def batch_norm(epsilon: float) -> Function:
-    """(x - mean) / sqrt(variance + epsilon) * scale + bias, with one value per channel (axis 1).
+    """Make a kernel for (x - mean) / sqrt(variance + epsilon) * scale + bias.
 
-    Operands with more than one dimension hold one value per element of a batch item.
+    The mean, variance, scale and bias usually have one value per channel (axis 1 of x). If they
+    have more than one dimension, their axes are those of x without the batch axis.
     """
 
     @floating

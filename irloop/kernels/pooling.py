@@ -309,7 +309,12 @@ def adaptive_average(x: Array, shape: Array) -> Any:
 
 
 def adaptive_max(dtype: Any = np.int64) -> Function:
-    """The maximum of each bin and its flat index among the spatial dimensions."""
+    """Make a kernel that returns the maximum of each bin and the index of this maximum.
+
+    The kernel takes x [N, C, spatial axes...] and the number of bins per axis; the bins are those
+    of `adaptive_average`. An index counts the elements of one channel in row-major order, and has
+    the element type `dtype`.
+    """
 
     def apply(x: Array, shape: Array) -> tuple[Array, Array]:
         counts = [int(count) for count in shape.reshape(-1)]

@@ -384,7 +384,11 @@ class LoopWires:
         return new, made.shown
 
     def numbered(self, op: Op) -> Numbered:
-        """Number the wires in the order in which a node of `op` needs its inputs and outputs."""
+        """Return the wires as inputs, port map, parameters and results of a new loop node.
+
+        `op` is the operation of the new node. Its dialect, OpenVINO or ONNX, determines their
+        order.
+        """
         if isinstance(op, ov.Loop | ov.TensorIterator):
             return self._openvino(isinstance(op, ov.Loop))
         return self._onnx(isinstance(op, onnx.Loop))

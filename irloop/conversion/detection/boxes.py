@@ -128,10 +128,12 @@ def _corners(c: Conversion, boxes: Value) -> list[Value]:
 
 
 def _sides(c: Conversion, boxes: list[Value], others: list[Value], border: float) -> list[Value]:
-    """Compute the width and the height of the intersection of pairs of boxes.
+    """Compute the width and the height of the intersection of each box with its counterpart.
 
-    Each is negative if the boxes are apart along it. `border` is added to both: it is 1 if the
-    corners of a box are the indices of its first and last elements, else 0.
+    `boxes` and `others` each hold x1, y1, x2 and y2 as four tensors that broadcast. The width is
+    min(x2) - max(x1) + `border`, so it is negative if two boxes are far apart in x. The height is
+    computed from y in the same way. `border` is 1 if the corners of a box are the indices of its
+    first and last elements, else 0.
     """
     sides = []
     for at in range(2):

@@ -301,10 +301,11 @@ def _overlap(c: Conversion, boxes: Value, taken: Value) -> Value:
 def _update(
     threshold: float, loop: OnnxLoopBuilder, left: Value, share: Value, states: Sequence[Value]
 ) -> tuple[Value, list[Value]]:
-    """Suppress the boxes whose overlap with the box just taken is above the threshold.
+    """Suppress the boxes that overlap the box just selected by more than `threshold`.
 
-    `left` holds the scores of the boxes that remain, and `share` their overlaps. Returns the scores
-    after the suppression, and no states.
+    This is the `update` of a `Rule` for greedy selection. `left` holds the scores of the remaining
+    boxes, and `share` the overlap of each box with the selected one. Returns the scores, which are
+    minus infinity for suppressed boxes, and an empty list, because this rule has no states.
     """
     inner = loop.inner
     kept = at_least(inner, inner.constant(threshold, F32), share)

@@ -146,12 +146,13 @@ def _samples(
     shift: Value | None,
     axis: int,
 ) -> Value:
-    """Emit the positions, along one axis of the map, of the samples in each region.
+    """Compute where to sample each region along one axis of the feature map.
 
-    A region has `group` groups along the axis, and each group has `bins` equidistant samples.
-    `start` and `length` are the start and the length of each region; `shift`, a fraction of the
-    length, is added to the positions. In the result, dimension `axis` counts the groups, and
-    dimension `axis` + 2 the samples in a group.
+    Sample b of group g is at start + length * (g / group + b / (group * bins)), plus shift * length
+    if there is a shift. So there are `group` groups along the axis, with `bins` samples each.
+
+    `start` and `length` hold a number for each region. In the result, dimension `axis` counts the
+    groups, and dimension `axis` + 2 the samples of a group.
     """
     import numpy as np
 

@@ -45,9 +45,10 @@ FAR_REACHING = frozenset({onnx.Exp, onnx.Log, onnx.Sqrt})
 
 
 def function_rule(target: type[Op]) -> Callable[..., Value]:
-    """Make a rule for an operation on floats, `target`.
+    """Make the rule that exports a one-operand function as the ONNX operation `target`.
 
-    Integers are computed in floats; the result is rounded to the nearest integer.
+    If the operand is an integer, `target` computes in floats, and its result is rounded to the
+    nearest integer and converted back.
     """
 
     def rule(c: Conversion, op: Op, x: Value) -> Value:

@@ -101,7 +101,12 @@ def _emit_loop(
     captured: dict[Value, Value],
     scans: list[Value],
 ) -> Node:
-    """Emit an ONNX Loop node with the completed body."""
+    """Emit an ONNX Loop node; its body is the graph of `inner`, which must be complete.
+
+    `limit` is the maximum trip count and `starts` the condition before the first iteration; None
+    omits the input. `initial` holds the initial values of the states, `captured` the body parameter
+    for each outer value that the body reads, and `scans` the body values that are stacked.
+    """
     first_capture = 2 + len(initial)
     inputs: list[InputPort] = [Carried(1, 1, 0)]
     inputs += [Carried(2 + k, 2 + k, 1 + k) for k in range(len(initial))]

@@ -264,10 +264,10 @@ class _Axis:
         return self.c.constant(number, F32)
 
     def _along(self, values: Value, data: Value, more: int) -> Value:
-        """Append axes of size 1 to `values`, one for each axis of `data` that follows this one.
+        """Append axes of size 1 to `values`, so that they line up with this axis of `data`.
 
-        `values` has 1 + `more` axes: this axis, and those inserted directly behind it, such as the
-        taps of a filter.
+        One axis is appended for each axis of `data` after this one. `values` begins with this axis;
+        `more` other axes follow, such as one for the taps of a filter.
         """
         behind = needed_rank(self.c, data) - 1 - self.axis
         if not behind:

@@ -77,9 +77,10 @@ def _zero_state(c: Conversion, x: Value, directions: int, size: int) -> Value:
 
 
 def _all_steps(c: Conversion, x: Value) -> Value:
-    """Emit the sequence lengths that an omitted sequence_lens stands for.
+    """Emit the default of sequence_lens: every sequence in the batch has all time steps.
 
-    This is the size of axis 1 of `x`, the number of steps, once for each batch item on axis 0.
+    `x` is [batch, time, ...]. The result is an i32 vector that holds the size of the time axis once
+    for each batch item.
     """
     dims = shape_of(x).dims
     if dims is not None and isinstance(dims[0], int) and isinstance(dims[1], int):

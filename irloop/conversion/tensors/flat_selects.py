@@ -55,9 +55,11 @@ class FlattenSelects(MatcherPass):
 
 
 def _flat(emitter: Emitter, value: Value, dims: list[int]) -> Value:
-    """Flatten a value of known shape to one dimension.
+    """Flatten an operand of a Select, so that it fits the flattened output.
 
-    A value with more than one element is first broadcast to `dims`, the sizes of the output.
+    `value` must have a known shape. It is broadcast to `dims`, the sizes of the output, and then
+    reshaped to one dimension. A value of one element is not broadcast; its result has the shape
+    [1].
     """
     shape = shape_of(value)
     if shape.count() != 1 and list(shape.static() or ()) != dims:

@@ -63,7 +63,10 @@ def import_gemm(
     right: Value,
     bias: Value | None = None,
 ) -> Value:
-    """Gemm -> MatMul, and Multiply and Add for the factors and C."""
+    """Gemm -> MatMul, Multiply by alpha and beta, and Add of C.
+
+    A factor of 1 needs no Multiply. If C is omitted or beta is 0, there is no Add.
+    """
     product = c(ov.MatMul(transpose_a=op.trans_a != 0, transpose_b=op.trans_b != 0), left, right)
     total = _scaled(c, product, op.alpha)
     if bias is None or op.beta == 0.0:

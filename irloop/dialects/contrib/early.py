@@ -28,9 +28,10 @@ END = 2**31 - 1
 
 
 class _Early(ContribOp):
-    """An operation that opset 10 removed; it can be decomposed in opsets 7 to 9.
+    """Base of experimental ai.onnx operations that a later opset removed or defined anew.
 
-    Before opset 7, operands are not broadcast as in NumPy.
+    `oldest` is the first opset in which they can be decomposed. It is at least 7, because older
+    opsets do not broadcast operands as NumPy does.
     """
 
     oldest: ClassVar[int] = 7

@@ -104,11 +104,15 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         return [result, cache, cache, TensorType(element, Shape.of_rank(4))][: args.n_outputs]
 
     def _require_plain(self, s: Steps, norms: Sequence[Term | None]) -> None:
-        """Refuse features that ONNX Runtime's CPU kernel lacks, and caches in another form.
+        """Refuse caches, outputs and norms that the decomposition does not support.
+
+        ONNX Runtime's CPU kernel lacks these features, or they need a cache in another form.
+        `norms` holds the weights that normalise the queries and the keys; None where nothing is
+        normalised.
 
         Raises:
-            CannotDecomposeError: for a quantized cache, a sliding window as cache, an output of
-                scores, or norms for only the queries or only the keys.
+            CannotDecomposeError: if the cache is quantized or a sliding window, if the scores are
+                an output, or if only the queries or only the keys are normalised.
         """
         if self.k_quant_type != "NONE" or self.v_quant_type != "NONE":
             raise CannotDecomposeError("its cache is quantized")

@@ -124,10 +124,10 @@ class SkipLayerNormalization(
 class SkipSimplifiedLayerNormalization(
     _SkipNormalization, type="SkipSimplifiedLayerNormalization", inputs=(3, 4), outputs=None
 ):
-    """(x + skip + bias) / its root mean square over the last axis * gamma.
+    """s / rms(s) * gamma, where s = x + skip + bias.
 
-    No mean is subtracted: output 1 is 0, as ONNX Runtime writes it. Output 3 is the sum
-    x + skip + bias.
+    rms is the root mean square over the last axis. Output 1, the mean, is 0, as in ONNX Runtime,
+    because no mean is subtracted. Output 2 is 1 / rms(s), and output 3 is s.
     """
 
     operands = (

@@ -40,11 +40,16 @@ __all__ = [
 
 
 class Order(NamedTuple):
-    """A memory order: how the rows and columns are divided, and how the parts are permuted.
+    """A memory order of matrices, which may be stored in tiles.
 
-    The rows are divided into axes, of which the first counts the tiles and the others have the
-    sizes `rows`; likewise the columns. In memory, these axes are in the order `places`; the axes of
-    the rows are counted first.
+    A matrix is viewed as a tensor, and the axes of this tensor are permuted. For example,
+    ORDER_COL32 has `columns` (32,) and `places` (1, 0, 2): a matrix [R, C] is viewed as
+    [R, C / 32, 32] and stored as [C / 32, R, 32].
+
+    `rows` are the sizes of the axes into which the rows of a tile are split, `columns` those for
+    its columns. In the view, the axis that counts tiles comes before these sizes, and the axes of
+    the rows come before those of the columns. `places` lists the axes of the view in the order in
+    which they are stored.
     """
 
     name: str

@@ -61,9 +61,10 @@ class Recurrent(OnnxOp):
         return [found[at * single : (at + 1) * single] for at in range(count)]
 
     def batch_first(self) -> bool:
-        """Return whether the batch axis is the first axis of the inputs, outputs and states.
+        """Return whether axis 0 of the inputs, outputs and states is the batch axis.
 
-        If not, the time axis comes first in a sequence, and the direction axis in a state.
+        If not, axis 0 of the input and output sequences is the time, and axis 0 of the states is
+        the direction.
         """
         return False
 

@@ -103,10 +103,11 @@ def _text(value: bytes) -> str | bytes:
 
 
 class FieldCodec(Record):
-    """How one field of an operation class is represented in a file.
+    """Converts one field of an operation class to an attribute in a file, and back.
 
-    `kind` is int, float, str, Tensor or ElementType; bools are ints, and enumerations have the type
-    of their values (`wrap` converts the file's value to the field's).
+    `kind` is the type of the attribute: int, float, str, bytes, Tensor or ElementType; if `many`,
+    it is the type of each item. A bool is written as an int, and a member of an enumeration as its
+    value. When a file is read, `wrap` converts this int or value back to the bool or member.
     """
 
     field: str

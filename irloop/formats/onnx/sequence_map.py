@@ -150,9 +150,13 @@ def _written_out(node: onnx.NodeProto, kinds: _Kinds, taken: set[str]) -> list[o
 def _sources(
     node: onnx.NodeProto, body: onnx.GraphProto, names: StemNames
 ) -> tuple[list[onnx.NodeProto], list[str]]:
-    """Rename inputs of `node` by Identity nodes if the body has another value of this name.
+    """Give a new name to each input of `node` whose name the body uses for another value.
 
-    Returns the Identity nodes, and the names of all inputs with the renamed ones in place.
+    The body of the SequenceMap `node` becomes the body of a Loop, where it would otherwise hide
+    these inputs. An Identity node copies each of them to its new name.
+
+    Returns:
+        The Identity nodes, and the names of all inputs, in order, after the renaming.
     """
     local = {item.name for items in (body.input, body.initializer) for item in items}
     local.update(name for inner in body.node for name in inner.output)

@@ -35,7 +35,11 @@ MARGIN = 1 << 26
 
 @dataclass(slots=True, eq=False, repr=False)
 class _Entry:
-    """A TensorProto of the model, its token, and the tensor that replaces the token."""
+    """A large weight of the model: its TensorProto, which holds `token` instead of the data.
+
+    When the model is saved, the data of `tensor` replaces the token or goes to another file.
+    `where` names the weight in error messages.
+    """
 
     proto: onnx.TensorProto
     token: bytes
@@ -75,10 +79,11 @@ class Store:
 
     @contextmanager
     def with_empty_file(self, folder: str) -> Iterator[None]:
-        """Let the weights refer to a sparse file in `folder` within a `with` statement.
+        """Let all weights refer to a file without data, within a `with` statement.
 
-        The checker looks only at the size of the file, which is the size of the largest tensor. The
-        file takes no space.
+        The file is created in `folder`. It lets the ONNX checker check a model of any size, because
+        the checker looks only at the file's size. The file is as large as the largest tensor, but
+        sparse, so it takes no disk space.
         """
         size = max((entry.tensor.nbytes for entry in self._entries), default=0)
         with open(os.path.join(folder, "weights"), "wb") as file:

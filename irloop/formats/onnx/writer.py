@@ -95,11 +95,11 @@ def to_proto_model(model: Model) -> onnx.ModelProto:
 
 
 def _ir_version(model: Model) -> int:
-    """The IR version of the file: the model's own, or the smallest that allows its opsets.
+    """Return the IR version to write: the model's own, or the smallest that allows its opsets.
 
-    Before version 4 an initializer must be a model input, so constants are written as nodes. But
-    Constant-1, which opset 9 replaced, can only hold floats; other constants need an initializer,
-    and therefore version 4.
+    A version below 4 is raised to 4 if the file needs initializers that are not model inputs,
+    because these exist only since version 4. Opsets below 9 need them for constants that are not
+    floats: their Constant node can hold only floats.
     """
     version = model.version if model.version > 0 else ir_version_for(model.opsets)
     if version >= 4 or model.opsets.get("", 9) >= 9:

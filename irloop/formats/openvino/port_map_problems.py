@@ -84,7 +84,10 @@ def mapped_twice(wiring: Wiring, entry: Entry, first: Entry) -> Problem:
 
 
 def unreadable_entry(wiring: Wiring, entry: Entry) -> Problem | None:
-    """IRL103, IRL104: an entry lacks an id, or has a malformed number; None for a valid one."""
+    """Return the problem if a port map entry lacks an id or has a malformed number, else None.
+
+    A missing id is problem IRL103, and a malformed number is IRL104.
+    """
     assert wiring.section is not None
     place = at_entry(wiring.owner, wiring.section, entry.entry)
     attributes = entry.entry.attributes

@@ -62,9 +62,10 @@ class FoldShapes(ModelPass):
 
 
 def _known(value: Value, session: Session | MatchRewriter) -> ArrayTensor | None:
-    """Return the tensor of an integer or boolean value that inference knows, else None.
+    """Return `value` as a tensor, or None if inference does not know its elements.
 
-    Inference knows only small values.
+    Inference knows the elements of small values only. The result is also None if they are neither
+    integers nor booleans.
     """
     element = element_of(value)
     if not element.is_integer and element is not ElementType.BOOLEAN:

@@ -123,10 +123,11 @@ def _factors(value: Value, kind: type[Op]) -> Iterator[tuple[Value, Value]]:
 def _two_activations(
     node: Node, first: type[Op], second: type[Op]
 ) -> Iterator[tuple[Value, Value]]:
-    """Yield pairs of inputs of two activations that a node multiplies.
+    """If `node` multiplies two activations, yield the inputs of these activations.
 
-    The activations are a `first` and a `second`. Nothing is yielded if the node is not a product of
-    these.
+    One activation is of class `first` and the other of class `second`, in either order. For
+    example, Sigmoid(a) * Tanh(b) yields (a, b) if `first` is Sigmoid and `second` is Tanh. The
+    input of the `first` activation always comes first.
     """
     if not isinstance(node.op, MULTIPLY):
         return

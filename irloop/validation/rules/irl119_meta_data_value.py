@@ -28,9 +28,9 @@ class MetaDataValue(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per entry of meta_data without a value, if the net has no rt_info.
+        """Yield a finding for each entry of meta_data that has no attribute `value`.
 
-        The entry cli_parameters is never reported.
+        There are no findings for the entry cli_parameters, or if the net has an rt_info.
         """
         sections = context.document.net.sections
         meta = next((item for item in sections if item.tag == "meta_data"), None)

@@ -33,7 +33,7 @@ class InputConnectedTwice(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per edge that ends in an input port in which an earlier edge ends."""
+        """Yield a finding for each edge to an input port that already has an edge."""
         for index in context.nets:
             for target, edges in index.incoming.items():
                 if len(edges) > 1 and len({edge.to_port for edge in edges}) < len(edges):

@@ -41,10 +41,11 @@ class TwoCounts(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per sliced or concatenated entry with two trip counts in OpenVINO.
+        """Yield a finding for each port map entry that OpenVINO may count in two ways.
 
-        OpenVINO's shape inference and its CPU plugin then disagree about the number of iterations.
-        Only TensorIterators are checked, and concatenated outputs only if no input is sliced.
+        OpenVINO's shape inference and its CPU plugin may then compute different trip counts. The
+        rule checks the sliced inputs of each TensorIterator; if there are none, it checks the
+        concatenated outputs.
         """
         for wiring in context.loops:
             if not wiring.is_iterator:
