@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from irloop.dialects.openvino.activation import Clamp, ReLU
 from irloop.dialects.openvino.comparison import (
     Equal,
     Greater,
@@ -14,8 +15,17 @@ from irloop.dialects.openvino.comparison import (
     Select,
 )
 from irloop.dialects.openvino.convert import Convert
-from irloop.dialects.openvino.elementwise import Divide, FloorMod, Mod, Multiply, Sign, Subtract
+from irloop.dialects.openvino.elementwise import (
+    Divide,
+    FloorMod,
+    Mod,
+    Multiply,
+    Power,
+    Sign,
+    Subtract,
+)
 from irloop.dialects.openvino.generate import Range, Range4
+from irloop.dialects.openvino.matmul import MatMul
 from irloop.dialects.openvino.reduction import Reduction
 from irloop.dialects.openvino.search import NonZero
 from irloop.dialects.openvino.shape import Broadcast, Broadcast3, ShapeOf, ShapeOf3, Tile
@@ -31,6 +41,7 @@ __all__ = [
     "LARGEST_SHORT_DIVISOR",
     "chooses_in_f32",
     "is_compared_in_f32",
+    "is_computed_in_f32",
     "is_divided_in_f32",
     "is_reduced_in_f32",
     "largest_constant",
@@ -90,6 +101,17 @@ def chooses_in_f32(node: Node) -> bool:
     if not _has_many_bits(node.output) or not _is_computed_elementwise(condition):
         return False
     return any(_may_be_large(value) for value in choices)
+
+
+def is_computed_in_f32(node: Node) -> bool:
+    """True for a Clamp, MatMul, Power or ReLU of integers that may need more than 24 bits."""
+    if not isinstance(node.op, Clamp | MatMul | Power | ReLU) or None in node.inputs:
+        return False
+    if isinstance(node.op, Clamp) and max(abs(node.op.min), abs(node.op.max)) < _EXACT:
+        return False
+    if not _has_many_bits(node.output):
+        return False
+    return any(_may_be_large(value) for value in node.inputs if value is not None)
 
 
 def is_reduced_in_f32(node: Node) -> bool:

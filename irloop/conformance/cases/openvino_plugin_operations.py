@@ -7,8 +7,15 @@ from __future__ import annotations
 from irloop.conformance.case import Case, empty, run
 from irloop.conformance.cases.openvino_faults import FEATURE
 from irloop.conformance.ir import IrModel
-from irloop.dialects.openvino.activation import SoftMax8
-from irloop.dialects.openvino.comparison import Equal, Greater, IsNaN, Less, Select
+from irloop.dialects.openvino.activation import ReLU, SoftMax8
+from irloop.dialects.openvino.comparison import (
+    BitwiseRightShift,
+    Equal,
+    Greater,
+    IsNaN,
+    Less,
+    Select,
+)
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.convolution import Convolution
 from irloop.dialects.openvino.elementwise import (
@@ -21,6 +28,7 @@ from irloop.dialects.openvino.elementwise import (
     Mod,
     Multiply,
     Negative,
+    Power,
     Subtract,
 )
 from irloop.dialects.openvino.gather import Gather8
@@ -35,7 +43,7 @@ from irloop.graph.types import ElementType
 __all__ = ["CASES"]
 
 I64, BOOLEAN, F32 = ElementType.I64, ElementType.BOOLEAN, ElementType.F32
-I8, I32 = ElementType.I8, ElementType.I32
+I8, I32, U32 = ElementType.I8, ElementType.I32, ElementType.U32
 F64, F8 = ElementType.F64, ElementType.F8E4M3
 
 
@@ -94,6 +102,19 @@ def _reduction_of_large_integers() -> Model:
     m = IrModel()
     x, axis = m.input("x", None, element=I32), m.constant([0], I64)
     return m.done(m(ReduceSum(), x, axis), m(ReduceMax(), x, axis))
+
+
+def _arithmetic_of_large_integers() -> Model:
+    m = IrModel()
+    x = m.input("x", None, element=I32)
+    return m.done(m(ReLU(), x), m(Power(), x, m.constant(2, I32)))
+
+
+def _unsigned_integers() -> Model:
+    m = IrModel()
+    x = m.input("x", None, element=U32)
+    shifted = m(BitwiseRightShift(), x, m.constant(4, U32))
+    return m.done(shifted, m(Add(), x, m.constant(2**31, U32)))
 
 
 def _size_in_a_narrow_type() -> Model:
@@ -310,6 +331,30 @@ CASES = (
         (
             run([[1, 2]], [3, 2]),
             run([[16777217, -16777215, 5]], [7, 16777217]),
+        ),
+    ),
+    Case(
+        "arithmetic_of_large_integers",
+        FEATURE,
+        "OpenVINO ReLU-1",
+        "The larger one of each element and 0, and the square of each element.",
+        _arithmetic_of_large_integers,
+        (
+            run([[3, -2]], [[3, 0], [9, 4]]),
+            # 4097 * 4097 = 16785409
+            run([[4097, -4097]], [[4097, 0], [16785409, 16785409]]),
+        ),
+    ),
+    Case(
+        "unsigned_integers_from_2_31_on",
+        FEATURE,
+        "OpenVINO BitwiseRightShift-15",
+        "Each element shifted right by 4 bits, and the sum of each element and 2^31.",
+        _unsigned_integers,
+        (
+            run([[32, 7]], [[2, 0], [2147483680, 2147483655]]),
+            # 2^31 + 16 over 16 is 2^27 + 1, and the sum wraps.
+            run([[2147483664, 7]], [[134217729, 0], [16, 2147483655]]),
         ),
     ),
     Case(
