@@ -85,3 +85,13 @@ def test_unknown_code_is_refused() -> None:
         explain("IRL999")
     with pytest.raises(UsageError, match="XYZ"):
         validate("any.xml", select=["XYZ"])
+
+
+def test_edges_from_unknown_layers_are_reported_in_the_order_of_the_file(tmp_path: Path) -> None:
+    text = (RULES / "irl201" / "bad_unknown.xml").read_text(encoding="utf-8")
+    edge = '    <edge from-layer="{0}" from-port="0" to-layer="2" to-port="{0}"/>\n'
+    edges = "".join(edge.format(number) for number in range(90, 98))
+    path = tmp_path / "m.xml"
+    path.write_text(text.replace("  </edges>", f"{edges}  </edges>"), encoding="utf-8")
+    lines = [finding.location.line for finding in validate(path, select=["IRL201"])]
+    assert lines == [28, *range(30, 38)]

@@ -139,11 +139,13 @@ class NetIndex:
     def ending_nowhere(self, edges: Mapping[str, list[Edge]]) -> Iterator[tuple[str, Edge]]:
         """Yield (layer id, edge) for each edge to a layer that the net does not have.
 
-        `edges` holds the edges, keyed by layer id.
+        `edges` holds the edges, keyed by layer id. The edges come in the order of `edges`.
         """
-        for name in edges.keys() - self.layers.keys():
-            for edge in edges[name]:
-                yield name, edge
+        # The order of a set differs from process to process, so `edges` is iterated instead.
+        unknown = edges.keys() - self.layers.keys()
+        for name in edges if unknown else ():
+            if name in unknown:
+                yield from ((name, edge) for edge in edges[name])
 
     def source(self, layer: Layer, position: int = 0) -> Source | None:
         """Return the layer and the output port that input `position` of `layer` reads.
