@@ -33,8 +33,8 @@ def command(text: tuple[str, ...]) -> None:
     """Print what a finding CODE means, a bad and a good example, and the fix.
 
     For a pasted MESSAGE of OpenVINO, ONNX Runtime or onnx.checker, print the cause, the rules that
-    find it in a model, and what to do next; - reads the message from standard input. The exit
-    status is 2 if it is unknown. 'irloop rules' lists the codes.
+    find it in a model, and what to do next. The argument - reads the message from standard input.
+    The exit status is 2 if the code or the message is unknown. 'irloop rules' lists the codes.
     """
     from irloop import explain
 

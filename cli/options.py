@@ -189,9 +189,11 @@ def page_option(command: Command) -> Command:
 
 
 def memory_option(command: Command) -> Command:
-    """Add the option for the memory limit of an engine, as parameter `max_memory` in bytes or None.
+    """Add the option `--max-memory` for the memory limit of an engine's process.
 
-    If it is given, it also applies to irloop's own process, as in other commands.
+    It replaces the option of the same name that all commands have. The command receives the limit
+    in bytes as the parameter `max_memory`. A limit set by the user also applies to irloop's own
+    process.
     """
     params: list[click.Parameter] = getattr(command, "__click_params__", [])
     params[:] = [param for param in params if "--max-memory" not in param.opts]

@@ -344,7 +344,7 @@ def _report(text: str) -> tuple[str, str]:
 
 
 class _Found(NamedTuple):
-    """The content of a report."""
+    """The outcome of a validation, which can be rendered as a report in any of the formats."""
 
     findings: list[Diagnostic]
     suppressed: list[Diagnostic]

@@ -342,10 +342,10 @@ class _Differ:
 
 
 def _are_alike(old: Node, new: Node) -> bool:
-    """Return whether one operation may be a changed version of the other.
+    """Return whether two nodes are similar enough to be versions of one node, whatever their types.
 
-    Both have no bodies, have equal numbers of inputs and outputs, and are neither inputs nor
-    constants.
+    They are if both have the same numbers of inputs and outputs, neither has a body, and neither is
+    a Parameter or a Constant.
     """
     plain = not (old.bodies or new.bodies)
     inner = not isinstance(old.op, Parameter | Constant) and not isinstance(

@@ -90,9 +90,10 @@ def shape_from(args: Arguments, position: int) -> Shape:
 
 
 def kept_dims(args: Arguments) -> tuple[Dim, ...] | None:
-    """The elements of input 0 as far as they are known, if the output has rank 0 or 1; else None.
+    """Infer the elements of the output of an operation that only changes the shape.
 
-    This is for operations that return these elements unchanged, such as Reshape.
+    They are the elements of input 0, as far as these are known. Returns None if no element is
+    known, or if the output does not have rank 0 or 1.
     """
     type = args.outputs[0]
     rank = type.shape.rank if isinstance(type, TensorType) else None

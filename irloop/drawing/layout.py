@@ -64,7 +64,7 @@ class Shelf:
 
 
 def place(scene: Scene) -> Shelf:
-    """Place everything in a scene."""
+    """Compute the position of every box and line of a scene, and the size of the whole drawing."""
     placed = [_sized(box) for box in counted("boxes", scene.boxes, len(scene.boxes), every=16)]
     links, rank = _ranked(scene)
     for item, box in zip(placed, scene.boxes, strict=True):

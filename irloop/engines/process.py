@@ -144,11 +144,13 @@ class Process:
         error: Failure,
         processor: float | None = None,
     ) -> tuple[Answer | None, list[Any]]:
-        """Send a message and wait for the answer; return a failure, or None and the outputs.
+        """Send a request to the child and wait for its answer.
 
-        Without `head` nothing is sent. The child is killed after `seconds`, or after `processor`
-        seconds of processor time; this ends a write or a read that waits for it. `error` is the
-        kind of failure to return if the child answers with an error.
+        Returns (None, outputs) if the child succeeds, else (failure, []). `head` and `values` are
+        the request; if `head` is None, nothing is sent, and the method only waits. The child is
+        killed after `seconds`, or after it has used `processor` seconds of processor time. Killing
+        it also ends a blocked read or write of this method. `error` is the kind of failure to
+        report if the child answers with an error.
         """
         child = self._child
         assert child is not None

@@ -88,10 +88,12 @@ class Buffered:
         return stretch(pieces, self.keep, arrays, self.written & arrays.keys(), cycle)
 
     def _arrays(self, seen: Sequence[Any]) -> dict[int, Array]:
-        """Allocate arrays for the slots `written`, and make the views for the slots `viewed`.
+        """Allocate arrays for the slots `written`, and make views for the slots `viewed`.
 
-        Two slots may share an array if they are not needed at the same time. A slot is left out if
-        its value in `seen` is a NumPy scalar instead of an array, or a copy instead of a view.
+        Returns the array or view of each slot by its number. `seen` holds a value for each slot
+        from an earlier iteration; it shows the shape and element type. Two slots may share an array
+        if they are not needed at the same time. A slot is left out if its value in `seen` is not an
+        array, if its kernel cannot write into an array, or if it would be a copy instead of a view.
         """
         arrays: dict[int, Array] = {}
         free: dict[object, list[Array]] = {}

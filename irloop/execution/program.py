@@ -199,7 +199,10 @@ class Program:
 
 
 def tame(steps: Sequence[Step]) -> bool:
-    """True when the steps are known to take little memory."""
+    """Return whether the results of all steps have known sizes that add up to little memory.
+
+    The limit is `SMALL`. A step of unknown size makes the result false.
+    """
     sizes = [step.size for step in steps]
     known = [size for size in sizes if size is not None]
     return len(known) == len(sizes) and sum(known) < SMALL

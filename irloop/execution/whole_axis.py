@@ -1,8 +1,9 @@
-"""Computes steps of a body once for all slices, if they depend only on slices.
+"""Computes a step of a loop body once for all slices, instead of once in each iteration.
 
-In an iteration such a step reads one slice; here it reads all slices, [n, ...]. Only operations
-whose results are then the same qualify: elementwise operations, operations that only reshape a
-slice, and products with an invariant matrix.
+The step must depend only on slices: in an iteration it reads one slice, but here it reads all
+of them, stacked as [n, ...]. This is done only for operations that give the same results in
+both ways: elementwise operations, operations that only reshape a slice, and products with an
+invariant matrix.
 """
 
 from __future__ import annotations

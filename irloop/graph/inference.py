@@ -407,7 +407,7 @@ class Inference:
         value.type = _completed(value.type, type)
 
     def declared(self, value: Value) -> ValueType:
-        """The type that a node's output had before it was inferred."""
+        """Return the type that `value` had before inference, as declared in a file for example."""
         return self._declared.get(value, value.type)
 
     def hint(self, value: Value, type: ValueType) -> None:

@@ -48,9 +48,11 @@ _FEW = 64
 
 
 def may_point_away(node: Node) -> bool:
-    """True for a Range whose stop may lie before its start, seen in the direction of the step.
+    """Return whether a Range may point away from its stop, such as from 5 to 2 in steps of 1.
 
-    False if constants decide it: OpenVINO computes such a Range itself, and correctly.
+    The result is false if limits in the graph exclude this, and for operations other than
+    Range. It is also false if start, stop and step are constants, because OpenVINO computes such a
+    Range itself, and correctly.
     """
     if not isinstance(node.op, Range | Range4) or None in node.inputs:
         return False
@@ -83,10 +85,11 @@ def _is_limited(stop: Value, start: Value, bound: type[Op]) -> bool:
 
 
 def _is_stopped(stop: Value, start: Value) -> bool:
-    """Return whether the stop of a Range whose step is not constant cannot lie before its start.
+    """Return whether `stop` is limited so that a Range with any step never points away from it.
 
-    For this, `stop` must be a Select of two values: for negative steps the minimum of `start` and
-    another value, and for positive steps the maximum of `start` and another value.
+    The step is not constant. `stop` must be Select(..., Minimum(start, x), Maximum(start, y)).
+    The first is meant for negative steps, so stop <= start; the second is meant for other steps, so
+    stop >= start. Its condition is not checked.
     """
     if not isinstance(stop.producer.op, Select) or None in stop.producer.inputs:
         return False

@@ -87,7 +87,19 @@ def _bias(
     past: int,
     lengths: Array | None,
 ) -> Array | None:
-    """The attention bias: the mask, with minus infinity for keys that must not be attended to."""
+    """Return the bias to add to the attention scores, or None if there is nothing to add.
+
+    The bias is the mask plus minus infinity for each key that a query must not attend to. A boolean
+    mask becomes 0 (true) and minus infinity (false).
+
+    Args:
+        how: the settings; they say whether attention is causal and which window it has.
+        shape: the numbers of queries and keys.
+        dtype: the element type of the bias.
+        mask: a boolean or additive mask; keys beyond its last axis are excluded.
+        past: the number of cached keys before the first query.
+        lengths: the number of valid keys of each batch item; it replaces `past`.
+    """
     queries, keys = shape
     bias: Array | None = None
     if mask is not None:

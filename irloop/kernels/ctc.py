@@ -99,12 +99,16 @@ def _shifted(paths: Array, by: int) -> Array:
 
 
 def loss(*, collapse: bool, merge: bool, unique: bool) -> Function:
-    """CTC loss [N] of logits [N, T, C].
+    """Make a kernel that computes the CTC loss [N] of logits [N, T, C].
 
-    Takes the logits, the number of frames [N], labels [N, L], the number of labels [N] and the
-    blank (missing: the last class). With `collapse`, neighbouring equal labels count once; with
-    `unique`, every label counts once. With `merge`, equal classes of neighbouring frames are one
-    label, as in CTC; without it, every frame that is not blank is a label of its own.
+    The kernel takes the logits, the number of frames [N], the labels [N, L], the number of labels
+    [N] and the index of the blank class (default: the last class).
+
+    Args:
+        collapse: remove labels that equal the label before them from the target sequence.
+        merge: let a run of equal classes in neighbouring frames stand for one label, as in standard
+            CTC; if false, every frame whose class is not blank stands for one label.
+        unique: keep only the first occurrence of each label in the target sequence.
     """
 
     def apply(

@@ -206,7 +206,12 @@ def mvn_by_rank(
 
 
 def mvn_by_input(*, scale_variance: bool, epsilon: float, inside: bool) -> Function:
-    """Like `mvn`, with the axes as second operand."""
+    """Make the mean-variance normalisation kernel (data, axes), with the axes as second operand.
+
+    The kernel subtracts the mean over the axes. With `scale_variance`, it also divides by the
+    standard deviation. With `inside`, epsilon is added to the variance; without it, to the standard
+    deviation.
+    """
 
     def normalized(x: Array, axes: Axes) -> Array:
         shifted: Array = x - _mean(x, axes)

@@ -270,7 +270,10 @@ def _along(x: Array, plan: Axis, how: Resampling) -> Array:
 
 
 def _repeated(x: Array, times: int) -> Array:
-    """Repeat each element along the last axis; `take` needs twice as long for that."""
+    """Repeat each element `times` times along the last axis: [a, b] becomes [a, a, b, b].
+
+    This takes half as long as numpy.take.
+    """
     made = np.empty((*x.shape, times), x.dtype)
     for at in range(times):
         made[..., at] = x

@@ -186,10 +186,12 @@ def _coupled(share: Array) -> Array:
 def linear_classifier(
     coefficients: Sequence[float], rho: float, labels: Array, transform: str
 ) -> Function:
-    """Like `classifier` without support vectors: one row of coefficients and one score per class.
+    """Return a linear classifier, which maps rows [N, F] to labels and scores [N, classes].
 
-    With two labels, ONNX Runtime chooses the second one if the best score is above 0 (or at least
-    0.5, if no coefficient is negative).
+    `coefficients` are one row [F] per class, `rho` is added to all scores, and `transform` is
+    applied to them last. The label is that of the best score. With two labels, the second
+    one also wins if the best score is above 0 (or at least 0.5, if no coefficient is negative), as
+    in ONNX Runtime.
     """
     weights = np.array(coefficients, np.float32).reshape(len(labels), -1)
     positive = bool((weights >= 0).all())

@@ -344,7 +344,11 @@ _ABOUT = {
 
 @cache
 def _in_order(wanted: tuple[str, ...], group: str, without: tuple[str, ...]) -> list[type[Rule]]:
-    """The wanted rules and all their dependencies; each rule follows its dependencies."""
+    """Return the rules with the codes `wanted` and their dependencies, dependencies first.
+
+    Only rules whose codes begin with `group` are considered. Rules whose codes begin with one of
+    the prefixes in `without` are left out, even as dependencies.
+    """
     classes = rule_classes(group, without)
     ordered: dict[str, type[Rule]] = {}
     open_codes: set[str] = set()

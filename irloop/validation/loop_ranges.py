@@ -61,9 +61,10 @@ def executed(entry: Entry, size: int) -> int | None:
 
 
 def inferred_output(entry: Entry) -> int:
-    """Compute the trip count from the range of an output, as OpenVINO's shape inference does.
+    """Return the trip count that OpenVINO's shape inference reads off a concatenated output.
 
-    Shape inference does this if no input is sliced.
+    It is the length of the output's range divided by the part size: 3 for the range from 0 to 6
+    with parts of 2. Shape inference uses it if the loop has no sliced input.
     """
     return abs(entry.end - entry.start) // entry.part_size
 

@@ -30,9 +30,9 @@ def is_copy(value: Value) -> bool:
 
 
 def unchanged(value: Value) -> Value:
-    """The value that `value` copies, directly or through other copies; else `value` itself.
+    """Return the original of a copy: follow copies, such as Identities, back to their source.
 
-    Both have the same shape and type.
+    A value that is not a copy is returned as it is.
     """
     while is_copy(value):
         source = value.producer.inputs[0]

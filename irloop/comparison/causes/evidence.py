@@ -115,10 +115,11 @@ class Evidence:
         return not agree(left, right, self.tolerance)
 
     def is_exchanged(self, first: Value, second: Value, at: tuple[int, ...]) -> bool:
-        """Return whether two values look exchanged, although each is computed correctly.
+        """Return whether the nodes that read two values may have had their inputs exchanged.
 
-        `first` and `second` are not counterparts of each other. Each has a different counterpart in
-        the other model, and does not differ from that counterpart in iteration `at`.
+        `first` is a value of the first model, `second` one of the second. The result is true if
+        they are not counterparts, but each has a counterpart in the other model and does not differ
+        from it in iteration `at`. So both are correct, and one is read in place of the other.
         """
         mine, its = self.twin.get(second), self.other.get(first)
         if mine is None or its is None or mine is first:

@@ -204,11 +204,11 @@ class ShapeCauses:
         yield outer[0], outer[1], at[:-1] if isinstance(owners[1].op, LOOPS) else at
 
     def _carried(self, pair: _Pair) -> _Pair | None:
-        """Return the body results from which two states got their values, else None.
+        """Return the values that the previous iteration carried to two states, one of each model.
 
         `pair` holds the two states and the iteration number of each enclosing loop. The result
-        holds the body results and the iteration numbers of the previous iteration. It is None in
-        the first iteration, or if one of the two values is not a state.
+        holds the two values, which the bodies return, and the iteration numbers of the previous
+        iteration. It is None in the first iteration, or if one of the two values is not a state.
         """
         at = pair[2]
         if not at or not at[-1]:

@@ -108,10 +108,12 @@ def _same_count(source: Value, value: Value) -> bool:
 
 
 def _computed(values: Sequence[tuple[int, int]], adds: bool) -> Callable[[Pair], Pair | None]:
-    """Return a change that computes one value of each model from another value of that model.
+    """Return a change that replaces a value by one computed directly from an earlier value.
 
-    `values` holds, for each model, the numbers of the computed value and of its source. The
-    operation adds 1 to the source if `adds` is true; otherwise it reshapes the source.
+    The change is made in both models of a pair. `values` holds, for each model, the number of the
+    replaced value and that of the earlier one. The new value is the earlier one plus 1 if `adds`
+    is true, else the earlier one in the shape of the replaced value. The change returns None if it
+    cannot be made.
     """
 
     def change(pair: Pair) -> Pair | None:

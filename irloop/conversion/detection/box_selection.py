@@ -242,9 +242,11 @@ def starts(c: Conversion, counts: Value) -> Value:
 
 
 def best_of_items(c: Conversion, order: Value, item: Value, items: Size, limit: int) -> Value:
-    """Keep the first `limit` rows of each batch item in `order`; a negative `limit` keeps all.
+    """Keep the first `limit` rows of each batch item; a negative `limit` keeps all rows.
 
-    `order` [M] holds row numbers, sorted by item, and `item` holds the item of each row.
+    `order` [M] lists row numbers, grouped by batch item; the rows to prefer come first in each
+    group. `item` maps a row number to its batch item, and `items` is the number of items. Returns
+    the row numbers that remain, in the same order.
     """
     if limit < 0:
         return order

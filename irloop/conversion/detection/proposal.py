@@ -118,7 +118,11 @@ def _chosen(
 
 
 def _grid(c: Conversion, op: ov.Proposing, height: Size, width: Size) -> Value:
-    """Anchors around every cell of the map, [1, H * W * A, 4]."""
+    """Emit the anchors around every cell of the feature map, as boxes [1, H * W * A, 4].
+
+    `height` and `width` are the sizes H and W of the feature map; A is the number of anchors per
+    cell.
+    """
     from irloop.kernels.proposals import anchor_boxes
 
     base = c.constant(anchor_boxes(op.anchors()), F32)

@@ -31,7 +31,7 @@ DIGIT = 2**DIGIT_BITS
 
 
 def is_signed(element: ElementType) -> bool:
-    """True for i8, i16, ..."""
+    """Return whether an element type is a signed integer type, such as i8 or i64."""
     return element.value.startswith("i")
 
 

@@ -286,9 +286,11 @@ class OpenVinoLoopBuilder:
         return self._opened(value, {at for at, (x, y) in pairs if x != y or x == UNKNOWN_DIM})
 
     def _opened(self, value: Value, axes: set[int]) -> Value:
-        """Hide the sizes of `axes` of `value` from OpenVINO: Tile it by computed repeats of 1.
+        """Hide the sizes of `value` along `axes` from OpenVINO.
 
-        For irloop, the result keeps the type of `value`. Without axes, `value` is returned.
+        The value is repeated once by a Tile whose repeats are computed as 1 + (n - n), which
+        OpenVINO cannot know to be 1. irloop's own inference still knows the type of the result. If
+        `axes` is empty, `value` itself is returned.
         """
         inner = self.inner
         if not axes:

@@ -250,7 +250,10 @@ def import_causal(
     bias: Value | None = None,
     past: Value | None = None,
 ) -> list[Value]:
-    """CausalConvWithState -> Concat of state and data, GroupConvolution, and the new state."""
+    """CausalConvWithState -> GroupConvolution of Concat(state, data).
+
+    The second result, the new state, is the end of the Concat.
+    """
     dims = shape_of(filters).static()
     if dims is None:
         raise c.refuse("the shape of its filter is not known", "give it a static shape")

@@ -35,7 +35,7 @@ _DEPTH = 8
 
 
 class KeepFloatWeights(MatcherPass):
-    """Copies the dequantised data of products whose weights are not quantised.
+    """Keeps ONNX Runtime from quantising the f32 weights of a product by copying its data input.
 
     Given::
 
@@ -46,8 +46,9 @@ class KeepFloatWeights(MatcherPass):
         d = DequantizeLinear(q, s, z)    y = QuantizeLinear(Conv(Max(d, d), w), t, u)
 
     Hazard ORT119 is the reason: between DequantizeLinear and QuantizeLinear, ONNX Runtime quantises
-    constant f32 weights to 8 bits, with one scale for all channels. This pass also finds products
-    that have the pattern only after other rewrites of ONNX Runtime.
+    constant f32 weights to 8 bits, with one scale for all channels. The copy `Max(d, d)` prevents
+    this. The pass also changes products that get between the two only when ONNX Runtime rewrites
+    the graph.
     """
 
     name = "keep_float_weights"

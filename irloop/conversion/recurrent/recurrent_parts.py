@@ -69,9 +69,10 @@ def constant(c: Conversion, array: Array, like: Value, name: str) -> Value:
 def taken(
     c: Conversion, value: Value, places: Sequence[int], axis: int, name: str, gather: Gather
 ) -> Value:
-    """Take the entries at `places` of an axis: as a new constant, or by a Gather at run time.
+    """Return the entries of `value` at the indices `places` along `axis`.
 
-    A constant is made if `value` is a constant.
+    If `value` is a constant, the result is a new constant called `name`. Otherwise, `gather` emits
+    a Gather that takes the entries at run time.
     """
     array = array_of(value)
     if array is not None:

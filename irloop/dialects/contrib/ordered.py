@@ -104,10 +104,11 @@ def _parts(s: Steps, x: Term, axis: int, sizes: Sequence[int], order: Order) -> 
 
 
 def _divided(s: Steps, x: Term, number: int) -> tuple[list[int | Term], tuple[int, ...]]:
-    """Return the shape that splits matrices into tiles, and the memory order of its axes.
+    """Return two arguments for storing matrices `x` in tiles: for a Reshape and for a Transpose.
 
-    `number` is the number of the layout (see `order_of`). A 0 in the shape keeps the size of that
-    axis. The memory order is a permutation of the axes of the new shape.
+    The Reshape, with 0 for each batch axis to keep its size, divides rows and columns into tiles.
+    The Transpose then permutes the resulting axes to their order in memory. `number` is the number
+    of the storage order (see `order_of`).
     """
     order = order_of(number)
     batch = list(range(x.rank - 2))

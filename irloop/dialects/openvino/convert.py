@@ -13,10 +13,10 @@ __all__ = ["Convert", "ConvertLike", "ConvertPromoteTypes", "FakeConvert", "Iden
 
 
 class Convert(OpenVinoOp, type="Convert", since=1, inputs=1):
-    """The operand in another element type; floats are truncated, and nonzero values are true
-    (Convert-1).
+    """Converts to another element type; floats are truncated towards 0 (Convert-1).
 
-    OpenVINO converts to an 8-bit float by way of f16 and without saturation.
+    A conversion to boolean makes nonzero values true. OpenVINO converts to an 8-bit float
+    by way of f16 and without saturation.
     """
 
     operands = "data: any -> any"

@@ -91,7 +91,10 @@ def dim_integer(text: str) -> int | None:
 
 
 def attribute_integer(text: str) -> int | None:
-    """The integer at the start of the text of a `<data>` attribute; None if there is none."""
+    """Parse the integer at the start of a `<data>` attribute, such as 3 from "3.5" or "3 ".
+
+    Returns None if the text does not start with an integer.
+    """
     match = _ATTRIBUTE.match(text)
     return None if match is None else _number(match)
 

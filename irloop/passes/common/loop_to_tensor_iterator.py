@@ -121,10 +121,10 @@ def _grows(item: Entering) -> bool:
 
 
 def _states_without_condition(wires: LoopWires) -> list[Entering]:
-    """Return the states of a loop without its condition, if that can be left out.
+    """Return the states of a loop except those that only carry its condition.
 
-    It can be left out if neither the body nor an output of the loop reads it, its initial value is
-    the initial condition of the loop, and its next value is the condition that the body returns.
+    Such a state starts with the initial condition of the loop, its next value is the condition that
+    the body returns, and neither the body nor an output of the loop reads it.
     """
     return [
         item

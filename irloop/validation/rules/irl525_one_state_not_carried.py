@@ -102,10 +102,11 @@ def _missing(context: Context) -> Iterator[tuple[Wiring, Layer, Entry, Layer]]:
 
 
 def _free_results(wiring: Wiring, body: NetIndex) -> Iterator[Layer]:
-    """Yield the Results of a body that may hold the next value of a state.
+    """Yield those Results of a loop body that could be the next value of a state.
 
-    Such a Result is not the start of a back edge, not the condition, and not mapped to a
-    concatenated output. The value that it returns is not carried by another back edge either.
+    A Result is skipped if a back edge starts there, if it is the condition, or if it is mapped to a
+    concatenated output. It is also skipped if a back edge already carries the same value from
+    another Result.
     """
     taken = {edge.from_layer for edge, _, _ in wiring.back_edges}
     for entry in wiring.outputs:

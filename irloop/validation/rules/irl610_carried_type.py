@@ -35,10 +35,10 @@ class CarriedType(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per input or state whose element type differs from its Parameter.
+        """Yield a finding where a body Parameter receives a value of another element type.
 
-        For an input of a loop this is the type of the value outside; for a state, the type of the
-        Result that the back edge carries.
+        The value is the outer input of the loop or, for a state, the Result of the back edge.
+        Values of unknown type are skipped.
         """
         for wiring in context.loops:
             for entry in wiring.inputs:
