@@ -121,10 +121,11 @@ class Console:
             self._wait()
 
     def counted(self, what: str, done: int, total: int | None) -> None:
-        """Show how many pieces of the current work are done, and the estimated remaining time.
+        """Show how much of the current work is done, and the estimated remaining time.
 
-        If work starts inside other work, it counts as part of the next piece of that outer work. An
-        empty `what` means that the text of `progress` already contains the count.
+        `done` of `total` pieces are done; `total` is None if it is unknown. Work inside other work
+        is counted separately: a new `what` becomes a part of the piece that the outer work is doing
+        now. If `what` is empty, the text of `progress` already contains the count.
         """
         if self.level < 0 or not self._doing:
             return

@@ -95,8 +95,10 @@ def run_inside(
 ) -> list[Run]:
     """Run a model in irloop's own executor, once for each trial, each within `seconds`.
 
-    With `widen`, half precision is computed in single precision (see `Session`). `affordable` is
-    called after the first trial that no limit refuses, or if the model cannot be prepared.
+    With `widen`, half precision is computed in single precision (see `Session`). `affordable` can
+    start work in other engines, such as loading the model. It is called after the first trial that
+    no limit refuses, and not at all if limits refuse every trial. If the executor cannot prepare
+    the model, it is called at once.
     """
     try:
         session = Session(model, widen=widen)
@@ -237,10 +239,10 @@ def run_outside(
 
 
 def written(model: Model, folder: Path) -> Path:
-    """Write the model in memory to a file for an engine.
+    """Write a model to a file in `folder`, so that an engine can read it, and return the path.
 
     Raises:
-        IrloopError: when its format cannot hold the model.
+        IrloopError: when the format of the file cannot hold the model.
     """
     if model.dialect == "onnx":
         return Path(onnx_writer.write(model, folder / "model.onnx", check=False)[0])

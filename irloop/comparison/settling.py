@@ -90,10 +90,11 @@ class Settler:
         self._places = {node: at for at, node in enumerate(all_nodes(runner.graph))}
 
     def settle(self) -> Settled:
-        """Find sizes and a range of integers for the inputs with which all outputs are usable.
+        """Find input sizes, and a range for integer inputs, that give outputs worth comparing.
 
-        Tries the candidates in order and returns the first for which this is so. If there is none,
-        or time runs out, returns the best of those that were tried.
+        Runs the model with one candidate after another. Returns the first with which all outputs
+        have elements and all elements are finite. If there is none or time runs out, returns the
+        best candidate so far.
         """
         best, worth = None, 0
         types = [value.type for value in self._model.graph.inputs]
@@ -196,10 +197,12 @@ class Settler:
 
 
 def settled(model: Model, *, seed: int, given: Mapping[str, int] | None = None) -> Settled:
-    """Choose the sizes of the inputs of a model, and the range of its integer inputs.
+    """Choose the sizes of unknown input dimensions, and the value range of integer inputs.
 
-    `given` maps names of dimensions to sizes; the name "?" stands for all dimensions without a
-    name. If no size is open, the model is not run.
+    irloop runs the model to find sizes that work, with inputs from `seed`. It does not if the
+    inputs have no unknown dimensions, or if irloop cannot run the model; then the integers keep
+    their default range. `given` fixes sizes by the name of the dimension; the name "?" stands for
+    all dimensions without a name.
     """
     if not groups_of(model):
         return Settled(next(sizes_of([model], given)))

@@ -31,12 +31,14 @@ Test = Callable[[Node, Known], bool]
 
 
 class Form(Record):
-    """A pass, and a test for the nodes that it rewrites.
+    """A pass for an engine, and tests for the nodes that it rewrites.
 
-    `transform` lets the pass rewrite only nodes for which `test` was false before any pass ran; if
-    `test` is None, the pass may rewrite all nodes. If `tidies` is true, `transform` does not run
-    the pass. `matches` is the test of a `MatcherPass` that rewrites single operations. `beside`
-    lists operation types: the pass finds nodes to rewrite only in models that have one of them.
+    `transform` uses `test` to leave nodes alone: the pass `item` does not rewrite nodes for which
+    `test` was true before any pass ran. If `test` is None, it may rewrite all nodes. If `tidies` is
+    true, the pass cleans up after other forms during a conversion, and `transform` leaves it out.
+
+    `matches` tells which nodes a `MatcherPass` for single operations rewrites; it is None for other
+    passes. Such a pass is skipped if the model has no operation of the types in `beside`.
     """
 
     item: Pass

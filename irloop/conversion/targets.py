@@ -270,9 +270,10 @@ def _unreadable(model: Model, target: Target) -> Iterator[Diagnostic]:
 
 
 def _is_empty(node: Node) -> bool:
-    """True for a node with an empty output.
+    """True for a node with an output that has no elements.
 
-    Constants count only if they are outputs of the model, because others may be shapes.
+    Outputs that nothing uses do not count. A Constant counts only if it is an output of the model,
+    because elsewhere it may be an empty shape, such as the target of a Reshape to a scalar.
     """
     shapes = [shape_of(value) for value in node.outputs if value.is_used]
     if isinstance(node.op, Constant) and not any(value.is_output for value in node.outputs):

@@ -77,8 +77,10 @@ class Link:
 class Scene:
     """The boxes of one graph, in executable order.
 
-    `first` and `last` map boxes at the top and at the bottom to their layers; `backs` holds the
-    back edges, each from the box of a result to the box of a parameter.
+    `first` and `last` give the layer (row) of each box at the top and at the bottom. In `first`,
+    layer 0 is the topmost. In `last`, 0 is the first layer below all boxes that are not in `last`.
+    `backs` holds the back edges, each from the box of a result to the box of a parameter. All three
+    refer to boxes by their position in `boxes`.
     """
 
     label: str = ""

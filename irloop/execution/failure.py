@@ -44,8 +44,8 @@ class StepError(Exception):
     """Raised inside the executor if a node fails; `as_error()` makes the public exception.
 
     Each enclosing loop puts its iteration in front of `iterations`. If the kernel of the node
-    failed, `operands` holds the shape of each input, and the elements of inputs that may hold a
-    shape; otherwise it is empty.
+    failed, `operands` describes each input by a pair: the shape, and the elements if they may be
+    dimensions, as those of input 1 of Reshape. After any other failure `operands` is empty.
     """
 
     def __init__(

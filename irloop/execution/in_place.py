@@ -1,8 +1,8 @@
 """Lets elementwise steps write their result over an operand that nothing reads afterwards.
 
 This is faster because new memory is rarely in the cache, whereas the operand was computed just
-before. An operand may be overwritten if it has no views, because the kernel that computed it and
-all steps that read it return new memory, and if no later step reads it.
+before. An operand may be overwritten under two conditions. No later step reads it, and it has no
+views: the kernel that computed it returns new memory, and so do all steps that read it.
 """
 
 from __future__ import annotations

@@ -266,8 +266,9 @@ class Loop:
     ) -> list[Feed]:
         """Run the steps that can process all iterations at once, on all slices of the inputs.
 
-        `trip` limits the number of slices; None means all. Return what the steps that remain for
-        each iteration must be fed with: input slices and slices of the computed values.
+        `trip` limits the number of slices; None means all. The other steps run afterwards, once per
+        iteration. Return the feeds that these steps or the outputs of the body read: sliced inputs,
+        and values computed here, which are sliced in the same way.
         """
         for slot, source, _ in feeds:
             slots[slot] = source if trip is None else source[:trip]

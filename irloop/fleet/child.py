@@ -128,11 +128,12 @@ def _data_files(path: str, holder: Holder) -> list[str]:
 
 
 class _Model:
-    """A model of a request, with the results that a step leaves for later steps.
+    """A model of a request, and the results that a step leaves for later steps.
 
-    `file` is parsed only once, unless validation finds errors: then conversion reads the file
-    itself, as it would without validation. `converted` holds the names of the converted files. If a
-    conversion failed and would fail again, `unconverted` holds its answer.
+    `file` is the model file, parsed at most once; but after a step whose verdict is not "valid",
+    the next step parses it again. `converted` holds the names of the files that conversion wrote.
+    If conversion wrote no file, and another attempt would not either, `unconverted` holds its
+    answer; otherwise it is None.
     """
 
     def __init__(self, request: Job) -> None:

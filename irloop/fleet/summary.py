@@ -178,7 +178,10 @@ def _diagnostic(path: str, item: Row) -> Diagnostic:
 
 
 class _Tops:
-    """Keeps the rows with the largest values of each column in `NAMES`, for each column apart."""
+    """Collects, for each column in `NAMES`, the rows with the largest values in that column.
+
+    At most `TOP` rows are kept for a column.
+    """
 
     NAMES = ("seconds", "memory", "max_abs")
 

@@ -129,10 +129,11 @@ def scan(target: str, columns: Sequence[str]) -> Iterator[tuple[str, str, dict[s
 
 
 def latest(target: str) -> Any:
-    """Return a boolean array that marks the latest row for each model and step in a table.
+    """Return a boolean array that marks the latest row for each model path and step in a table.
 
-    Rows with the same model and step replace each other: only the one with the latest time is
-    marked. The elements are in the order of the rows in `scan`.
+    Of several rows with the same path and step, only the one with the latest time is True. `target`
+    is the folder that holds the table. The array has one element for each row, in the order in
+    which the function `scan` yields the rows.
     """
     keys: list[np.ndarray[Any, np.dtype[np.uint64]]] = []
     times: list[np.ndarray[Any, np.dtype[np.float64]]] = []

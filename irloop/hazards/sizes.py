@@ -92,8 +92,9 @@ def leaves_out_abs(node: Node) -> bool:
 
 
 def _inputs_unless_a_shape(node: Node) -> Sequence[Value | None]:
-    """The inputs of a node; none for a ShapeOf, because it does not read the elements of its
-    operand.
+    """Return the inputs of a node, but none for a ShapeOf.
+
+    A ShapeOf does not read the elements of its operand.
     """
     return () if isinstance(node.op, ShapeOf | ShapeOf3) else node.inputs
 

@@ -168,12 +168,18 @@ def transposed(
     output_shape: Sequence[int] = (),
     placement: Callable[[int, int, int, Window, int | None], tuple[int, int]],
 ) -> Function:
-    """Transposed convolution: data [N, I, ...], filters [I, O/groups, ...].
+    """Make a kernel for the transposed convolution of data [N, I, ...].
 
-    With `grouped_filter` filters are [G, I/G, O/G, ...]. `placement(axis, size, extra, window,
-    wanted)` returns how many elements are cropped at the beginning of an axis and how many remain;
-    `extra` is the output padding of the axis, and `wanted` is its size according to the input
-    `shape` or to `output_shape`, or None.
+    Args:
+        options: the strides, dilations and padding.
+        groups: the number of groups G; it is not used with `grouped_filter`.
+        grouped_filter: true if the filters are [G, I/G, O/G, ...], false if [I, O/G, ...].
+        output_padding: elements to add at the end of each spatial axis of the result.
+        output_shape: the spatial sizes of the result; the input `shape` of the kernel overrides it.
+        placement: computes the part of the full result to keep, as (start, length). It is called
+            for each spatial axis with the axis, the size of the data, the output padding, the
+            window, and the size wanted for the result (None if not given). `onnx_placement` and
+            `openvino_placement` are such functions.
     """
 
     @new_result

@@ -1,10 +1,11 @@
-"""One filter for each channel of an image, as products of small matrices.
+"""Computes depthwise convolution (one filter for each channel) with products of small matrices.
 
-A tile is several rows of a channel of the result, and one matrix product makes a tile. Each row of
-the left operand has the filter, a stride further to the right than in the row before, and zeros
-elsewhere. The right operand has the rows of the image that the tile needs, once for each column of
-the kernel, shifted and cut to the width of the result. The products with zeros take less time than
-further passes over memory.
+A tile is a few neighbouring rows of one channel of the result; one matrix product computes a tile.
+Each row of the left matrix holds the filter of the channel and is zero elsewhere. From one row to
+the next, the filter moves to the right by the stride. The right matrix holds the image rows that
+the tile needs, with one copy for each column of the kernel: the copy is shifted by that column and
+cut to the width of the result. Multiplying by the zeros takes less time than further passes over
+memory.
 """
 
 from __future__ import annotations

@@ -123,9 +123,10 @@ def _by_box(how: Detection, boxes: Array, scores: Array) -> list[tuple[int, int]
 
 
 def _limited(how: Detection, rows: list[tuple[int, int]], scores: Array) -> list[tuple[int, int]]:
-    """Keep the `how.kept` rows (class, box) with the highest scores, and group them by class.
+    """Keep the `how.kept` rows (class, box) with the highest scores, and sort them by class.
 
-    If `how.kept` is negative or there are not more rows, all rows are returned as they are.
+    All rows are returned in their order if there are at most `how.kept`, or if it is negative.
+    `scores` is indexed by [box, class].
     """
     if how.kept < 0 or len(rows) <= how.kept:
         return rows

@@ -94,9 +94,9 @@ def coordinates(indices: Array, axis: int) -> tuple[Array, ...]:
 
 
 def gather_elements(axis: int) -> Callable[[Array, Array], Array]:
-    """Make a kernel that takes, for each index, the element at this position along `axis`.
+    """Make a kernel of GatherElements, which takes one element of the data for each index.
 
-    Along the other axes, the element has the position that the index has in the array of indices.
+    For a matrix and axis 0, ``result[i, j] = data[indices[i, j], j]``.
     """
 
     def run(data: Array, indices: Array) -> Array:

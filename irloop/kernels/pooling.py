@@ -126,9 +126,10 @@ def max_values(window: Window) -> Function:
 def max_indices(
     window: Window, *, axis: int = 0, column_major: bool = False, dtype: Any = np.int64
 ) -> Function:
-    """Like `max_values`, with the flat index of each maximum among the dimensions from `axis` on.
+    """Make a kernel that returns the maximum of each window, and the flat index of each maximum.
 
-    The first of equal elements wins. With `column_major` the first spatial axis varies fastest.
+    The index counts the elements of the input over its dimensions from `axis` on. The first of
+    equal elements wins. With `column_major` the first spatial axis varies fastest.
     """
 
     def apply(x: Array) -> tuple[Array, Array]:

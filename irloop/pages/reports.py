@@ -311,9 +311,10 @@ def _validation(result: Report, models: Sequence[Model]) -> dict[str, Any]:
 def _severities(
     findings: Sequence[Diagnostic], file: str | None, data: dict[str, Any]
 ) -> dict[str, str]:
-    """Map the path of each node with findings to the highest severity among them.
+    """Map the path of each drawn node to the highest severity of the findings about it.
 
-    Only findings about `file` count.
+    A finding counts if it is about `file`; it belongs to the node of the drawn model `data` that
+    contains its location.
     """
     marks: dict[str, str] = {}
     for item in sorted(findings, key=lambda item: item.severity.rank):

@@ -69,10 +69,11 @@ class Match:
         return self.fail("%r matched %r before, and now should match %r", pattern, known, value)
 
     def fail(self, reason: str, *details: object) -> bool:
-        """Record why the pattern does not match, and return False.
+        """Return False, to report that the pattern does not match.
 
-        Only the reason of the attempt that matched most values is reported. `reason` is a %-format,
-        because most failures are never reported.
+        A match that explains failures also records the reason, unless an earlier attempt matched
+        more values. `reason` is a format with % placeholders, which `details` fill; it is formatted
+        only when it is recorded, because most failures never are.
         """
         return False
 

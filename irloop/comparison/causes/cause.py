@@ -180,10 +180,11 @@ class _Search:
         return None
 
     def _of_outputs(self, node: Node, at: tuple[int, ...]) -> Cause | None:
-        """The cause if an output of `node` differs between the models, else None.
+        """Return the cause of the first difference in the outputs of `node`, or None.
 
-        `at` holds the iteration numbers of the enclosing loops. Nodes are visited in the order of
-        the run, so the first difference counts.
+        None means that no output differs, or that a difference comes from a body parameter, which
+        has its own cause. `at` holds the iteration numbers of the enclosing loops. The nodes are
+        visited in the order in which they run, so the caller stops at the first cause it gets.
         """
         found = self._in_loops.of_joined(node, at)
         if found is not None:

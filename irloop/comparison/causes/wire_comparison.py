@@ -71,10 +71,17 @@ class Wires:
         same: Likeness,
         corresponds: Likeness | None = None,
     ) -> Wires:
-        """Make the `Wires` that compare the wires of two loops or branches.
+        """Make the `Wires` that compare the ports and back edges of two loops or branches.
 
-        `bodies` has one body of each node; `places` locates the wires in the files. For nodes of
-        different types, slices that a body takes by gathering count as wires, too.
+        If the two nodes differ in type, a slice that a Loop body reads by Gather with the iteration
+        number is treated as a port as well.
+
+        Args:
+            nodes: the two nodes.
+            bodies: the body to compare of each node.
+            places: where each file declares the wires.
+            same: tells whether two values may be equal (see the class).
+            corresponds: a stricter `same`; None means `same`.
         """
         left, right = (WireSide(*item) for item in zip(nodes, bodies, places, strict=True))
         if type(nodes[0].op) is not type(nodes[1].op):

@@ -73,9 +73,10 @@ class _Everything:
 class _Place(NamedTuple):
     """A difference between the models in one iteration: two corresponding values that differ.
 
-    In each pair, the first item belongs to the first model. `agreed` tells whether a value of the
-    iteration agrees with the other model, and `held` returns its content. `twin` maps values of the
-    second model to those of the first.
+    Each pair has one item for the first model and one for the second. ``agreed[k](v)`` tells
+    whether value `v` of model `k` agrees with the other model in this iteration. ``held[k](v)``
+    returns the content of `v` in this iteration, or None if it is not known. `twin` maps values of
+    the second model to those of the first.
     """
 
     values: tuple[Value, Value]

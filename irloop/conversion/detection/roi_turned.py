@@ -87,9 +87,10 @@ def export_deformable_psroi(
 
 
 def _channels(outputs: int, group: int) -> object:
-    """The channel of the feature map that each bin of each output channel reads.
+    """Return the channel of the feature map that each bin of each output channel reads.
 
-    This is an array [1, outputs, group, group, 1, 1].
+    The result is [1, outputs, group, group, 1, 1]: axis 1 is the output channel, axes 2 and 3 are
+    the row and column of the bin. Its elements count up from 0 in row-major order.
     """
     import numpy as np
 

@@ -150,7 +150,12 @@ def _crossings(c: Conversion, left: Pair, right: Pair) -> tuple[Pair, Value]:
 
 
 def _overlap(c: Conversion, boxes: Value, taken: Value) -> Value:
-    """The intersection over union of [N, 1, P, 9] and [N, C, 1, 9]; 0 for empty boxes."""
+    """Emit the intersection over union of rotated boxes, [N, C, P].
+
+    `boxes` [N, 1, P, 9] holds all P boxes of each batch item, and `taken` [N, C, 1, 9] the box just
+    selected for each class. The 9 numbers are the x of four corners, the y of the four corners, and
+    the area. The result is 0 where one of the boxes has no area.
+    """
     zero, one = c.constant(0.0, F64), c.constant(1.0, F64)
     areas = [_part(c, item, 8, 9) for item in (boxes, taken)]
     solid = c(comparison.And(), *(forms.less(c, zero, area) for area in areas))

@@ -204,10 +204,11 @@ def _shift(c: Conversion, zero: Value | None) -> int | None:
 
 
 def _integers_in_f32(c: Conversion, value: Value) -> Value:
-    """Return integers as f32, without a conversion if they were computed in f32 before.
+    """Convert integers to f32, or take them from the f32 data that they were computed from.
 
-    If `value` was converted from f32, the result is computed from that f32 value. This saves a
-    Convert to 8 bits and back, which takes OpenVINO as long as a matrix product.
+    If `value` was rounded and limited in f32 before it became an integer, those f32 data already
+    hold the numbers, except for an added zero point. Reading them saves a Convert to 8 bits and
+    back, which takes OpenVINO as long as a matrix product.
     """
     found = _limited(c, value)
     if found is None:
@@ -217,10 +218,12 @@ def _integers_in_f32(c: Conversion, value: Value) -> Value:
 
 
 def _limited(c: Conversion, value: Value) -> tuple[Value, int] | None:
-    """Find the rounded f32 data that are converted to the integers `value`.
+    """Find the f32 data from which the integers `value` are converted, without the zero point.
 
-    Returns the data, limited to the range of the integer type, and the zero point that is added to
-    them before the Convert. Returns None if `value` is not computed in this way.
+    The function matches `value = Convert(Clamp(rounded) + zero point)`, with or without the
+    addition; the limits of the Clamp must correspond to the range of the integer type. Returns the
+    result of the Clamp and the zero point (0 without addition), or None if `value` is not computed
+    in this way.
     """
     wide, shift = _made_of(value, ov_convert.Convert), 0
     if wide is None or not element_of(value).is_integer or element_of(wide) is not ElementType.F32:

@@ -20,7 +20,11 @@ __all__ = ["runs_at_all", "sizes_hidden_by_tile", "unknown_axes", "with_bounds_o
 
 
 def runs_at_all(c: Conversion, trip: Value, starts: Value) -> Value:
-    """Emit a one-element boolean vector: true if a Loop runs at least one iteration."""
+    """Emit a boolean vector of one element that is true if a Loop runs at least once.
+
+    `trip` is the trip count and `starts` the initial condition. A constant trip count is taken to
+    be different from 0, so that `starts` alone decides.
+    """
     runs = shape_forms.reshape(c, starts, [1])
     if c.constant_of(trip) is not None:
         return runs
@@ -57,11 +61,12 @@ def sizes_hidden_by_tile(dims: Sequence[object], opened: Collection[int]) -> lis
 
 
 def with_bounds_of(c: Conversion, last: Value, initial: Value, runs: Value) -> Value:
-    """Slice the last value of a Loop so that OpenVINO's shape bounds include the initial size.
+    """Slice the last value of a Loop so that its shape bounds include the initial size.
 
-    The Slice keeps the size of `last` if `runs` is true, else that of `initial`. OpenVINO infers
-    its bounds from both: [0.., 2] instead of [1.., 2] for a Loop that starts from `initial` [0, 2].
-    A `last` of static shape, or of another rank than `initial`, is returned as it is.
+    Otherwise the bounds that OpenVINO infers ignore that a Loop may run no iteration: for `initial`
+    of shape [0, 2], it infers [1.., 2] instead of [0.., 2]. At run time the Slice cuts
+    nothing if `runs` is true; else it takes the size of `initial`. If the shape of `last` is static
+    or its rank differs from that of `initial`, `last` is returned unchanged.
     """
     rank = shape_of(last).rank
     if rank is None or shape_of(last).is_static or shape_of(initial).rank != rank:

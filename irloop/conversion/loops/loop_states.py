@@ -245,12 +245,11 @@ def _item_type(item: Value, type: ValueType) -> ValueType:
 
 
 def _can_be_joined(type: ValueType) -> bool:
-    """True when a concatenated output can replace a state that grows.
+    """Return whether a concatenated output can replace a growing state of this type.
 
-    The items of the state must have equal shapes: if a loop concatenates parts of different shapes,
-    OpenVINO 2026.4 returns arbitrary values, whereas its Concat refuses them. If the
-    rank of the items is unknown, the result is True, too: without a known rank, the state could not
-    be carried.
+    This requires items of equal shape. OpenVINO 2026.4 returns arbitrary values if a loop
+    concatenates parts of different shapes, whereas its Concat operation refuses them. The result is
+    also true for items of unknown rank, because a state of unknown rank could not be carried.
     """
     mixed = isinstance(type, SequenceType) and type.mixed
     item = type.item if isinstance(type, SequenceType) else type

@@ -148,10 +148,10 @@ def length(c: Conversion, op: onnx.SequenceLength, sequence: Converted) -> Value
 def split(
     c: Conversion, op: onnx.SplitToSequence, value: Value, sizes: Value | None = None
 ) -> Items | Stacked:
-    """SplitToSequence -> one tensor for each part, or a single tensor of stacked parts.
+    """SplitToSequence -> one tensor for each part, or one tensor that stacks the parts.
 
-    Parts of one element are stacked along a new first axis. Parts of other sizes require that the
-    sizes are known.
+    The parts are stacked along a new first axis if `sizes` is None or a ConstantOfShape of ones.
+    Otherwise each part becomes a tensor; the conversion is refused if their number is not known.
     """
     shape = shape_of(value)
     if shape.rank is None:

@@ -80,10 +80,11 @@ def import_batch_norm7(c: Conversion, op: onnx.BatchNormalization7, *operands: V
 
 
 def _batch_norm(c: Conversion, epsilon: float, x: Value, *parameters: Value) -> Value:
-    """Normalise by given statistics.
+    """Emit BatchNormInference of `x` with the scale, shift, mean and variance in `parameters`.
 
-    All operands are converted to the widest type, because since opset 15 parameters may be wider
-    than the data. Data of rank 1 are a batch of one channel.
+    Since opset 15, these may have a wider type than `x`; everything is then computed in the widest
+    type, and the result is converted to the type of `x`. A 1-D `x` is treated as a batch of items
+    with one channel.
     """
     if shape_of(x).rank == 1:
         column = _batch_norm(c, epsilon, forms.unsqueeze(c, x, [1]), *parameters)

@@ -85,11 +85,12 @@ def _emitted(c: Conversion, window: Window, attributes: dict[str, Any], data: Va
 
 
 def _clipped_mean(c: Conversion, window: Window, data: Value) -> Value:
-    """Compute the mean of each window over the data and the padding.
+    """Compute the mean of each window, counting padding but no positions beyond the padding.
 
-    Where a window extends beyond the padding, because the number of windows was rounded up, these
-    positions do not count. If the sizes are not known, AvgPool does this with the rounding type
-    ceil_torch; otherwise the result of an AvgPool is corrected.
+    A window can extend beyond the padding if the number of windows is rounded up. If the spatial
+    sizes are known, the result of an AvgPool is scaled to correct for such positions. If they are
+    not known, AvgPool leaves them out by itself with the rounding type ceil_torch, which needs
+    opset 14; older opsets are refused.
     """
     sizes = spatial_sizes(data)
     if sizes is None:

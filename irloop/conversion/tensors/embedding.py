@@ -167,9 +167,10 @@ def _sums(c: Conversion, rows: Value, segments: Value, count: Value, table: Valu
 
 
 def _membership(c: Conversion, segments: Value, count: Value, element: ElementType) -> Value:
-    """Emit a table [count, indices] that is 1 where index i belongs to the segment of the row.
+    """Emit a table [count, N] that tells which of N indices belong to which segment.
 
-    `segments` holds the segment of each index; `element` is the type of the table.
+    The element [s, i] is 1 if ``segments[i]`` is `s`, else 0. `segments` [N] holds the segment of
+    each index, `count` is the number of segments, and `element` is the type of the table.
     """
     numbers = forms.unsqueeze(c, forms.range_(c, c.i64(0), count, c.i64(1)), [1])
     return forms.cast(c, forms.equal(c, numbers, forms.unsqueeze(c, segments, [0])), element)

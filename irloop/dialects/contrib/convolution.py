@@ -128,7 +128,7 @@ class GroupNorm(_GroupNorm, type="GroupNorm", inputs=3):
 
 
 class SkipGroupNorm(_GroupNorm, type="SkipGroupNorm", inputs=(4, 5), outputs=None):
-    """GroupNorm of x + skip + bias; output 1 is that sum.
+    """GroupNorm of the sum x + skip + bias; the optional output 1 is the sum itself.
 
     `skip` has the shape of x, or is one vector for each item: [batch, channels] or [batch, 1, 1,
     channels].

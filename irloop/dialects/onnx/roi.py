@@ -42,7 +42,7 @@ class MaxRoiPool(OnnxOp, type="MaxRoiPool", since=1, inputs=2):
 class RoiAlign10(OnnxOp, type="RoiAlign", since=10, inputs=3):
     """Averages or maxima of bilinear samples in regions of feature maps (RoiAlign-10).
 
-    Input 1 has the regions [R, 4] (x1, y1, x2, y2); input 2 has the batch index of each [R].
+    Input 1 has the regions [R, 4] (x1, y1, x2, y2). Input 2 [R] has the batch index of each region.
     """
 
     mode: str = "avg"

@@ -356,7 +356,11 @@ class TreeEnsembleClassifier1(
 class TreeEnsembleClassifier3(
     TreeEnsembleClassifier1, type="TreeEnsembleClassifier", since=3, inputs=1, outputs=2
 ):
-    """Like version 1, with numbers also as double tensors (TreeEnsembleClassifier-3, 5)."""
+    """Version 1 plus attributes for double numbers (TreeEnsembleClassifier-3, 5).
+
+    The base values, class weights, hit rates and node values can also be tensors of doubles, in
+    attributes such as `nodes_values_as_tensor`.
+    """
 
     base_values_as_tensor: Tensor | None = None
     class_weights_as_tensor: Tensor | None = None

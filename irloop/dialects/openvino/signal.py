@@ -110,7 +110,8 @@ def _half(dim: Dim) -> Dim:
 class RDFT(OpenVinoOp, type="RDFT", since=9, inputs=(2, 3)):
     """Discrete Fourier transform of real numbers (RDFT-9).
 
-    The result has the first half of the frequencies on the last one of the transformed axes.
+    On the last axis that input 1 lists, the result has only the first n // 2 + 1 of n frequencies.
+    It has one more axis, of size 2, for the real and imaginary parts.
     """
 
     operands = "data: float, axes: i32 | i64, signal size?: i32 | i64 -> float"

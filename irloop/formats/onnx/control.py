@@ -214,7 +214,8 @@ def _normal(axis: int, value: Value | None, more: int) -> int:
 class FoldedBody(Record):
     """A body as it is written to a file: its inputs, results and captured values.
 
-    An input that the body does not have, because it does not read it, is None.
+    `parameters` has one item for each input of the ONNX body. The item is None if the body in the
+    graph has no parameter for this input, because it does not read it.
     """
 
     attribute: str

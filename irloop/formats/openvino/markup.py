@@ -140,10 +140,11 @@ def extras_of(text: str) -> list[Extra]:
 
 
 def attributes_of_info(extra: Extra) -> dict[str, Any]:
-    """Runtime information of a layer or port: for each name, the other attributes of its element.
+    """Return the runtime information of a layer or port as a dict.
 
-    An element that is not a plain ``<attribute name="..." .../>`` is kept as XML text under its
-    tag.
+    An element ``<attribute name="n" a="1" b="2"/>`` yields ``{"n": {"a": "1", "b": "2"}}``. Any
+    other element, and a second one with the same name, is kept as XML text; its key is the tag in
+    angle brackets.
     """
     info: dict[str, Any] = {}
     for child in extra.children:

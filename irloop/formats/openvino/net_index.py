@@ -185,11 +185,10 @@ class NetIndex:
 
     @cached_property
     def is_in_order(self) -> bool:
-        """True if every layer comes after those that it reads, and another layer reads it.
+        """True if every layer comes after the layers that it reads, and no layer is useless.
 
-        Parameters, Results and Assigns need no reader. In files of exporters the layers are in such
-        an order. The result is also false if the net contains a layer, other than a Parameter, on
-        which no Result or Assign depends.
+        A layer is useless if no other layer reads it; Parameters, Results and Assigns need no
+        reader. Files of exporters normally satisfy both conditions.
         """
         layers, incoming = self.layers, self.incoming
         read = {edge.from_layer for edge in self.net.edges if edge.to_layer in layers}

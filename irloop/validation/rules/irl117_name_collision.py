@@ -69,7 +69,10 @@ class NameCollision(
                 )
 
     def _doubled(self, index: NetIndex) -> Iterator[Diagnostic]:
-        """Report each Result of a named tensor if the tensor is a model input or output already."""
+        """Report each Result that reads a named tensor which is another model input or output.
+
+        The other one is a Parameter, or a Result that comes earlier.
+        """
         first: dict[tuple[str | None, str | None], Layer] = {
             (layer.id, port.id): layer for layer in index.parameters for port in layer.outputs[:1]
         }

@@ -33,8 +33,9 @@ class AttributeRange(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per layer with an attribute outside the range that its operands allow.
+        """Yield a finding for each layer with an attribute that is out of range.
 
-        An axis is such an attribute.
+        The operands determine the range: for example, an axis of 2 is out of range if the operand
+        has rank 2.
         """
         yield from self.from_inference(context.inference_errors)

@@ -52,7 +52,10 @@ class ParameterFedTwice(
                 yield self.from_problem(problems.parameter_fed_twice(wiring, entry, other))
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Let the later entry name the Parameter that no entry names, if there is exactly one."""
+        """If two entries name one Parameter, let the later one name the unused Parameter.
+
+        There is a repair only if exactly one Parameter of the body is named by no entry.
+        """
         for wiring in context.wirings_with_body:
             body = wiring.body
             if body is None or wiring.section is None:
