@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from irloop.dialects.onnx.activation import Elu
 from irloop.dialects.onnx.control_flow import If
 from irloop.dialects.onnx.elementwise import Add
 from irloop.errors import IrloopError, ReadError, UsageError, VerifyError, WriteError
+from irloop.files import replacing
 from irloop.formats.onnx import reader, writer
 from irloop.graph.builder import Builder
 from irloop.graph.loops import Invariant, LastValue, PortMap
@@ -344,10 +347,17 @@ def test_an_interrupted_write_leaves_the_old_file(
     path = tmp_path / "m.onnx"
     path.write_bytes(b"old")
 
-    def full(*_: object) -> Iterator[None]:
-        raise OSError(28, "No space left on device")
+    class FullDisk(io.BytesIO):
+        def write(self, data: object) -> int:
+            raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("irloop.formats.onnx.store._write_piece", full)
+    @contextmanager
+    def full(*targets: Path) -> Iterator[list[io.BytesIO]]:
+        with replacing(*targets) as streams:
+            streams[0].write(b"new")
+            yield [FullDisk()]
+
+    monkeypatch.setattr("irloop.formats.onnx.store.replacing", full)
     with pytest.raises(WriteError, match="No space left"):
         writer.write(model(graph), path)
     assert path.read_bytes() == b"old"
