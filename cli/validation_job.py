@@ -39,7 +39,7 @@ class IrloopFailure(NamedTuple):
 
 
 def done(job: Job) -> Outcome | IrloopFailure:
-    """The result of a job, or the reason why it cannot be done."""
+    """Run a job and return its result, or the error because of which it could not run."""
     try:
         return run(job)
     except IrloopError as error:

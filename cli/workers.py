@@ -35,7 +35,11 @@ _Placed = tuple[_Place, Job]
 
 
 class Workers:
-    """`count` processes that take groups of jobs one after the other."""
+    """A pool of `count` processes that run groups of jobs in parallel.
+
+    A process runs the jobs of its group in order, and then takes the next group. There are never
+    more processes than groups.
+    """
 
     def __init__(self, groups: Sequence[Sequence[Job]], count: int) -> None:
         self._found: dict[tuple[int, int], Outcome | IrloopFailure] = {}

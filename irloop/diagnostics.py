@@ -178,7 +178,10 @@ ENOUGH = 10_000
 
 
 class Cap:
-    """Selects the first findings of each code and severity of a file, and counts the others."""
+    """Limits how many findings are listed per file, code and severity, and counts the others.
+
+    With a limit of 5, for example, the first 5 errors IRL203 of each file are listed.
+    """
 
     def __init__(self, most: int | None) -> None:
         """`most` is the number of findings to list; None lists all."""

@@ -164,7 +164,10 @@ class InferenceError(IrloopError):
 
 
 class UnsupportedError(IrloopError):
-    """The model is understood but cannot be converted or run; every place is named."""
+    """Raised for a model that irloop understands but cannot convert or run.
+
+    The diagnostics name each operation or value that is the reason.
+    """
 
     code = "CNV001"
 

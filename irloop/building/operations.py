@@ -151,7 +151,7 @@ def _tensor(value: Any) -> Tensor | None:
 
 
 def element_of(given: str | ElementType) -> ElementType:
-    """The element type with this name.
+    """Return the element type with the given name; an ElementType is returned unchanged.
 
     Raises:
         UsageError: when there is no such type.

@@ -20,8 +20,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 def agree(before: Any, made: Any, tolerance: Tolerance) -> bool:
     """Return whether two corresponding values are equal within the tolerance.
 
-    Their shapes may differ, because one format keeps the axis of a slice and the other drops it,
-    but not their numbers of elements. The result is true if one of them is not an array.
+    Arrays may differ in shape but not in their number of elements, because one format keeps the
+    axis of a slice and the other drops it. Element types must be equal, or both be integer or
+    boolean. Only arrays are compared: if either value is something else, the result is True.
     """
     if not isinstance(before, np.ndarray | np.generic) or not isinstance(
         made, np.ndarray | np.generic

@@ -313,10 +313,14 @@ class _Work:
     ) -> Evidence | None:
         """Collect the evidence from one trial: the two models, the inputs, and the tolerance.
 
-        `shown` is the position of the trial that shows the difference. If it is None, a trial in
-        which a model failed is used, or else one that irloop's executor ran according to `own`. If
-        there is no such trial either, the result is None. `trials` and `others` hold the inputs of
-        the first and of the second model.
+        The trial is the first that exists of these three:
+
+        - the trial at position `shown`, which shows the difference;
+        - the first trial in which the second model failed;
+        - the first trial whose run in `own`, by irloop's executor, has outputs.
+
+        Returns None if none of them exists. `trials` and `others` hold the inputs of the first and
+        of the second model.
         """
         ran = next((at for at, run in enumerate(own) if run.outputs is not None), None)
         at = next((at for at in (shown, tally.stopped, ran) if at is not None), None)

@@ -73,7 +73,12 @@ def _by_operands(graph: Graph, names: Mapping[Value, str]) -> dict[tuple[str, ..
 
 
 def _nearest_name(value: Value | None, names: Mapping[Value, str]) -> str:
-    """The name of the pair from which `value` takes its elements; empty if there is none."""
+    """Return the name of the pair whose elements `value` holds; empty if there is none.
+
+    A pair consists of corresponding values of the two models, and `names` maps values to the names
+    of their pairs. If `value` is in no pair, the search goes back through operations that only pass
+    elements on.
+    """
     while value is not None:
         name = known(names, value)
         if name:

@@ -23,9 +23,10 @@ _SINK = re.compile(r"/sink_port_\d+$")
 
 
 def refined(first: Model, second: Model) -> Model:
-    """Copy `first` with more precise input types, as far as inputs of `second` have them.
+    """Copy `first`, with unknown dimensions of its inputs filled in from the inputs of `second`.
 
-    Types inside the copy are inferred again. If no type changes, `first` itself is returned.
+    Inputs are matched by name or, failing that, by position. The types in the copy are inferred
+    again. If no input type changes, `first` itself is returned.
     """
     graph = Graph(first.graph.name)
     graph.parameters = list(first.graph.parameters)

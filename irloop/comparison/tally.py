@@ -196,10 +196,11 @@ class Tally:
             self.failed.append(number)
 
     def _is_traced(self, report: OutputReport) -> bool:
-        """True if a trace of irloop's executor may show the difference in this output.
+        """Return whether it is worth tracing irloop's executor to find this difference.
 
-        No other engine can be traced. The result is false if another engine shows the difference,
-        and irloop's executor has run the second model.
+        Only that executor can be traced. The result is true if it has computed the output in
+        `report`, or if it has not run the second model. It is false if another engine shows the
+        difference and the executor has run the second model.
         """
         return report.engine == NUMPY.name or Lane(1, NUMPY) not in self._runs
 
@@ -290,9 +291,10 @@ class Tally:
         return replace(report, detail="; ".join(part for part in (report.detail, words) if part))
 
     def _is_shared(self, number: int, lane: Lane, place: int) -> bool:
-        """Return whether an engine that runs the other model agrees with `lane` about an output.
+        """Return whether the other model gives the same output as `lane` in at least one engine.
 
-        `number` is the trial and `place` the output. The NumPy executor does not count.
+        The NumPy executor does not count as an engine. `number` is the index of the trial, and
+        `place` the index of the output.
         """
         mine = self._judge.ordered(lane, self._runs[lane][number])[place]
         return any(

@@ -90,10 +90,10 @@ def _grouped(forms: Sequence[Form]) -> list[Pass]:
 
 
 class _Matchers(GraphRewrite):
-    """Rewrites single operations in one walk over the graph.
+    """Applies all forms that match single operations in one walk over the graph.
 
-    Before the walk, the pass looks for such operations. If there are none, it saves the inference
-    of types, which takes longer in a large model.
+    The pass first looks for operations that need another form. If there are none, it skips the
+    walk, and with it type inference, which takes longer than this search in a large model.
     """
 
     name = "operation_forms"

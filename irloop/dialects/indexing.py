@@ -18,7 +18,7 @@ __all__ = [
 
 
 def integers(args: Arguments, *positions: int) -> None:
-    """Refuse indices that are not integers.
+    """Refuse operands at `positions` whose elements, used as indices, are not integers.
 
     Raises:
         InferenceError: when an operand has the wrong element type.
@@ -63,7 +63,12 @@ def gathered(
 
 
 def gathered_list(args: Arguments, axis: int | None) -> tuple[Dim, ...] | None:
-    """The elements gathered from a vector, or None if they are not known."""
+    """The elements of input 0, a vector, at the constant indices in input 1.
+
+    `axis` must be 0 or -1, as a vector has one axis. The result is None for any other `axis`, if
+    the elements or the indices are unknown, if an index is out of range, if input 0 is not a
+    vector, or if input 1 has more than one axis.
+    """
     dims, indices = args.dims(0), args.ints(1)
     rank = args.rank(1)
     if dims is None or indices is None or args.rank(0) != 1 or rank is None or rank > 1:

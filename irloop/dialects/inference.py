@@ -307,11 +307,11 @@ def _combined(left: Dim, right: Dim, combine: Callable[[int, int], int | None]) 
 
 
 def product_of_dims(args: Arguments, axes: tuple[int, ...] | None) -> tuple[Dim, ...] | None:
-    """The product of the elements of an integer vector, as a one-element tuple.
+    """Return the product of the elements of an integer vector, as a tuple with one element.
 
-    The product is unknown if an element is unknown, or if it is 2**31 or more. Returns None if no
-    element is known, if the input is not a vector, or if `axes`, the axes of the reduction, are
-    unknown or are not the vector's only axis.
+    `axes` are the axes of the reduction. The product is unknown if an element is unknown, or if
+    the product is 2**31 or more. Returns None if no element is known, if the input is not a vector,
+    or unless `axes` are known to contain the only axis of the vector.
     """
     dims = args.dims(0)
     if dims is None or axes is None or args.rank(0) != 1 or set(axes) - {0, -1} or not axes:

@@ -101,11 +101,11 @@ def kept_dims(args: Arguments) -> tuple[Dim, ...] | None:
 
 
 def repeated_dims(args: Arguments) -> tuple[Dim, ...] | None:
-    """Return the dimensions that input 0 contains, one for each element of the output.
+    """Read input 0 as a list of dimensions that is as long as the output, a vector.
 
-    If input 0 has a single element, it is repeated. The result is None if the elements or the
-    length of the output are unknown, if the output is not a vector, or if input 0 has neither one
-    element nor as many as the output.
+    A single dimension is repeated for every element of the output. Returns None if the output is
+    not a vector, if its length or the elements of input 0 are unknown, or if input 0 has neither
+    one element nor as many as the output.
     """
     dims, type = args.dims(0), args.outputs[0]
     if dims is None or not isinstance(type, TensorType) or type.shape.rank != 1:

@@ -147,7 +147,11 @@ def _ranked(scene: Scene) -> tuple[list[Link], list[int]]:
 def _rows(
     found: Layered, placed: list[Placed], backs: int
 ) -> tuple[list[float], list[float], float]:
-    """Top and bottom of each layer, and the total height."""
+    """Return the y coordinates of the top and bottom of each layer, and the total height.
+
+    `placed` holds the boxes with their heights. `backs` is the number of back edges; there is
+    room for their lines after each layer that contains a pin or a result.
+    """
     tops, bottoms = [], []
     y = 0.0
     for layer in found.layers:

@@ -46,9 +46,10 @@ class Style:
 class Box:
     """A rectangle with a title and text; the bodies of an operation are drawn inside.
 
-    In the box of an operation with bodies, each link ends or starts at a box in a body. This pin is
-    the pair (number of the body, number of the box in it). `entries` lists the pins of the links to
-    the inputs, in the order of the links. `exits` maps the number of an output to its pin.
+    If bodies are drawn, a link to an input or from an output is attached to a box inside a body.
+    This point is called a pin. A pin is a pair: the number of the body, and the number of the box
+    in that body. `entries` lists the pins of the input links, in the order of the links. `exits`
+    maps output numbers to pins.
     """
 
     kind: str

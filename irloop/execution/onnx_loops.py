@@ -1,4 +1,4 @@
-"""Loop and Scan of ONNX."""
+"""Executes Loop and Scan of ONNX."""
 
 from __future__ import annotations
 

@@ -28,12 +28,14 @@ __all__ = ["Iteration", "iterations"]
 class Iteration:
     """One iteration of a loop, and the values in its body.
 
-    `loop` is the path of the loop, `index` the number of the iteration, `outer` the iteration
-    numbers of the enclosing loops, outermost first. `inputs` holds the values of the body's
-    parameters by name: states, slices, captured values, the iteration number. `values` holds the
-    outputs of the nodes in the body (a tuple if there are several), keyed by their name or, in a
-    branch, by their path from the body on. Nodes of inner loops are in the iterations of the inner
-    loops. `results` holds the values of the body's results by name.
+    `loop` is the path of the loop and `index` the number of the iteration. `outer` holds the
+    iteration numbers of the enclosing loops, outermost first. `inputs` maps the names of the body's
+    parameters to their values: states, slices, captured values, the iteration number. `results`
+    maps the names of the body's results to their values.
+
+    `values` maps each node in the body to its output, or to a tuple if it has several. The key is
+    the name of the node, such as Mul_4. For a node in a branch, it is the path in the body, such as
+    If_2/then/Add_3. Nodes of inner loops are not included; inner loops have their own iterations.
     """
 
     loop: str

@@ -57,8 +57,10 @@ class Cycle:
 
 
 def straight(pieces: Sequence[Piece], keep: Collection[int]) -> Callable[[list[Any]], None]:
-    """Make a function that runs the steps on a list of slots, and stores the values of the slots
-    `keep`.
+    """Make a function that runs the steps `pieces` in order on a list of slots.
+
+    The function takes this list. Each step reads its operands from it, but only the values of the
+    slots in `keep` are written back to it.
 
     Raises (when called):
         StepError: of the step that fails.

@@ -80,10 +80,12 @@ def models_in(address: str) -> Iterator[Member]:
 
 
 def _paired(found: Iterator[tuple[str, int]], mark: str) -> Iterator[Member]:
-    """Yield the models in an archive, IR models paired with their weights.
+    """Yield the models in an archive; an IR model comes with its weights.
 
-    An ONNX model comes at once, and an IR model as soon as its second file is found. IR models
-    without weights come last, or earlier if too many of them are waiting.
+    `found` lists the names and sizes of the files in the archive. An ONNX model is yielded at once,
+    and an IR model when both its .xml and its .bin were found. An IR model without a .bin is
+    yielded at the end, or earlier if too many IR models are waiting. `mark` changes when the
+    archive changes; it is empty if that is unknown.
     """
     weights: dict[str, tuple[str, int]] = {}
     models: dict[str, tuple[str, int]] = {}

@@ -140,9 +140,10 @@ def _fetch(found: Fetched, most: int) -> None:
 
 
 def _extract_all(archive: str, found: Sequence[Fetched], most: int) -> None:
-    """Extract models and weights in one pass over the archive.
+    """Extract the models in `found` and their weights in one pass over their archive.
 
-    `most` is the largest number of bytes that a file may have.
+    Each model is written to its `path`. A model that cannot be extracted gets a verdict; no error
+    is raised. `most` is the largest allowed size of a file in bytes.
     """
     paths: dict[str, str] = {}
     owners: dict[str, Fetched] = {}

@@ -18,7 +18,10 @@ __all__ = ["Known"]
 
 
 class Known:
-    """A set of keys (`verdicts.done_key`) of eight bytes each."""
+    """A set of 64-bit keys, each of which stands for a finished step of a model.
+
+    `verdicts.done_key` computes the keys.
+    """
 
     _LOADED: ClassVar[dict[str, Known]] = {}
     _LOCK: ClassVar[threading.Lock] = threading.Lock()

@@ -384,9 +384,9 @@ def _decoded(text: bytes) -> Any:
 
 
 def _seconds_of(task: Task) -> float:
-    """The seconds that a task took, by the report of its child.
+    """Return the seconds that a task took, as reported by the child process that ran it.
 
-    If the reported time is negative or longer than `PAUSE`, the result is `PAUSE`.
+    The result is at most `PAUSE`. It is also `PAUSE` if the reported time is negative.
     """
     reported = (answer.get("seconds") for answer in task.answers)
     total = sum(seconds for seconds in reported if isinstance(seconds, float))

@@ -301,10 +301,11 @@ class _Work:
             yield model
 
     def _model(self, found: Fetched, steps: Sequence[str]) -> _Model:
-        """Make the task for a model, with the steps that have to run.
+        """Make the task for a model, with those of `steps` that still have to run.
 
-        A step that cannot run, or whose result is known from an earlier sweep, gets its row here
-        instead.
+        For each of the other steps, a row is added to the table at once. Such a step cannot run,
+        because the file was not fetched or is no model, or an earlier sweep has already finished
+        it.
         """
         # The mark of a model does not change when its external data changes, so a model with
         # external data gets no mark.
@@ -334,7 +335,12 @@ class _Work:
         return _Model(found.path, steps, found.size, to, output, found=found, head=head)
 
     def _finish(self, model: _Model) -> None:
-        """Add a row for each answer about a model, and keep the converted model."""
+        """Add one row to the results for each answer about a model, and clean up its files.
+
+        If the model was converted, the result is moved to the folder of results. Otherwise, if the
+        steps include check, the files written for the conversion are deleted. A local copy of the
+        source model is deleted, too.
+        """
         self._unfinished.discard(model.output)
         kept = False
         for answer in model.answers:

@@ -239,12 +239,15 @@ def is_in_loop(node: Node) -> bool:
 
 
 def joined_repeatedly(value: Value) -> list[tuple[Node, int]]:
-    """Return the readers of a loop output if a Concat of the output may come out incomplete.
+    """Return the readers of a loop output if OpenVINO may fill a Concat of it incompletely.
 
-    This needs a Concat that gets the output more than once; the size of the output must be known,
-    and the size of another output or of an input of the loop unknown. The plugin then places all
-    parts of the Concat in the memory of its result, and the loop fills only one part. For any other
-    value the list is empty.
+    A Concat is at risk if it gets `value` more than once, as in Concat(y, y), directly or through
+    reshapes and other Concats. The plugin places all parts of the Concat in the memory of its
+    result, but the loop may fill only one part. This happens if the shape of `value` is known, and
+    the shape of another output or of an input of the loop is unknown.
+
+    Each reader is a pair (node, input position). All readers of `value` are returned, not only the
+    Concat. Without a risk, the list is empty.
     """
     if not is_loop(value.producer) or not shape_of(value).is_static:
         return []

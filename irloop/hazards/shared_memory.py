@@ -193,7 +193,11 @@ def joins_in_place(node: Node) -> bool:
 
 
 def _splits_in_place(node: Node) -> bool:
-    """Return whether the outputs of a split may be parts of its input's memory."""
+    """Return whether `node` is a split whose outputs may lie in the memory of its input.
+
+    All axes in front of the split axis must have size 1, or a size that is not known. If the axis
+    or the rank is not known, the result is True.
+    """
     if not isinstance(node.op, slicing.Split | slicing.VariadicSplit):
         return False
     data, axis = node.inputs[0], number_of(node.inputs[1])

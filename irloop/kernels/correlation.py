@@ -128,7 +128,7 @@ def correlate(
 
 
 def _with(then: OverStep | None, result: Array) -> Array:
-    """The result after an activation, which overwrites it."""
+    """Apply the activation `then` to `result` in place, if there is one, and return `result`."""
     if then is not None:
         overwrite(then, result)
     return result
@@ -297,9 +297,10 @@ def _tiled(
     then: OverStep | None,
     target: Array,
 ) -> None:
-    """Compute one item by matrix products, and write it into `target`.
+    """Convolve one batch item by matrix products, and write the result into `target`.
 
-    Data is [C, ...], filters are [O, C/groups, ...], and `target` is [O, ...].
+    `x` is the data [C, ...], `w` holds the filters [O, C/groups, ...], and `target` is
+    [O, ...]. `fill` is the value of the padding.
     """
     outputs = len(w)
     filters = w.reshape(groups, outputs // groups, -1)

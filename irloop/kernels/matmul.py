@@ -230,11 +230,12 @@ def _path_of(equation: str, operands: Sequence[Array]) -> Any:
 
 
 def _terms(equation: str, operands: Sequence[Array]) -> list[list[str]] | None:
-    """Name the axes of each operand and of the result of an Einsum; None if these do not match.
+    """List the axis names of each operand of an Einsum, then those of its result.
 
-    They match if the equation has one term for each operand, and each term names all axes of its
-    operand. An axis that an ellipsis stands for is named by its distance from the ellipsis's last
-    axis.
+    Example: "ij,jk->ik" gives [["i", "j"], ["j", "k"], ["i", "k"]]. The axes that an ellipsis
+    stands for are numbered from the last one: ..., "1", "0". Returns None if the equation does not
+    have one term for each operand, or if a term does not have one name for each axis of its
+    operand.
     """
     left, arrow, right = equation.partition("->")
     texts = left.split(",")

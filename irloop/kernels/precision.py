@@ -56,10 +56,11 @@ def unwarned(function: Function) -> Function:
 
 
 def bare(kernel: Function, *, of_floats: bool) -> Function:
-    """Remove the wrappers from a kernel that are not needed within `silence`.
+    """Return a kernel without the wrappers that it does not need inside a `silence` block.
 
-    With `of_floats`, the first operand is known to be f32 or f64; the wrapper that converts other
-    types is then removed, too. Calling a wrapper takes as long as a small operation.
+    Within such a block, warnings are already off, so no wrapper has to turn them off. If
+    `of_floats` is true, the first operand is known to be f32 or f64, and the wrapper that
+    converts other types is removed, too. Calling a wrapper takes as long as a small operation.
     """
     while True:
         inner = kernel.__dict__ if hasattr(kernel, "__dict__") else {}

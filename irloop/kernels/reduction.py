@@ -62,9 +62,10 @@ def by_input(core: Core, *, keep: bool) -> Callable[[Array, Array], Any]:
 
 
 def onnx_by_input(core: Core, *, keep: bool, noop: bool) -> Callable[..., Any]:
-    """A reduction over the axes in an optional input.
+    """Make the kernel of an ONNX reduction whose axes are an optional second input.
 
-    If the axes are missing or empty, all axes are reduced or, with `noop`, none.
+    `core` computes the reduction. With `keep`, reduced axes stay in the result with size 1. If the
+    input with the axes is missing or empty, all axes are reduced; with `noop`, none is.
     """
 
     def apply(data: Array, axes: Array | None = None) -> Any:

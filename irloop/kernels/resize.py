@@ -281,7 +281,11 @@ def _repeated(x: Array, times: int) -> Array:
 
 
 def resize(x: Array, plans: Sequence[Axis], how: Resampling, *, rounded: bool = False) -> Any:
-    """Resize the axes of `plans`; integers are truncated or, with `rounded`, rounded to nearest."""
+    """Resize the axes of `x` for which `plans` holds a plan.
+
+    The result has the element type of `x`. If this is an integer type, interpolated elements are
+    truncated or, with `rounded`, rounded to the nearest integer.
+    """
     with np.errstate(all="ignore"):
         exact = how.mode == "nearest"
         whole = x.dtype.kind in "iu"

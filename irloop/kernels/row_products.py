@@ -72,11 +72,15 @@ def in_rows(
 def _shifted(
     rows: Array, copies: Array, window: Window, begin: int, fill: Any
 ) -> list[tuple[Array, Array]]:
-    """Prepare the copies of `rows` that are shifted for each column of the kernel.
+    """Prepare one shifted copy of the image rows for each column of the kernel.
 
-    Writes the padding at both ends of the rows into `copies`, because it is the same for all rows
-    that are copied later. Returns one pair (target, source) of views per column: the target is the
-    rest of the column's copy, the source is the part of `rows` to copy into it.
+    `rows` is [H, C, W], `copies` is [rows of a block, C, columns of the kernel, output columns],
+    and `begin` is the padding before a row. This function writes only the padding, `fill`, into
+    `copies`, because it is the same for every block of rows.
+
+    Returns one pair (target, source) of views for each column of the kernel. The target is the part
+    of the copy between the paddings, for all rows of a block. The source is the part of `rows` that
+    belongs there; the caller copies it block by block.
     """
     stride, width = window.strides[1], copies.shape[3]
     pairs = []

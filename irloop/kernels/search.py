@@ -38,10 +38,11 @@ def _ranking(data: Array, axis: int, largest: bool) -> Array:
 def topk(
     axis: int, largest: bool, by_index: bool, index: np.dtype[Any]
 ) -> Callable[[Array, int], tuple[Array, Array]]:
-    """The `k` best elements along `axis` and their positions.
+    """Make a kernel that finds the `k` best elements along `axis` and their positions.
 
-    Of equal elements the first is better. The result is ordered from best to worst or, with
-    `by_index`, by position.
+    The kernel takes the data and `k`. The best elements are the largest ones or, without `largest`,
+    the smallest ones. Of equal elements, the first is better. The results are ordered from best to
+    worst or, with `by_index`, by position. `index` is the type of the positions.
     """
 
     find: Callable[..., Array] = np.argmax if largest else np.argmin

@@ -128,7 +128,11 @@ def optional(value: Any = None) -> Any:
 
 
 def has_element(value: Any = None) -> Array:
-    """True when an optional holds something; always true for a value that is not an optional."""
+    """Return whether an optional holds a value; None stands for an empty optional.
+
+    Any other argument, including a value that is not an optional, gives true. The result is a
+    boolean array without axes.
+    """
     return np.array(value is not None)
 
 

@@ -208,7 +208,7 @@ def split_lengths(data: Array, axis: Array, lengths: Array) -> Any:
 
 
 def split_sizes(axis: int, sizes: tuple[int, ...]) -> Callable[[Array], Any]:
-    """Split into parts of fixed sizes."""
+    """Return a function that splits its argument along `axis` into parts of the given sizes."""
 
     def run(data: Array) -> Any:
         return _one_or_all(_pieces(data, axis, sizes))

@@ -204,10 +204,28 @@ def of_numbers(
     vote_weights: Array,
     targets: int,
 ) -> Forest:
-    """Trees whose nodes and votes are identified by (tree number, node number).
+    """Build a forest from lists of nodes and votes, as in the attributes of ONNX tree ensembles.
+
+    A node is identified by its tree number and its node number. `modes`, `features`, `splits`,
+    `true`, `false` and `tracks` have one entry per node; `vote_targets` and `vote_weights` have one
+    entry per vote.
+
+    Args:
+        nodes: the tree numbers of all nodes, and their node numbers.
+        modes: the name of each node's comparison (see MODES), or "LEAF".
+        features: the index of the feature that the node compares.
+        splits: the number with which the feature is compared.
+        true: the node number of the next node if the comparison holds.
+        false: the node number of the next node otherwise.
+        tracks: 1 if NaN leads to the `true` node, too; if the list is empty, NaN never does.
+        voters: for each vote, the tree number and the node number of its leaf.
+        vote_targets: the target for which the leaf votes.
+        vote_weights: the value that the vote contributes to the target.
+        targets: the number of targets.
 
     Raises:
-        ValueError: when the lengths of the lists do not match, or a vote refers to no node.
+        ValueError: when the lengths of the lists do not match, a mode is unknown, or a vote refers
+            to no node.
     """
     count = len(modes)
     lists = (*nodes, features, splits, true, false, tracks or modes)

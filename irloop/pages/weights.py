@@ -94,7 +94,11 @@ def number(value: Any) -> float | int | str | bool:
 
 
 def small_values(array: Array) -> list[Any]:
-    """The elements of a small tensor, in order."""
+    """Return the elements of an array as a flat list that JSON can represent.
+
+    `number` converts each element. Callers pass only small arrays, because the list is not
+    shortened.
+    """
     known = array.dtype.kind in "biufOSU"
     wide = array if known else array.astype(np.complex128 if array.dtype.kind == "c" else float)
     return [number(item) for item in wide.reshape(-1)]

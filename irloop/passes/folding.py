@@ -103,10 +103,12 @@ def _computed(op: Op, arrays: Sequence[Array | None], count: int) -> tuple[Any, 
 
 
 def _keeps_numbers(node: Node, arrays: Sequence[Array | None], results: tuple[Any, ...]) -> bool:
-    """True if storing `results` as constants changes no value.
+    """Return whether constants that hold `results` can replace a node without changing a value.
 
-    In an IR, half precision is computed in single precision and rounded only where a value leaves
-    the model; a constant of half precision inside the model would be rounded as well.
+    `arrays` are the inputs of the node; None stands for an omitted input. Only outputs of half
+    precision in an IR can be changed: OpenVINO computes them in single precision and does not round
+    them inside the model, but a constant is rounded. So the node is computed in single precision,
+    too, and the result is True if this gives the same numbers.
     """
     elements = [value.type.element for value in node.outputs if isinstance(value.type, TensorType)]
     if not isinstance(node.op, OpenVinoOp) or not _HALF.intersection(elements):

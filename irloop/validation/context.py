@@ -107,7 +107,7 @@ class Context:
 
     @property
     def root(self) -> NetIndex:
-        """The index of the root."""
+        """The `NetIndex` of the main graph, as opposed to those of bodies."""
         return self.nets[0]
 
     @cached_property

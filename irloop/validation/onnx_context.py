@@ -24,7 +24,7 @@ __all__ = ["OnnxContext", "at_graph", "at_node", "at_path", "element_of", "scan_
 
 
 def at_node(node: OutlineNode) -> Location:
-    """The location of a node, given as the path through bodies."""
+    """Return a location that names a node by its path through bodies."""
     return at_path(node.path)
 
 

@@ -1,7 +1,7 @@
-"""Repairs a partial range: a StridedSlice before the loop selects the range.
+"""Repairs a loop whose sliced input uses only a part of its axis.
 
-The loop then slices the whole axis. The bounds of the StridedSlice are constants, whose bytes are
-appended to the .bin.
+A StridedSlice before the loop selects this part, and the loop then slices the whole axis. The
+bounds of the StridedSlice are constants, whose bytes are appended to the .bin.
 """
 
 from __future__ import annotations

@@ -25,10 +25,11 @@ class BranchCauses:
         self._seen = seen
 
     def of(self, first: Node, second: Node) -> Cause | None:
-        """Return the cause if an If returns values of its branches in wrong places, else None.
+        """Return the cause if an If has exchanged branches or a branch returns wrong values.
 
-        Either the two branches are exchanged, or a branch of `second` returns, for one output, the
-        value that corresponds to another output of this branch in `first`.
+        Otherwise return None. `first` and `second` are nodes of the two models; the result is also
+        None if they are not corresponding Ifs. A branch of `second` returns a wrong value if it
+        gives to one output what the same branch of `first` gives to another.
         """
         if not second.bodies or isinstance(second.op, LOOPS):
             return None

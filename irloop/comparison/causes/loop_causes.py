@@ -83,7 +83,12 @@ class LoopCauses:
     def of_start(
         self, nodes: tuple[Node, Node], bodies: tuple[Body, Body], numbers: tuple[int, int]
     ) -> Cause | None:
-        """The cause if two loops start a state from different constants, else None."""
+        """Return the cause if two body parameters get different constants, else None.
+
+        `numbers` holds the position of each of the two parameters in its body. The constants come
+        from outside the loops: for example, two loops start the same state from different
+        constants.
+        """
         outer = _outer(nodes, bodies, numbers)
         return None if outer is None else self.of_constants(outer[0].producer, outer[1].producer)
 

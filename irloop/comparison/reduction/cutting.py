@@ -89,8 +89,8 @@ def located(pair: Pair, tolerance: Tolerance, seconds: float, *, loops: bool) ->
     """Run both models, and yield each pair of corresponding values that differ.
 
     The pairs are in the order in which the second model computes them; outputs of a node that fails
-    in the second model come first. `seconds` limits the time of each run. If `loops` is true, the
-    pairs are limited to outputs of loops that have no input which is known to differ.
+    in the second model come first. `seconds` limits the time of each run. If `loops` is true, only
+    outputs of loops are yielded, and a loop is left out if one of its inputs is known to differ.
     """
     pairs = Pairs(*pair.models)
     left, right = _Everything(), _Everything()

@@ -130,7 +130,11 @@ class _Reduction:
         self.steps: list[str] = []
 
     def judge(self, pair: Pair) -> Comparison:
-        """Compare a pair; the inputs of the second model are made from those of the first."""
+        """Compare the two models of a pair, both run by irloop's NumPy executor.
+
+        The first model gets its inputs from the pair; the inputs of the second are derived from
+        them.
+        """
         return compare(
             *pair.models,
             inputs=list(pair.arrays[0]),
@@ -219,7 +223,10 @@ class _Reduction:
         return new
 
     def cut_around_divergence(self, pair: Pair) -> Pair:
-        """Cut both models down to the operations between equal values and a difference."""
+        """Cut both models down to the operations that lead from equal values to a difference.
+
+        The equal values become inputs. Returns `pair` itself if no cut keeps the difference.
+        """
         return self._cut_around(pair, loops=False)
 
     def cut_around_loop(self, pair: Pair) -> Pair:

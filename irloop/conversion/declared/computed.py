@@ -59,9 +59,10 @@ def _reduced(
 
 
 def _kept_sets(sizes: Dims, dims: Dims) -> list[list[int]]:
-    """List the possible sets of axes that a reduction from `sizes` to `dims` reduces to 1.
+    """Find the axes that a reduction from `sizes` to `dims` reduces to 1, as a list of one set.
 
-    The list has one set, or none if no axis changes: the set is then not determined.
+    The list is empty if `dims` equals `sizes`. The reduction then has either no axes or only axes
+    of size 1, and the shapes do not tell which.
     """
     axes = [axis for axis, (old, new) in enumerate(zip(sizes, dims, strict=True)) if old != new]
     # The reduction of an axis of size 1 changes nothing else. If there is no other axis, the

@@ -1,4 +1,8 @@
-"""Converts Detectron's operations around its proposals to ONNX."""
+"""Converts Detectron's operations to ONNX, except the generation of proposals.
+
+These are the grid of priors, the selection of the best regions, the features of regions, and the
+detections. The module `proposal` converts the generation of proposals.
+"""
 
 from __future__ import annotations
 
@@ -290,9 +294,11 @@ def _suppressed(
 
 
 def _overlap(c: Conversion, boxes: Value, taken: Value) -> Value:
-    """Compute the overlap of `boxes` and `taken`, borders included.
+    """Compute the intersection over union of `boxes` and selected boxes `taken`.
 
-    It is 0 for boxes that do not touch.
+    Widths and heights are 1 larger than the difference of the coordinates. The result is 0 for
+    boxes that do not touch. `boxes` [N, L, P, 4] and `taken` [N, C, 1, 4] give [N, C, P], where L
+    is 1 or C.
     """
     share = geometry.overlap(c, boxes, taken, 1.0)
     return forms.where(c, geometry.touching(c, boxes, taken), share, c.constant(0.0, F32))

@@ -1,4 +1,4 @@
-"""Converts non-maximum box_selection.
+"""Converts non-maximum suppression.
 
 A box whose overlap equals the threshold is suppressed in OpenVINO and kept in ONNX; a constant
 threshold is moved to the next f32, so that both keep the same boxes. Soft suppression, which lowers

@@ -101,10 +101,11 @@ def _built(c: Conversion, grid: _Grid, layer: Value, image: Value) -> Value:
 def _coordinates(
     c: Conversion, grid: _Grid, axis: int, count: Size, length: Size, tall: Value
 ) -> Value:
-    """Compute one coordinate of the boxes [h, w, boxes, 4]: x for axis 0, y for axis 1.
+    """Compute the x coordinates of the prior boxes if `axis` is 0, the y coordinates if it is 1.
 
-    The other coordinate is 0 in the result. There are `count` cells along `length` pixels of the
-    image, whose height is `tall`.
+    A box is (x1, y1, x2, y2); the coordinates of the other direction are 0 in the result. In the
+    direction of `axis`, the feature map has `count` cells and the image `length` pixels. `tall`
+    is the height of the image.
     """
     size = _size_in_f32(c, length)
     if grid.steps is not None:

@@ -137,7 +137,11 @@ def _grid(c: Conversion, op: ov.Proposing, height: Size, width: Size) -> Value:
 def export_proposal(
     c: Conversion, op: ov.Proposing, scores: Value, moves: Value, image: Value
 ) -> list[Value]:
-    """Proposal -> a grid of anchors, TopK, NonMaxSuppression, padded with zeros."""
+    """Proposal -> computation of the anchor boxes, followed by TopK and NonMaxSuppression.
+
+    Each batch item gets the same number of rows; rows without a box are filled with zeros. The
+    result is a list of the rows and, if the operation has a second output, the scores.
+    """
     box_selection.require_opset(c)
     sizes = OnnxSizes(c)
     items, channels, height, width = sizes.of(scores, 4)

@@ -24,9 +24,11 @@ F32, I64 = ElementType.F32, ElementType.I64
 
 @dataclass(frozen=True, slots=True)
 class Maps:
-    """Feature maps as a table of elements: [P], or [P, C] with channels last.
+    """Feature maps as a table, from which samples at given positions are read.
 
-    `first` is the row at which the map of each sample starts.
+    `table` is [P, C], with one row per pixel, or [P], with one row per pixel and channel. `first`
+    holds, for each sample, the row at which its map starts. `height` and `width` are the size of a
+    map.
     """
 
     table: Value

@@ -72,10 +72,12 @@ def _wider_type(element: ElementType) -> ElementType:
 def _by_digits(
     c: Conversion, logical: type[Op], count: int, signed: bool, left: Value, right: Value
 ) -> Value:
-    """Combine two integers bit by bit, in `count` digits of 16 bits.
+    """Combine two integers bit by bit with `logical`, as `count` digits of 16 bits each.
 
-    ONNX Runtime sums i64 exactly only up to 32 bits, and OpenVINO, to which the result may be
-    converted, sums, divides and takes remainders of integers exactly only up to 24 bits.
+    If `signed`, the highest digit contains the sign bit. The operands are split because the bits of
+    a number are summed, and sums of longer numbers would be inexact: ONNX Runtime sums i64 exactly
+    only up to 32 bits. OpenVINO, to which the result may be converted, sums, divides and takes
+    remainders of integers exactly only up to 24 bits.
     """
     element = element_of(left)
     base, zero = c.constant(DIGIT, element), c.constant(0, element)
@@ -342,9 +344,11 @@ def import_bit_shift(c: Conversion, op: onnx.BitShift, x: Value, amount: Value) 
 
 
 def _shifted_sign(c: Conversion, x: Value, amount: Value) -> Value:
-    """Return the number to add to a right shift of i32 by `amount` to get that of u32.
+    """Return the number that turns a right shift in i32 into one in u32 when added.
 
-    It is 2^(32 - amount) for negative `x`, whose right shift fills in ones, and 0 for other `x`.
+    For a negative `x`, an i32 shift fills in ones from the left, where a u32 shift fills in zeros.
+    Adding 2^(32 - amount) removes the ones; for an `amount` of 0, nothing is added. If `amount` is
+    at least 32, the i32 shift gives -1, so 1 is added. For other `x` the number is 0.
     """
     zero = ov_forms.scalar(c, 0, x)
     outside = c(ov.LogicalOr(), *_outside(c, amount))

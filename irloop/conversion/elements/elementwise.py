@@ -227,7 +227,10 @@ def export_mod(c: Conversion, op: ov.Mod, left: Value, right: Value) -> Value:
 
 @exports(ov.FloorMod)
 def export_floor_mod(c: Conversion, op: ov.FloorMod, left: Value, right: Value) -> Value:
-    """FloorMod -> Mod; for floats a - b * floor(a / b), as their Mod has the dividend's sign."""
+    """FloorMod -> Mod for integers, and a - b * floor(a / b) for floats.
+
+    ONNX's Mod of floats has the sign of the dividend, but FloorMod has the sign of the divisor.
+    """
     left, right = operands(c, op, left, right)
     if element_of(left).is_integer:
         return forms.numeric(c, onnx.Mod(), left, right, small=10, half=10)

@@ -88,9 +88,10 @@ class OpenGrowingStates(LoopPass):
 
 
 def _growing_axes(item: Entering) -> list[int]:
-    """Return the axes of a state whose size may change between iterations.
+    """Return the axes along which the size of a state may change between iterations.
 
-    These include axes for which OpenVINO would keep an upper bound of the initial size.
+    These include axes with an unknown initial size for which OpenVINO would infer an upper bound,
+    because it would keep that bound in all iterations.
     """
     given = shape_of(item.outer).dims or ()
     held, made = shape_of(item.parameter), shape_of(item.result or item.parameter)

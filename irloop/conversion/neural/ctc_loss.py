@@ -152,10 +152,13 @@ def _log_sum(c: Conversion, *values: Value) -> Value:
 
 
 def _ends(c: Conversion, paths: Value, counts: Value) -> tuple[Value, Value]:
-    """Compute the log probabilities that a path ends in the last blank and in the last label.
+    """Compute the log probabilities of ending in the last blank and in the last label.
 
-    `counts` holds the number of labels of each item; the second probability is 0 (its logarithm is
-    very low) for an item without labels. Each result has the shape [N, 1].
+    `paths` [N, 2 * L + 1] holds the log probability of each state after the last frame; the states
+    are blanks and labels in turn. `counts` [N] holds the number of labels of each item.
+
+    Returns two values [N, 1]: for the last blank and for the last label. For an item without labels
+    the second is a very low constant, which stands for probability 0.
     """
     count = forms.unsqueeze(c, counts, [1])
     last = forms.mul(c, count, c.i64(2))

@@ -251,7 +251,10 @@ def lowest(element: ElementType) -> float:
 
 @exports(ov.MaxPool, ov.MaxPool14)
 def export_max(c: Conversion, op: ov.MaxPool | ov.MaxPool14, data: Value) -> list[Value | None]:
-    """MaxPool with indices -> MaxPool."""
+    """MaxPool (data and indices) -> MaxPool; indices that nothing reads are not computed.
+
+    The result is a list of the pooled data and the indices; None stands for unused indices.
+    """
     window = op.window()
     if not any(value.is_used for value in c.node.outputs[1:]):
         return [_maximum(c, window, data), None]

@@ -272,10 +272,11 @@ def moving(
 
 
 def _nearest_name(how: Resampling, plans: list[Axis] | None) -> str | None:
-    """Return the `nearest_mode` of ONNX's Resize that rounds like `how`.
+    """Return the `nearest_mode` with which ONNX's Resize rounds as `how` requires.
 
-    OpenVINO's mode simple rounds up when an axis shrinks, else down: the result is None if this
-    differs between the axes, or if the scales are not known.
+    OpenVINO's mode "simple" has no direct counterpart: it becomes "ceil" if the axes shrink, and
+    "floor" if they do not. For this mode, the result is None if some axes shrink and others do not,
+    or if `plans` is None because the scales are not known.
     """
     if how.mode != "nearest" or how.nearest != "simple":
         return how.nearest

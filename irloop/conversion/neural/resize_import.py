@@ -148,7 +148,11 @@ def _filled(c: Conversion, result: Value, plans: Sequence[Axis], how: Resampling
 
 
 def _onnx_plans(c: Conversion, how: Resampling, data: Value, request: Request) -> list[Axis] | None:
-    """The plan for each axis, or None if it is known only at run time."""
+    """Return how an ONNX Resize changes each axis: sizes, scale and region.
+
+    An axis that keeps its size is left out. The result is None if the scales, sizes or region are
+    known only at run time.
+    """
     from irloop.kernels import resize as kernel
 
     axes, sizes = request.axes, request.sizes

@@ -268,9 +268,14 @@ class _Sampler:
     def _element(
         self, place: Value, last: Value, weight: Value | None
     ) -> tuple[Value, Value | None]:
-        """The index of the element at an integral position, and its weight.
+        """Return the index of the element at a position on one axis, and its weight.
 
-        With zero padding, the weight of positions outside of the data is 0.
+        `place` holds integral positions as floats; `last` is the largest index on the axis. A
+        position outside of the axis is first moved into it: to its mirror image if the padding is
+        reflection (except in mode nearest), else to the nearest end.
+
+        The weight is `weight`, where None stands for 1. With zero padding it is 0 for a position
+        outside of the axis, and then never None.
         """
         c = self.c
         if self.padding == "reflection" and self.mode != "nearest":

@@ -106,10 +106,12 @@ def _by_matrix(
 
 
 def _batched(c: Conversion, x: Value, rank: int, build: Callable[[Value, int], Value]) -> Value:
-    """Call `build` with `x`, after adding a first axis if `x` has no axis before the signal.
+    """Call `build` with `x`, after adding a batch axis if `x` has none.
 
-    ONNX requires such an axis. `build` gets the tensor and the number of added axes (0 or 1); an
-    added axis is removed from the result.
+    The last axis of `x` holds the real and imaginary parts (or only real ones), the axis before it
+    the signal. If the `rank` of `x` is only 2, a first axis of size 1 is added, because ONNX
+    requires a batch axis; it is removed from the result. `build` gets the tensor and the number of
+    added axes (0 or 1).
     """
     if rank > 2:
         return build(x, 0)

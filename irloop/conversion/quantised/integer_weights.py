@@ -1,4 +1,8 @@
-"""Writes constant integers and their scales as DequantizeLinear where integer kernels read it."""
+"""Writes scaled integer weights as DequantizeLinear, so that integer kernels can be used.
+
+Weights of products without an integer kernel keep their arithmetic: ONNX Runtime computes it only
+once, when it loads the model.
+"""
 
 from __future__ import annotations
 

@@ -70,10 +70,10 @@ class _Axis:
 
     @classmethod
     def of(cls, c: Conversion, op: Col2Im, image: Value, block: Value, at: int, rank: int) -> _Axis:
-        """Compute the sizes of spatial axis `at` of a Col2Im from its image and block sizes.
+        """Compute the image size, block size and block count of spatial axis `at` of a Col2Im.
 
-        Sizes and the number of block positions are i64 scalars; `rank` is the number of spatial
-        axes.
+        `image` and `block` hold the sizes of the image and of a block for all `rank` spatial axes.
+        The three numbers in the result are i64 scalars.
         """
         pads = op.pads or (0,) * (2 * rank)
         stride = op.strides[at] if op.strides else 1

@@ -51,7 +51,9 @@ def _without(c: Conversion, value: Value, axes: Value, marks: Value) -> Value:
 
 
 def unsqueeze(c: Conversion, value: Value, axes: Value) -> Value:
-    """`value` with axes of size 1 at the computed positions of the result.
+    """Insert axes of size 1 at positions that the model computes at run time.
+
+    `axes` holds the positions of the new axes in the result, as for Unsqueeze.
 
     Raises:
         RefusedError: when the rank or the number of axes is not known.

@@ -48,8 +48,8 @@ def _gather_batched(
 ) -> Value:
     """Convert a Gather with batch axes to a GatherND.
 
-    `axis` is moved to the place after the batch axes first, and the axes of the result are moved
-    back afterwards.
+    If `axis` is not the first axis after the batch axes, the data is transposed so that it is, and
+    the result is transposed back.
     """
     rank, index_rank = needed_rank(c, data), needed_rank(c, indices, "indices")
     batch = batch_dims + index_rank if batch_dims < 0 else batch_dims

@@ -98,9 +98,10 @@ def _reserve_broadcast(arrays: Sequence[Array | None], what: str) -> None:
 
 
 def kernel_of(write_out: WriteOut, n_outputs: int) -> Kernel:
-    """Make a kernel that computes the decomposition that `write_out` makes, on arrays.
+    """Make a kernel that runs the decomposition of an operation on NumPy arrays.
 
-    The kernel returns the first `n_outputs` results: an array if there is one, else a tuple.
+    `write_out` builds this decomposition from the operands. The kernel returns its first
+    `n_outputs` results: an array if there is one, else a tuple.
     """
 
     def run(*arrays: Any) -> Any:

@@ -45,7 +45,7 @@ Known = Callable[[int], "Array | None"]
 
 
 class NodeSteps(Steps):
-    """Appends each operation to a graph."""
+    """Applies operations to terms by adding nodes to the graph that `builder` builds."""
 
     is_graph: ClassVar[bool] = True
 

@@ -89,7 +89,14 @@ def order_of(number: int) -> Order:
 
 
 def _parts(s: Steps, x: Term, axis: int, sizes: Sequence[int], order: Order) -> list[int | Term]:
-    """The sizes of the axes into which an axis is divided, the number of tiles first."""
+    """Return the shape into which one axis of matrices is split: [number of tiles, *sizes].
+
+    A tile has as many rows (axis -2) or columns (axis -1) as the product of `sizes`. For example,
+    128 columns with sizes (32,) become [4, 32]. `order` is the storage order that an error names.
+
+    Raises:
+        CannotDecomposeError: if the axis cannot be divided into whole tiles.
+    """
     tile = math.prod(sizes)
     known = x.dims[axis]
     if known is None:

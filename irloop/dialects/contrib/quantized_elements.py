@@ -116,7 +116,7 @@ class QLinearLeakyRelu(_Unary, type="QLinearLeakyRelu", inputs=(4, 5)):
 
 
 class QLinearSigmoid(_Unary, type="QLinearSigmoid", inputs=(4, 5)):
-    """Sigmoid of a quantized tensor, quantized."""
+    """Sigmoid of a quantized tensor, with a quantized result."""
 
     def applied(self, s: Steps, x: Term) -> Term:
         return s.op("Sigmoid", x)
@@ -186,7 +186,10 @@ class QLinearGlobalAveragePool(_Unary, type="QLinearGlobalAveragePool", inputs=5
 
 
 class QLinearAveragePool(_Unary, type="QLinearAveragePool", inputs=(4, 5)):
-    """AveragePool of a quantized tensor, quantized."""
+    """AveragePool of a quantized tensor; the result is quantized, too.
+
+    With `channels_last`, the channels are the last axis of the tensor and of the result.
+    """
 
     kernel_shape: tuple[int, ...]
     auto_pad: str = "NOTSET"

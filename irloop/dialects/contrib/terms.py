@@ -281,7 +281,10 @@ class Steps(ABC):
         return self.op("Gather", x, indices, axis=axis)
 
     def range(self, start: int | Term, end: Term) -> Term:
-        """The i64 integers from `start` up to `end`; terms are one-element vectors."""
+        """Return the i64 integers from `start` up to, but excluding, `end`.
+
+        A bound that is a term is a one-element vector.
+        """
         first = self.i64(start) if isinstance(start, int) else self.scalar(start)
         return self.op("Range", first, self.scalar(end), self.i64(1))
 

@@ -104,7 +104,7 @@ class Identity(OnnxOp, type="Identity", since=1, inputs=1):
 
 
 class Cast1(OnnxOp, type="Cast", since=1, inputs=1):
-    """The operand in the element type whose name, such as FLOAT, is in `to` (Cast-1)."""
+    """Casts to the element type that `to` names; `to` is a string such as FLOAT (Cast-1)."""
 
     elementwise = True
     moves_text = True

@@ -67,7 +67,11 @@ class Windowed(OnnxOp):
         )
 
     def _convolved(self, args: Arguments, data_at: int = 0, filter_at: int = 1) -> Shape:
-        """The shape of the convolution of two inputs."""
+        """Infer the shape of the convolution of one input with filters in another.
+
+        `data_at` and `filter_at` are the positions of these two inputs. If either shape is unknown,
+        at most the rank of the result is known.
+        """
         data, filters = args.shape(data_at), args.shape(filter_at)
         windows.ranks_agree(args, data, filters)
         if data.dims is None or filters.dims is None:

@@ -112,7 +112,7 @@ class MVN2(OpenVinoOp, type="MVN", since=2, inputs=1):
 
 
 class MVN1(MVN2, type="MVN", since=1, until=1, inputs=1):
-    """MVN-2 in files of opset1, in which its version is 1."""
+    """MVN in files of opset1; it computes the same as MVN-2 (MVN-1)."""
 
 
 class MVN6(OpenVinoOp, type="MVN", since=6, inputs=2):

@@ -245,9 +245,9 @@ class LSTMSequence1(_Lstm, type="LSTMSequence", since=1, inputs=(7, 8), outputs=
 class LSTMSequence(_Lstm, type="LSTMSequence", since=5, inputs=7, outputs=3):
     """An LSTM over a sequence (LSTMSequence-5).
 
-    Inputs: X [B,T,I], H, C [B,D,S], sequence_lengths [B], W [D,4S,I], R [D,4S,S], B [D,4S].
-    Outputs: Y [B,D,T,S], H and C [B,D,S]. Beyond an item's length Y is 0; an item of length 0 gives
-    0.
+    Inputs: X [N,T,I], H, C [N,D,S], sequence_lengths [N], W [D,4S,I], R [D,4S,S], B [D,4S].
+    Outputs: Y [N,D,T,S], H and C [N,D,S]. Y is 0 beyond the length of an item. For an item of
+    length 0, H and C are 0, too.
     """
 
     operands = (

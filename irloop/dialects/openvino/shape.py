@@ -240,11 +240,14 @@ class Broadcast(OpenVinoOp, type="Broadcast", since=1, inputs=(2, 3)):
 
 
 class Broadcast3(OpenVinoOp, type="Broadcast", since=3, inputs=(2, 3)):
-    """Broadcasts the first input to the shape in the second (Broadcast-3).
+    """Broadcasts input 0 to the shape in input 1 (Broadcast-3).
 
-    `mode` is numpy, explicit (input 2 maps the axes), bidirectional (target dimensions of 1 also
-    take the size of the data) or pdpd (the first axis of the data is aligned with `axis` of the
-    target).
+    `mode` is one of:
+
+    - numpy: the last axes of data and target shape are aligned;
+    - explicit: input 2 holds, for each axis of the data, the axis of the target;
+    - bidirectional: as numpy, but a target size of 1 also becomes the size of the data;
+    - pdpd: the first axis of the data is aligned with axis `axis` of the target.
     """
 
     expands = True

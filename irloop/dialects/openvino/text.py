@@ -13,9 +13,10 @@ __all__ = ["StringTensorPack", "StringTensorUnpack"]
 
 
 class StringTensorPack(OpenVinoOp, type="StringTensorPack", since=15, inputs=3):
-    """Strings whose UTF-8 bytes are in a list, between begins and ends (StringTensorPack-15).
+    """Strings that are cut out of a list of UTF-8 bytes (StringTensorPack-15).
 
-    Begins and ends have the shape of the result; the bytes are a list of u8.
+    String i consists of the bytes from position begins[i] up to, but excluding, ends[i]. Begins and
+    ends have the shape of the result; the bytes are a list of u8.
     """
 
     operands = "begins: i32 | i64, ends: i32 | i64, symbols: u8 -> string"

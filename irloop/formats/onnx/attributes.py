@@ -195,7 +195,7 @@ class _OneOf(Record):
 
 
 def codec_of(cls: type[Op]) -> tuple[FieldCodec, ...]:
-    """The attributes of an operation class, in the order of its fields.
+    """Return the codec of each attribute of an operation class, in the order of its fields.
 
     Raises:
         TypeError: when a field has a type that no attribute can represent.

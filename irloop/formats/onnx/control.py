@@ -63,9 +63,10 @@ class Wiring:
     condition: int | None = None
 
     def ports(self, captures: Sequence[tuple[int, int]]) -> PortMap:
-        """Return the port map of a body: the known ports, then an invariant for each capture.
+        """Return the port map of a body: the ports of this wiring, then one per capture.
 
-        A capture is a pair: the number of the node's input, and the number of the body's parameter.
+        A capture is an outer value that the body reads; its port is an invariant. `captures` holds
+        a pair for each: (number of the node's input, number of the body's parameter).
         """
         invariants = tuple(Invariant(external, parameter) for external, parameter in captures)
         return PortMap(

@@ -41,10 +41,11 @@ _NOTES = "onnx"
 
 
 class NodeNotes(Record):
-    """The parts of a NodeProto that are not attributes.
+    """The parts of a NodeProto without a field in `Node`: doc string, overload, metadata.
 
-    `is_node` marks a constant that was a Constant node. `graphs` holds the notes of the node's
-    bodies, keyed by attribute.
+    `is_node` is true for a constant that was read from a Constant node instead of an initializer;
+    it is then written as a node again. `graphs` holds the notes of the node's bodies, keyed by the
+    name of the attribute that contains the body.
     """
 
     doc_string: str = ""

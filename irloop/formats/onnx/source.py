@@ -58,7 +58,10 @@ class Loaded:
 
 
 def loaded(path: str | os.PathLike[str]) -> Loaded:
-    """Read the ModelProto in a file; the file of a `ParsedOnce` is read only once.
+    """Read the ModelProto in a file.
+
+    If `path` is a `ParsedOnce`, it keeps the result, and later calls return that result without
+    reading the file again.
 
     Raises:
         ReadError: when the file cannot be read or has another format.

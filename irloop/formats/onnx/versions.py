@@ -22,7 +22,10 @@ __all__ = [
 
 
 def domain_of(domain: str) -> str:
-    """The name of a domain in the graph: "" for ai.onnx, which has two names."""
+    """Return the name of a domain in the graph: "" for "ai.onnx", any other name unchanged.
+
+    In a file, both "" and "ai.onnx" denote the standard domain of ONNX.
+    """
     return "" if domain == "ai.onnx" else domain
 
 

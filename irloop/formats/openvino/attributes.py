@@ -42,10 +42,11 @@ __all__ = [
 
 
 class AttributeProblem(ValueError):  # noqa: N818 (not an error that leaves: the reader places it)
-    """Raised for a text that is invalid for an attribute.
+    """Raised when an attribute has an invalid value, or a mandatory attribute is missing.
 
-    `code` is the code of the diagnostic, `what` completes a sentence about the attribute,
-    `expected` describes valid texts, and `name` is the name of the attribute.
+    `name` is the attribute ("" if not known yet), and `code` the code of the finding. `what` is a
+    predicate that follows the name in the message, for example "cannot be read". `expected`
+    describes valid values.
     """
 
     def __init__(self, what: str, *, expected: str, code: str = "IRL115", name: str = "") -> None:

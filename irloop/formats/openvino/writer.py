@@ -242,7 +242,7 @@ class _Writer:
         self._line(depth, f"</{tag}>")
 
     def _data_text(self, node: Node, op: Op) -> str:
-        """The attributes of the `data` of a layer, each with a space before it."""
+        """Return the attributes of a layer's `data` element as XML, each after a space."""
         if isinstance(op, Constant) and not node.attributes:
             offset, size = self._weights.place(op.tensor)
             shape = ",".join(map(str, op.tensor.shape))

@@ -66,7 +66,10 @@ class _Ids(dict[str | None, str | None]):
 
 
 class _JoinedDims(dict[str, tuple[str, ...]]):
-    """Maps each text of the attribute `_dims_` (see `joined_dims`) to a tuple of dimensions."""
+    """Maps a value of the attribute `_dims_`, such as "1 3", to a tuple of dimensions.
+
+    The module `joined_dims` writes this attribute. Equal dimensions give the same tuple object.
+    """
 
     def __init__(self, known: dict[tuple[str, ...], tuple[str, ...]]) -> None:
         self._known = known

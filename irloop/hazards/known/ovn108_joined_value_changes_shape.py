@@ -27,9 +27,9 @@ class JoinedValueChangesShape(
     """A joined value whose shape changes.
 
     What happens:
-        The output contains uninitialised memory if the values are joined along a new axis and their
-        size is not known. OpenVINO 2026.4.1 refuses the inference if the value is joined along the
-        axis that grows, as in the minimal model, or if its first size is known.
+        OpenVINO 2026.4.1 refuses the inference if the first size of the value is known, or if the
+        value is joined along the axis that grows, as in the minimal model. If the values are joined
+        along a new axis and their size is not known, the output contains uninitialised memory.
     Where:
         The concatenated value changes its size from one iteration to the next.
     What irloop does:

@@ -226,11 +226,11 @@ def _average_pool(c: _Downgrade) -> list[Value] | None:
 
 
 def _interpolate(c: _Downgrade) -> list[Value] | None:
-    """Interpolate-11 -> Interpolate-4, which has one input for the sizes and one for the scales.
+    """Interpolate-11 -> Interpolate-4, which has separate inputs for the sizes and the scales.
 
-    Interpolate-11 has a single input for them, and `shape_calculation_mode` tells which it is. The
-    missing input becomes a constant. Returns None for shapes that are not static, computed axes
-    and the modes of Pillow.
+    Interpolate-11 has a single input for both, and `shape_calculation_mode` tells which it holds.
+    The other input of Interpolate-4 becomes a constant. Returns None if a shape is not static, if
+    the axes are computed, or if the mode is one of Pillow's.
     """
     op = c.node.op
     assert isinstance(op, resize.Interpolate11)

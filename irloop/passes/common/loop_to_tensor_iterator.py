@@ -110,9 +110,10 @@ def _is_long_enough(item: Entering, count: int) -> bool:
 
 
 def _grows(item: Entering) -> bool:
-    """True for a state whose shape changes between iterations, or may change.
+    """Return whether the shape of a state may change between iterations.
 
-    Such a loop cannot become a TensorIterator, because OpenVINO would keep the first shape.
+    A loop with such a state cannot become a TensorIterator, because OpenVINO would keep the first
+    shape in all iterations.
     """
     first, later = shape_of(item.outer).dims, shape_of(item.parameter).dims
     if first is None or later is None or len(first) != len(later):

@@ -62,10 +62,10 @@ def _direction(node: Node) -> str:
 
 
 def _partner(node: Node, known: Inference) -> Node | None:
-    """Return a sequence that `node` can be merged with to a bidirectional one, or None.
+    """Return a sequence operation that can form a bidirectional one with `node`, or None.
 
-    It reads the same input in the opposite direction, with otherwise equal attributes and equal
-    lengths, and a Concat joins its output with that of `node`.
+    It reads the same input as `node` in the opposite direction. Its other attributes and the
+    sequence lengths are equal, and a Concat joins the outputs of the two operations.
     """
     op, x = node.op, node.inputs[0]
     assert isinstance(op, recurrent.SEQUENCES)

@@ -85,7 +85,10 @@ def _import_standard(model: Model, opset: int) -> None:
 
 
 def why_not(node: Node, inference: Inference, opset: int = OPSET_OF_NONE) -> str:
-    """The reason why a node cannot be decomposed; empty if it can."""
+    """Return the reason why an ONNX Runtime operation cannot be decomposed, or "" if it can.
+
+    A decomposition consists of standard ONNX operations of the given `opset` of ai.onnx.
+    """
     made = _written_out(node, inference, opset)
     return made if isinstance(made, str) else ""
 

@@ -97,7 +97,11 @@ class NameCollision(
 
 
 def _tensors(index: NetIndex) -> Iterator[tuple[Layer, Port]]:
-    """Yield the output ports that are model inputs or that feed Results, each port once."""
+    """Yield the output ports of Parameters and the ports that feed Results, each port once.
+
+    Each port comes with its layer. In the main graph, these are the inputs and outputs of the
+    model.
+    """
     seen: set[tuple[str | None, str | None]] = set()
     sources = [(layer, layer.outputs[0]) for layer in index.parameters if layer.outputs]
     fed = (index.source(layer) for layer in index.results)

@@ -29,7 +29,7 @@ class UnusedParameter(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per Parameter of the root if no edge starts from it."""
+        """Yield a finding for each Parameter of the root net from which no edge starts."""
         index = context.root
         for layer in index.parameters:
             if not index.edges_out_of(layer):

@@ -66,10 +66,11 @@ class ParameterWithoutValue(
                 )
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Offer to make an unconnected integer Parameter the iteration number.
+        """Offer to turn an integer Parameter that gets no value into the iteration number.
 
-        The repair adds the purpose current_iteration to an input entry of a Loop that has no outer
-        port and no purpose. A Loop that already has an iteration number gets no repair.
+        An input entry of a Loop qualifies if it has neither an outer port nor a purpose. The repair
+        gives it the purpose current_iteration. A Loop that already has an iteration number gets no
+        repair.
         """
         for wiring in context.loops:
             body, section = wiring.body, wiring.section

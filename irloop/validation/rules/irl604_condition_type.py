@@ -38,7 +38,11 @@ class ConditionType(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per condition of a Loop, input 1 or body Result, if it is not one boolean."""
+        """Yield a finding for each condition of a Loop that is not one boolean.
+
+        A Loop has two conditions: the initial one is its input 1, the other is a Result of its
+        body.
+        """
         for wiring in context.loops:
             if not wiring.is_loop:
                 continue

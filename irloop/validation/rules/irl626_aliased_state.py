@@ -22,8 +22,8 @@ class AliasedState(
     """The next value of a state is directly another state, which changes, too.
 
     What it does:
-        Looks for back edges whose Result is fed directly by a state Parameter other than the one in
-        which the edge ends.
+        Looks for back edges that lead to the Parameter of one state, while their Result is fed
+        directly by the Parameter of another state.
     Why is this bad:
         By the specification all states change at once. The CPU plugins of OpenVINO 2026.4 and
         2021.4 copy them one after another, so the second may receive the new value of the first:

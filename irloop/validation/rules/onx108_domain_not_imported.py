@@ -46,7 +46,13 @@ class DomainNotImported(
             yield replace(finding, severity=Severity.WARNING) if is_known else finding
 
     def repairs(self, context: OnnxContext) -> Iterator[Repair]:
-        """Import the domain in the version that ONNX Runtime uses, or in an assumed version."""
+        """Yield a repair for each domain that is used but not imported.
+
+        If ONNX Runtime lets a model omit this import, the version is the one that ONNX Runtime then
+        uses. Otherwise, the version of ai.onnx is the newest opset of the model's IR version that
+        has all operations of the model, and other domains get version 1. If there is no such opset,
+        nothing is yielded for ai.onnx.
+        """
         own = {domain for domain, _ in context.outline.functions}
         for node in _first_nodes(context):
             version, effect = implied_opset(node.domain), ""
