@@ -110,7 +110,10 @@ def _entry(row: Coverage) -> dict[str, object]:
 
 
 def _plain(value: Any) -> Any:
-    """A default value for JSON; element types and shapes become text."""
+    """Convert the default value of an attribute to a value that JSON can hold.
+
+    Tuples become lists; element types and shapes become strings.
+    """
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return value if value is None or isinstance(value, bool | int | float) else str(value)

@@ -142,8 +142,11 @@ def allowance_for(
     """Derive the limits of memory, time and steps from the sizes of the files.
 
     `memory` (bytes) and `seconds` are limits that the user sets; they replace the derived ones.
-    `runs` is how often a command runs the models: it multiplies the derived seconds. All runs
-    together may take at least `full_runs` times the steps of one run; None stands for `runs`.
+    `runs` is how often a command runs the models: it multiplies the derived seconds.
+
+    If `runs` is more than 1, each run has a limit of steps, and all runs together have another one.
+    The second limit is `full_runs` (default: `runs`) times the first, but never less than what a
+    command with a single run gets.
     """
     total = sum(_size_of(file) for file in files)
     return Allowance(

@@ -69,9 +69,11 @@ def _failure(
     args: tuple[object, ...],
     keywords: dict[str, object],
 ) -> IrloopError:
-    """Make a usage error if an argument lacks the annotated type, else an internal error.
+    """Return the error to raise in place of `error`, which `function` raised.
 
-    Arguments are checked only after a failure, so a successful call takes no longer.
+    It is a UsageError if an argument does not have the annotated type, and an InternalError that
+    names `step` otherwise. Arguments are checked only after a failure, so a successful call takes
+    no longer.
     """
     import inspect
 

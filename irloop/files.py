@@ -461,10 +461,11 @@ def _is_at(handle: int, path: str) -> bool:
 
 
 def _sweep(folder: str) -> None:
-    """Remove files that killed irloop processes left in the hidden subfolder of `folder`.
+    """Remove leftovers of killed irloop processes from the hidden subfolder of `folder`.
 
-    A file that a running process has locked stays. Nothing is removed if the system has no such
-    locks.
+    Leftovers are temporary files and scratch folders of irloop that no process has locked. If the
+    system has no file locks, nothing is removed, because leftovers cannot be told from files in
+    use.
     """
     try:
         import fcntl

@@ -192,8 +192,9 @@ class Lanes:
     ) -> dict[Lane, Future[list[Run]]]:
         """Start the trials of model `number` (0 or 1) in the process of each of its lanes.
 
-        `seconds` is the time limit of each trial. Returns the futures of the runs, keyed by lane.
-        The processes work at the same time, and only as long as the budget of this thread allows.
+        Returns the futures of the runs, keyed by lane; the processes work at the same time.
+        `seconds` is the time limit of each trial. All trials of a process together must finish in
+        the time that is left in the budget of the calling thread (see `irloop.budget`).
         """
         end = time.monotonic() + budget.current().seconds_left()
         return {

@@ -75,10 +75,10 @@ class LowerThroughOnnx(MatcherPass):
 
 
 def _alone(node: Node, rewriter: MatchRewriter) -> tuple[Model, list[Value]]:
-    """Copy a node into a model of its own.
+    """Copy a node into a new model that contains only this node and its constant inputs.
 
-    Returns the model, and the values of the inputs that are not constant: they become inputs of the
-    model. Constants are copied into it, and each output of the node becomes an output.
+    Each other input of the node becomes an input of the model, and each output an output. Returns
+    the model, and for each input of the model the value that the node reads.
     """
     graph = Graph(node.name)
     given: list[Value] = []

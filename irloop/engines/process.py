@@ -101,12 +101,15 @@ class Process:
         processor: float | None = None,
         reset: bool = True,
     ) -> Answer:
-        """Run the model on inputs by position.
+        """Run the model; `values` are its inputs, in order.
 
-        `seconds` limits the run. If the model is still being loaded, `loading` (by default equal to
-        `seconds`) limits the remaining time until it is loaded, and `processor` limits the
-        processor time of loading; a second is added to `processor` for each `BYTES_A_SECOND` bytes
-        of the model. With `reset`, variables (ReadValue, Assign) get their initial values.
+        `seconds` limits the run. With `reset`, variables (ReadValue, Assign) get their initial
+        values; otherwise they keep their values from the last run.
+
+        The other two limits apply if the model is still being loaded. `loading` limits the seconds
+        that this call waits for it, by default `seconds`. `processor` limits the processor time of
+        loading in seconds; one second is added for every `BYTES_A_SECOND` bytes of the model. If
+        `processor` is None, there is no such limit.
         """
         assert self._model is not None, "no model was loaded"
         if self._failed is not None:

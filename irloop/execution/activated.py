@@ -1,8 +1,8 @@
 """Lets convolutions compute the activation that follows them, block by block.
 
-A block is in the cache then, whereas a step of its own would read and write the whole result again.
-The step of the activation stays in the program, and returns its operand: the limits, the trace and
-the profile see the same steps as before.
+Each block is activated while it is still in the cache; an activation of its own would read and
+write the whole result again. The list of steps keeps the step of the activation, but this step just
+returns its operand. So the limits, the trace and the profile see the same steps as before.
 """
 
 from __future__ import annotations

@@ -175,9 +175,11 @@ def _stable(
 ) -> tuple[set[int], set[int]]:
     """Find the slots whose shape and element type are the same in every iteration.
 
-    The slot of a state is one of them if the slot of its next value is. Returns the set of all
-    these slots, and the subset that belongs to states. It is assumed that a state's initial value
-    has the shape that the state keeps.
+    `fixed` holds the slots whose values are the same in all iterations. `carries` holds a pair for
+    each state: the slot of the state, and the slot of its next value. A state is stable only if its
+    next value is stable; its initial value is assumed to have the right shape.
+
+    Returns all stable slots, and those of them that belong to states.
     """
     made = {slot for step in steps for slot in step.outs}
     states = {before for before, _ in carries}

@@ -60,9 +60,10 @@ class Stack:
 
     @property
     def complete(self) -> Array | None:
-        """The array into which all parts are written.
+        """The array that receives all parts, if the number of parts is known in advance.
 
-        None before the first part, or if the array may have to grow.
+        None before the first part is added. Also None if the number is not known, because the array
+        may then have to grow.
         """
         return None if self._exact is None else self._buffer
 

@@ -10,7 +10,10 @@ __all__ = ["unwritable"]
 
 
 def unwritable(node: Node, reason: str) -> WriteError:
-    """The error that names the node, with the place where it was read."""
+    """Return the error that `node` cannot be written, with the `reason` in its message.
+
+    The location of the error is the place in the file from which the node was read.
+    """
     return WriteError(
         f"{node.op.label} {node_path(node)!r} cannot be written: {reason}", location=node.location
     )

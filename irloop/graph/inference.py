@@ -427,7 +427,10 @@ class Inference:
         return found
 
     def dims(self, value: Value) -> tuple[Dim, ...] | None:
-        """The elements of an integer vector or scalar as far as they are known, or None."""
+        """Return the elements of an integer vector or scalar; an element may be unknown.
+
+        Returns None if no element is known, or if `value` is anything else.
+        """
         known = self._dims.get(value)
         if known is not None:
             return known

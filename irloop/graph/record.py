@@ -32,19 +32,19 @@ def attribute(
     """A dataclass field with the properties of an attribute that its type does not express.
 
     Args:
-        default: the value if the file does not have the attribute; without a default, the file must
-            have it.
+        default: the value for a file without the attribute. Without a default, the attribute is
+            required.
         name: the name in the file, if it differs from the name of the field.
-        words: the allowed texts, in any letter case.
+        words: the allowed words, in any letter case.
         least: the smallest valid number; in a list, of each entry.
         most: the largest valid number; in a list, of each entry.
         entries: the smallest and the largest number of entries of a list (None: no limit).
-        needed: True when OpenVINO refuses a file without it, although the specification gives a
-            default; irloop reads such a file with the default.
-        absent: the text that OpenVINO 2026.4 uses (measured) if a file lacks the attribute,
-            although files should have it.
-        written: the entries that are written for an empty list, because OpenVINO fails on files
-            that leave the default out.
+        needed: True if OpenVINO refuses a file without the attribute, although the specification
+            gives a default. irloop reads such a file with `default`.
+        absent: the value of a required attribute, as text, for a file that lacks it all the same.
+            It is the value that OpenVINO 2026.4 uses (measured). None: such a file is refused.
+        written: the entries to write to a file if the list is empty. For some lists, OpenVINO fails
+            on a file that omits the attribute.
     """
     metadata = {
         "name": name,

@@ -20,7 +20,7 @@ __all__ = ["Misfit", "misfit", "require_wellformed"]
 
 
 class Misfit(NamedTuple):
-    """Describes a part that an operation requires but its node lacks or has wrongly.
+    """Describes an input, output or body that a node lacks or that does not fit its operation.
 
     `kind` is as in `InferenceError`.
     """

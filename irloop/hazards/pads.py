@@ -11,7 +11,11 @@ __all__ = ["pads_with_a_computed_value"]
 
 
 def pads_with_a_computed_value(node: Node) -> bool:
-    """True for a Pad by constant sizes whose value is not constant."""
+    """Return whether a node is a Pad with constant sizes, but with a pad value that is computed.
+
+    The Pad must have the mode constant. Its value counts as computed if it may depend on an input
+    of the graph, a variable or a random number.
+    """
     if not isinstance(node.op, Pad | Pad12) or len(node.inputs) < 4:
         return False
     _, begins, ends, value = node.inputs

@@ -223,12 +223,13 @@ def unread_beside_shared(node: Node) -> list[int]:
 
 
 def dropped_before_iteration(node: Node) -> list[int]:
-    """Find the parameters before the iteration number that OpenVINO removes from a loop body.
+    """Return the positions of parameters before the iteration number that OpenVINO removes.
 
-    After reading a model, OpenVINO removes parameters on which no output of the model depends.
-    Returns the positions of such parameters in the body of the loop `node`, if they come before the
-    iteration number and a nested loop or If takes them as inputs. If the body has no iteration
-    number, the list is empty.
+    The positions are those in the body of the loop `node`. OpenVINO removes a body parameter on
+    which no model output depends, even if a nested loop or If takes it as an input; only such
+    inputs are listed. For example, let parameter 0 be an input of a nested loop whose body does not
+    read it. If parameter 1 is the iteration number, the result is [0]. Without an iteration number,
+    the list is empty.
     """
     body = node.body()
     iteration = body.ports.iteration

@@ -35,9 +35,10 @@ def narrows_a_size(node: Node) -> bool:
 
 
 def narrows_a_size_with_sign(node: Node) -> bool:
-    """True for a Convert of a size to a narrow signed type if OpenVINO computes size bounds.
+    """True if a Convert turns a size into a narrow signed type, and OpenVINO bounds that size.
 
-    A running sum prevents this (see `is_running_sum`).
+    The result is false if the Convert reads a running sum (see `is_running_sum`), because OpenVINO
+    does not compute bounds through it.
     """
     given = _narrowed(node)
     if given is None or is_running_sum(given) or element_of(node.output) not in _SIGNED:

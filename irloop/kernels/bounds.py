@@ -39,7 +39,7 @@ def cropped(size: int, wanted: int) -> tuple[int, int]:
 
 
 def on_all_axes(pads: Sequence[int], axes: Sequence[int], rank: int) -> list[int]:
-    """The pads of some axes as a list for all axes: 0 for the others."""
+    """Return a pad for each of `rank` axes: `pads[i]` for axis `axes[i]`, and 0 for others."""
     result = [0] * rank
     for axis, pad in zip(axes, pads, strict=True):
         result[axis] = pad

@@ -112,12 +112,16 @@ def cast(
 ) -> Function:
     """Make a kernel that converts arrays to `dtype`.
 
-    Floats are truncated toward zero when they become integers, integers wrap around, and a number
-    becomes boolean by comparison with 0; so does the integer at the start of a string. With
-    `saturate`, a number too large for a 4-bit or 8-bit float becomes the largest number of that
-    type; without it, infinity or NaN, whichever the type has. `round_mode` (up, down, nearest)
-    applies to float8_e8m0, the type of powers of two. With `through_half` a number is rounded to
-    f16 before it is rounded to an 8-bit float, as OpenVINO does.
+    Floats are truncated toward zero when they become integers, and integers that are too large wrap
+    around. A number becomes True if it is not 0; a string becomes True if it starts with an integer
+    other than 0.
+
+    Args:
+        dtype: the element type of the result.
+        saturate: convert numbers that are too large for a 4-bit or 8-bit float to the largest
+            number of that type; if false, they become infinity or NaN, whichever the type has.
+        round_mode: up, down or nearest; only for float8_e8m0, the type of powers of two.
+        through_half: round to f16 before rounding to an 8-bit float, as OpenVINO does.
     """
     if dtype == np.dtype(object):
         return _to_string

@@ -270,9 +270,11 @@ def _places(window: Window, steps: Dims) -> tuple[tuple[Dims, int], ...]:
 def _copy_strided(
     x: Array, plane: Array, begins: Dims, phase: Dims, strides: Dims, fill: Any
 ) -> None:
-    """Copy the elements phase, phase + stride, ... of each axis of the padded data to `plane`.
+    """Fill `plane` with a strided part of `x` after padding.
 
-    `begins` is the padding at the beginning of each axis; padded elements are `fill`.
+    Along each axis after the first, `plane` receives the elements at positions phase,
+    phase + stride, ... of the padded data. `begins` is the padding at the beginning of each of
+    these axes, and padded elements have the value `fill`.
     """
     source: list[slice] = [slice(None)]
     target: list[slice] = [slice(None)]

@@ -152,12 +152,15 @@ def _priors(how: Detection, priors: Array, item: int) -> tuple[Array, Array]:
 
 
 def detect(how: Detection, rows: Callable[[int, int, int], int]) -> Function:
-    """Detection from offsets [N, P * 4], scores [N, P * C] and priors [1 or N, 1 or 2, P * 4].
+    """Make a kernel that decodes predicted boxes, selects the best and lists them.
 
-    The result is [1, 1, rows, 7], with (item, class, score, box) in each row; a row with item -1
-    marks its end. `rows` computes the number of rows from the numbers of items, priors and classes.
-    Inputs 3 and 4, if present, are the scores and offsets of a first stage: it moves the priors and
-    excludes those that contain no object.
+    The kernel's operands are offsets [N, P * 4], scores [N, P * C] and P priors. The priors have
+    the shape [1 or N, 1 or 2, P * 4], or P * 5 at the end if they are not normalized. Two optional
+    operands are the scores and offsets of a first stage. The offsets of the first stage move the
+    priors. Its scores exclude priors that contain no object.
+
+    The result has the shape [1, 1, rows(N, P, C), 7]. Each row holds the item, the class, the score
+    and the four coordinates of a box. If rows are left over, the first of them has the item -1.
     """
 
     def decoded(priors: Array, item: int, moves: Array, first: Array | None) -> Array:

@@ -256,10 +256,11 @@ def power(base: Array, exponent: Array) -> Any:
 
 
 def _float_power(base: Array, exponent: Array) -> Any:
-    """base ** exponent of floats of one element type.
+    """Compute base ** exponent for floats of one element type.
 
-    NumPy computes the powers of negative numbers one at a time, which takes fifty times as long. A
-    whole exponent is therefore applied to the absolute values, and the signs are restored.
+    NumPy computes the powers of negative numbers one at a time, which takes fifty times as long. If
+    the exponent of a large array is a single integer, the powers of the absolute values are
+    computed instead. If this integer is odd, the result then gets the signs of the base.
     """
     if base.dtype not in WIDE or base.size <= _FEW or exponent.size != 1:
         return np.power(base, exponent)

@@ -60,9 +60,11 @@ def gather_axis(batch_dims: int) -> Callable[[Array, Array, Array], Array]:
 
 
 def gather_batched(data: Array, indices: Array, axis: int, batch_dims: int) -> Array:
-    """The slices of `data` at the indices along `axis`.
+    """Gather the elements of `data` at `indices` along `axis`, separately for each batch item.
 
-    The first `batch_dims` axes of `data` and of the indices are batch axes.
+    The first `batch_dims` axes of `data` and of `indices` are the batch axes. In the result, the
+    other axes of `indices` replace `axis` of `data`: data [b, n, d] and indices [b, m] give
+    [b, m, d] for axis 1 and one batch axis.
     """
     if batch_dims == 0:
         return np.take(data, indices, axis)

@@ -331,11 +331,12 @@ def adaptive_max(dtype: Any = np.int64) -> Function:
 
 
 def max_unpool(shape_of: Callable[[Sequence[int]], list[int]]) -> Function:
-    """Make a kernel that writes data to the positions in an index tensor, with zeros elsewhere.
+    """Make a kernel of MaxUnpool: each element goes to a given position, the rest is 0.
 
-    The positions are flat indices into the shape `shape_of(shape)`, where `shape` is the shape of
-    the data. If there is a third operand, it is the wanted shape: the result is then padded or
-    cropped at the end of each axis.
+    The kernel's operands are the data, the position of each element, and optionally a shape.
+    `shape_of` computes the shape of the result from the shape of the data; the positions are flat
+    indices into it. If the third operand demands another shape, the result is then padded with
+    zeros or cropped at the end of each axis.
     """
 
     def apply(x: Array, index: Array, shape: Array | None = None) -> Any:

@@ -188,12 +188,20 @@ def uniform(
 def uniform_like(
     low: float, high: float, dtype: np.dtype[Any] | None, seed: float | None
 ) -> Callable[[Array], Array]:
-    """Uniformly distributed numbers in the shape and, if `dtype` is None, the type of the input."""
+    """Return a function that draws uniformly distributed numbers in the shape of its input.
+
+    The numbers lie between `low` and `high`. Their type is `dtype` or, if that is None, the type of
+    the input.
+    """
     return lambda like: _drawn(_uniform(low, high), like.shape, dtype or like.dtype, seed)
 
 
 def bernoulli(dtype: np.dtype[Any] | None, seed: float | None) -> Callable[[Array], Array]:
-    """1 with the probability given by the input, else 0."""
+    """Make a kernel that draws 1 with the probability given by its input, else 0.
+
+    The result has the type `dtype`, or the type of the input if `dtype` is None. Without a `seed`,
+    every call draws different numbers; with one, all draw the same.
+    """
 
     def run(chance: Array) -> Array:
         budget.reserve(2 * 8 * chance.size, "random numbers")

@@ -70,7 +70,12 @@ def _interleaved(left: Sequence[int], right: Sequence[int]) -> list[int]:
 
 
 def batch_to_space(data: Array, block: Array, begins: Array, ends: Array) -> Array:
-    """Move the batch into blocks of the other axes, then crop both ends of these axes."""
+    """Move parts of the batch axis into the other axes, then crop these axes at both ends.
+
+    `block`, `begins` and `ends` hold one number per axis: the factor by which the axis grows, and
+    how many elements are cropped at its start and end. The factor of the batch axis is not used;
+    the batch is divided by the product of the others.
+    """
     blocks = listed(block)[1:]
     rank, count = data.ndim, math.prod(blocks)
     parts = data.reshape(*blocks, data.shape[0] // count, *data.shape[1:])

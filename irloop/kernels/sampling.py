@@ -104,9 +104,12 @@ def _bounded(place: Array, size: int, padding: str, *, align: bool) -> Array:
 
 
 def _elements(place: Array, size: int, padding: str, *, align: bool) -> tuple[Array, Array]:
-    """Convert integral positions to indices and weights.
+    """Return the index and the weight of the element at each position along one axis.
 
-    With zero padding, positions outside the data get weight 0, all other positions weight 1.
+    `place` holds integral positions, which may be outside the axis, and `size` is the size of the
+    axis. An index is always inside. With padding "zeros" the weight of a position outside is 0;
+    all other weights are 1. `align` tells where padding "reflection" reflects: at the centres of
+    the border elements (true), or at their outer edges.
     """
     if padding == "reflection":
         low, high = (0.0, size - 1.0) if align else (-0.5, size - 0.5)

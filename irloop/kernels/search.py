@@ -150,9 +150,11 @@ def bucketize(right: bool, dtype: np.dtype[Any]) -> Callable[[Array, Array], Arr
 
 
 def search_sorted(right: bool, dtype: np.dtype[Any]) -> Callable[[Array, Array], Array]:
-    """The position at which each value would be inserted into the sorted row it belongs to.
+    """Make a SearchSorted kernel: (table, values) -> the position at which to insert each value.
 
-    `table` is [..., n] sorted along the last axis, or one list for all rows; `values` is [..., m].
+    `table` [..., n] is sorted along its last axis, and each row of `values` [..., m] is searched
+    in the same row of `table`; a `table` [n] serves all rows. The result is [..., m]. With `right`,
+    a value is inserted after equal elements, otherwise before them.
     """
 
     def run(table: Array, values: Array) -> Array:

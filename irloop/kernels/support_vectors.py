@@ -124,10 +124,10 @@ def classifier(
 ) -> Function:
     """Return a function that maps rows [N, F] to their labels, and to scores or probabilities.
 
-    `similar` computes the similarity of rows and support `vectors`, and `duels` compares every two
-    classes by it. The label is the class that wins most comparisons. With two classes and no
-    probabilities there is one score s per row: it becomes (-s, s), or (1 - s, s) if the transform
-    is neither NONE nor LOGISTIC, as in ONNX Runtime.
+    `similar` computes the similarity of the rows to the support `vectors`. `duels` turns it into a
+    score for each pair of classes; the label is the class that wins most pairs. For two classes
+    without probabilities, each row has one score s. It becomes (-s, s) if `transform` is NONE or
+    LOGISTIC, and (1 - s, s) otherwise, as in ONNX Runtime.
     """
     offsets = np.array(duels.rho, np.float32)
 

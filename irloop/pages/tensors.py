@@ -155,9 +155,11 @@ def _range(made: Made) -> tuple[str, float | None]:
 
 
 def _error(before: Any, made: Any, evidence: Evidence) -> float:
-    """The largest absolute difference of two values.
+    """Return the largest absolute difference of two values.
 
-    It is infinite if the values cannot be subtracted, and 0 if one is missing or a sequence.
+    The difference is infinite if their numbers of elements or their types differ; integers and
+    booleans count as one type. Strings differ by 0 if all are equal, else by infinity. The result
+    is 0 if a value is missing or is a sequence. `evidence` supplies the tolerance.
     """
     if before is None or made is None or isinstance(before, list) or isinstance(made, list):
         return 0.0

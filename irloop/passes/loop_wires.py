@@ -93,10 +93,11 @@ def _at(end: Use) -> Value:
 
 
 class Entering:
-    """An outer value and the body parameter that receives it.
+    """A value outside a loop, and the body parameter that receives it.
 
-    `port` gives the kind of wire (its positions are ignored). For a state, `result` is the body
-    value that the back edge carries.
+    `port` tells whether the parameter is a state, a slice or an invariant, and how it is sliced.
+    The input and parameter numbers in `port` are ignored, because the new loop gets new ones. For a
+    state, `result` is the body value that the back edge carries; otherwise it is None.
     """
 
     __slots__ = ("_ends", "_outer", "_result", "parameter", "port")

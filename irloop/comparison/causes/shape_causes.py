@@ -71,9 +71,10 @@ class ShapeCauses:
         return np.shape(held[0]), np.shape(held[1])
 
     def _is_other(self, pair: _Pair) -> bool:
-        """Return whether the shapes of two values differ, and not only because of the formats.
+        """Return whether two values differ in shape for another reason than the formats.
 
-        A slice in an IR keeps the sliced axis, whereas a slice in ONNX does not.
+        The formats are a reason if only one model is an IR and the value is a slice: a slice in an
+        IR keeps the sliced axis, and a slice in ONNX does not.
         """
         shapes = self._shapes(pair)
         if shapes is None or shapes[0] == shapes[1]:

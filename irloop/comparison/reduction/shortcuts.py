@@ -139,9 +139,10 @@ def _computed(values: Sequence[tuple[int, int]], adds: bool) -> Callable[[Pair],
 
 
 def _plus_one(model: Model, rewriter: Rewriter, source: Value, old: Value) -> Value | None:
-    """Insert an addition of 1 to `source` in front of the operation that computes `old`.
+    """Insert an Add that computes `source` + 1, and return its output.
 
-    Returns the sum; None if `source` is not a float tensor of at least 16 bits.
+    The Add is inserted before the operation that computes `old`. Returns None, and inserts nothing,
+    if `source` is not a float tensor of at least 16 bits.
     """
     type, before = source.type, old.producer
     if not isinstance(type, TensorType) or not type.element.is_float or type.element.bits < 16:

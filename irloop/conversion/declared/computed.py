@@ -1,8 +1,8 @@
-"""Gives a fixed shape to operations whose computed operands do not follow from the output shape.
+"""Converts operations to a fixed output shape that does not determine their computed operands.
 
 The number of elements is known, so each element of the output is read from a position that is
-computed from the operands while the model runs. Positions are kept inside the data, so that values
-that lead to another shape give a wrong result, but never read other memory.
+computed from the operands while the model runs. Positions are kept inside the data. If the operands
+lead to another shape, the result is wrong, but no other memory is read.
 """
 
 from __future__ import annotations
@@ -71,9 +71,11 @@ def _kept_sets(sizes: Dims, dims: Dims) -> list[list[int]]:
 
 
 def _dropped_sets(sizes: Dims, dims: Dims) -> list[list[int]]:
-    """The sets of axes whose removal leads from `sizes` to `dims`.
+    """List the sets of axes whose removal turns the shape `sizes` into the shape `dims`.
 
-    Of sets that differ in axes of size 1 only, the first is returned.
+    Sets that contain no axes except those of size 1 are left out. If sets differ only in their axes
+    of size 1, the first is listed: from (1, 4, 1) to (1,), both [0, 1] and [1, 2] could be removed,
+    and the result is [[0, 1]].
     """
     found: dict[tuple[int, ...], list[int]] = {}
     for axes in itertools.combinations(range(len(sizes)), len(sizes) - len(dims)):

@@ -35,9 +35,9 @@ class _OfClasses(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The boxes that suppression keeps, as rows (item, class, box) [M, 3], and their scores [M].
+    """The M boxes that suppression keeps: their rows [M, 3] and their scores [M].
 
-    The third column is the index of the box.
+    A row holds the batch item, the class and the index of the box.
     """
 
     found: Value

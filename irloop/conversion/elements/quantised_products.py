@@ -15,9 +15,10 @@ from irloop.graph.types import ElementType
 
 
 def _column(c: Conversion, parameter: Value) -> Value:
-    """Reshape a vector with one element for each row of a matrix to [rows, 1].
+    """Add a second axis to a vector that has one element for each row of a matrix.
 
-    Other parameters are returned unchanged.
+    The result [rows, 1] broadcasts with the matrix. A `parameter` of another rank, or with a single
+    element, is returned unchanged.
     """
     if shape_of(parameter).rank == 1 and shape_of(parameter).count() != 1:
         return unsqueezed(c, parameter, [1])

@@ -52,10 +52,10 @@ def chosen(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Va
 
 
 def equal_floats(c: Conversion, left: Value, right: Value) -> Value:
-    """left == right before opset 11, which only has Less and Greater for floats.
+    """Emit left == right for floats in opsets before 11, in which Equal does not take floats.
 
-    True where neither operand is less than the other and both are numbers. A NaN is detected as a
-    value that is neither below 1 nor above 0.
+    The result is true where neither operand is less than the other and both are numbers. An operand
+    is NaN where it is neither below 1 nor above 0.
     """
     less, greater = comparison.Less(), comparison.Greater()
     differ = c(comparison.Or(), c(less, left, right), c(greater, left, right))

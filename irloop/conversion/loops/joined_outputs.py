@@ -77,9 +77,9 @@ def _has_static_count(node: Node, inference: Inference) -> bool:
 
 
 def _constant_condition(node: Node, inference: Inference) -> bool | None:
-    """The constant value of the condition after each iteration; None if it is computed.
+    """Return the condition after each iteration if it is constant; None if it is computed.
 
-    The constant may be outside the body, which then captures it.
+    The constant may be in the body, or in an outer graph from which the body captures it.
     """
     known = condition_after(node, inference)
     at = node.body().ports.condition

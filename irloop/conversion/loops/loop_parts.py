@@ -54,10 +54,11 @@ def as_type(c: Conversion, value: Value, type: ValueType) -> Value:
 
 
 def zeros_like_type(c: Conversion, type: ValueType) -> Value:
-    """Return zeros of a tensor type; unknown dimensions are 0.
+    """Return a tensor of zeros of the given type; unknown dimensions become 0.
 
-    They are the last value of a body result without a back edge if the loop runs no iteration,
-    because the specification does not define this value.
+    Example: f32 [2, ?] gives an f32 tensor of shape [2, 0]. Conversion uses these zeros where IR
+    defines no value, for example as the last value of a body result when the loop runs no iteration
+    and no back edge provides an initial value.
     """
     if not isinstance(type, TensorType) or type.element is ElementType.DYNAMIC:
         raise c.refuse("an output of the loop body has no known element type")

@@ -73,7 +73,10 @@ def inputs_of(value: Value, op: type[Op]) -> tuple[Value, ...] | None:
 
 
 def known(value: Value | None) -> Array | None:
-    """The elements of a constant, or of constant integers that are cast to f32, else None."""
+    """Return the array that `value` holds if it is a constant, or None.
+
+    A Cast of constant integers to f32 counts as a constant; its array is f32.
+    """
     if value is None:
         return None
     if isinstance(value.producer.op, Constant):

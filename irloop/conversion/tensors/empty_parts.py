@@ -16,7 +16,7 @@ __all__ = ["DropEmptyParts"]
 
 
 class DropEmptyParts(MatcherPass):
-    """Splits without the parts of length 0, and joins without the operands that have no elements.
+    """Removes empty outputs of VariadicSplits, and empty operands of Concats.
 
     Given::
 
@@ -28,7 +28,9 @@ class DropEmptyParts(MatcherPass):
         a = VariadicSplit(x, axis 1, [8])
         y = Concat(f(a))
 
-    A part or an operand is removed only if its length is known, and at least one always stays.
+    An output or operand is removed only if it is known to have no elements; at least one always
+    stays. Other readers of a removed output get an empty constant. OpenVINO 2021.4 refuses empty
+    outputs and operands.
     """
 
     name = "drop_empty_parts"

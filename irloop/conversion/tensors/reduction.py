@@ -126,9 +126,10 @@ def _lists_none(c: Conversion, op: onnx.ByAttribute | onnx.ByInput, axes: Value 
 def _flat_if_all_is_reduced(
     c: Conversion, op: onnx.ByAttribute | onnx.ByInput, data: Value, axes: Value | None
 ) -> Value:
-    """`data`, flattened to one axis if its rank is unknown and all axes are reduced to a scalar.
+    """Flatten `data` to one axis if its rank is unknown and it is reduced to a scalar.
 
-    With axes that are computed from the rank, the rank of the result would be unknown, too.
+    Otherwise return `data` unchanged. Without flattening, the list of all axes would have to be
+    computed when the model runs. Shape inference would then not know that the result is a scalar.
     """
     noop = isinstance(op, onnx.ByInput) and op.noop_with_empty_axes
     if shape_of(data).rank is not None or op.keepdims or noop or not _lists_none(c, op, axes):

@@ -86,10 +86,10 @@ class Binary(OpenVinoOp):
         return inference.broadcast_by_mode(args, self.auto_broadcast, self.pdpd_axis, element)
 
     def bound(self, function: Kernel) -> Kernel:
-        """Return `function` with the broadcasting of this operation.
+        """Make the kernel `function` broadcast its two operands as this operation does.
 
-        For PDPD broadcasting, axis `pdpd_axis` of the first operand is aligned with the first axis
-        of the second; NumPy broadcasting needs no change.
+        PDPD broadcasting aligns the first axis of the second operand with axis `pdpd_axis` of the
+        first. For other modes the result is `function` itself.
         """
         if not self.is_pdpd:
             return function

@@ -94,9 +94,10 @@ class _Align(OpenVinoOp):
         return [TensorType(args.element(0), Shape(shape))]
 
     def alignment(self) -> str:
-        """Return the mode of `aligned_mode`: asymmetric, half_pixel_for_nn or half_pixel.
+        """Return how ROIAlign shifts coordinates: asymmetric, half_pixel_for_nn or half_pixel.
 
-        It tells how positions relate to the centres of elements.
+        A coordinate x becomes x * scale, x * scale - 0.5 or (x + 0.5) * scale - 0.5, respectively.
+        ROIAlign-9 has the attribute `aligned_mode` for this; ROIAlign-3 is always asymmetric.
         """
         return "asymmetric"
 

@@ -197,7 +197,10 @@ def order_of(graph: GraphSource) -> list[NodeSource]:
 
 
 def _is_in_order(graph: GraphSource) -> bool:
-    """True if no node reads a name that this node or a later one defines, as in most files."""
+    """True if every node comes after all nodes whose outputs it reads.
+
+    This holds for most files.
+    """
     later: set[str] = set()
     for node in reversed(graph.nodes):
         later.update(node.outputs)

@@ -99,7 +99,10 @@ class Envelope:
         self._children.add(name)
 
     def open_data(self, attributes: Mapping[str, str]) -> None:
-        """Check the `data` of a layer."""
+        """Clear `conforms` if the `data` element of the open layer violates the schema.
+
+        Its attributes may have any plain names. A layer may have only one `data`.
+        """
         self.inside("data", attributes)
         self.open_child("data", {})
 

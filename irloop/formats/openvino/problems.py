@@ -393,7 +393,10 @@ def too_few_bytes(layer: Layer, needed: int, size: int) -> Problem:
 
 
 def bad_strings(layer: Layer, found: str) -> Problem:
-    """IRL303: the bytes of a string constant are not a table of strings."""
+    """IRL303: the bytes of a string constant are not a table of strings.
+
+    `found` says what is wrong with the bytes.
+    """
     return Problem(
         "IRL303",
         at_data(layer, "size"),

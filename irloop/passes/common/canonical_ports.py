@@ -46,13 +46,19 @@ class CanonicalPorts(LoopPass):
           a: h, a' = a + p                 p: x[axis 1, -1..0, stride -1]   -> last a
         (readers of last b read w)
 
-    Axes become non-negative, and whole ranges are written 0..-1 or -1..0. A partial range is sliced
-    before the loop, because OpenVINO's CPU plugin starts every slice at the end of the axis. Equal
-    connections are merged, states that never change become invariants or constants, and unread
-    parameters are removed, as is a loop that is left without outputs. States come first, then
-    slices, then invariants; outputs keep their order. An axis of a tensor of unknown rank is not
-    changed. A state is kept if its outer value cannot take over the name of a model output, or if
-    it is the only state of a Loop before opset 11.
+    Axes become non-negative, unless the rank of the tensor is unknown. A range that covers the
+    whole axis is written 0..-1, or -1..0 for a negative stride; in the example, the axis has 5
+    elements. If a TensorIterator slices only a part of an axis of known size, this part is cut out
+    before the loop. OpenVINO's CPU plugin would take the first slice from the start of the axis
+    (from its end, if the stride is negative), not from the start of the range.
+
+    Equal connections are merged, and unread parameters are removed. A loop that is left without
+    outputs is removed, too. States come first, then slices, then invariants; outputs keep their
+    order.
+
+    States that never change become invariants or constants, with two exceptions. A state stays if
+    its last value is an output of the enclosing graph, because this output would lose its name. The
+    only state of an ONNX Loop also stays before opset 11, because such a Loop needs a state.
     """
 
     name = "canonical_ports"

@@ -39,7 +39,11 @@ class ParameterFedTwice(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per input entry whose Parameter an earlier entry maps to another input."""
+        """Yield a finding for each input entry that maps a second input to the same Parameter.
+
+        For example, if one entry maps input 2 to Parameter 0, and a later one maps input 3 to it,
+        the later one is reported. An entry that maps input 2 to it again is not.
+        """
         for wiring in context.wirings_with_body:
             first: dict[str, Entry] = {}
             for entry in wiring.inputs:

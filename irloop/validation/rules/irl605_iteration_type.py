@@ -33,7 +33,11 @@ class IterationType(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per Loop if the Parameter for its iteration number is not one i32 or i64."""
+        """Yield a finding for each Loop whose iteration number enters an unsuitable Parameter.
+
+        The Parameter must be an i32 or i64 with one element, of rank 0 or 1. A type or shape that
+        it does not declare is not reported.
+        """
         for wiring in context.loops:
             entry = wiring.iteration
             if not wiring.is_loop or entry is None or entry.inner is None:

@@ -84,10 +84,11 @@ class PartialRange(
 
 
 def _effect(context: Context, wiring: Wiring, entry: Entry, added: int) -> str:
-    """Describe what the repair does besides changing the range: it may change results.
+    """Describe the side effects of the repair: changed results, and a larger .bin.
 
-    OpenVINO ignores the range and begins at one end of the axis. The results stay as they are if
-    the range begins at this end, too. The repair also appends `added` bytes to the .bin.
+    After the repair, the body gets the slices of the range in the file. Before, OpenVINO began at
+    one end of the axis. So the results change unless the range begins at this end, too. The .bin
+    grows by `added` bytes.
     """
     size = loop_ranges.axis_size(context, wiring, entry)
     assert size is not None
