@@ -223,7 +223,7 @@ def unread_beside_shared(node: Node) -> list[int]:
 
 
 def dropped_before_iteration(node: Node) -> list[int]:
-    """Return the positions of parameters before the iteration number that OpenVINO removes.
+    """Return the positions of removed parameters that precede the iteration number of a loop.
 
     The positions are those in the body of the loop `node`. OpenVINO removes a body parameter on
     which no model output depends, even if a nested loop or If takes it as an input; only such
