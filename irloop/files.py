@@ -194,12 +194,13 @@ _Made = TypeVar("_Made")
 
 @contextmanager
 def replacing(*targets: Path) -> Iterator[tuple[BinaryIO, ...]]:
-    """Write new files that replace `targets`, the last one first, at the end of the block.
+    """Yield a stream for each target; the written files replace the targets at the end.
 
-    An exception in the block leaves the old files unchanged and no temporary files.
+    The targets are replaced when the block ends, the last one first. If the block raises an
+    exception, the old files stay as they were, and no temporary files remain.
 
     Raises:
-        OSError: when one cannot be written.
+        OSError: when a file cannot be written.
     """
     with ExitStack() as stack:
         for folder in {os.path.dirname(os.path.abspath(target)) for target in targets}:

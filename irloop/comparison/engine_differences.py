@@ -78,8 +78,8 @@ class Reason(Record):
 class Explainer:
     """Finds reasons for differences, and keeps the results of the extra runs that it makes.
 
-    `trials` are the trials of the first and of the second model, `runs` the results of every lane
-    (a lane is one model in one engine).
+    A trial is one set of inputs; `trials` holds those of the first and those of the second model. A
+    lane is one model in one engine; `runs` maps each lane to its results, one for each trial.
     """
 
     sides: tuple[Side, Side]

@@ -164,12 +164,13 @@ _Pair = tuple[int, int, str, int, int]
 
 
 def _gaps(operands: Sequence[Extents], *, closed: bool = False) -> Iterator[tuple[_Pair, int]]:
-    """The differences between sizes of two operands, the likeliest cause of a failure first.
+    """Yield sizes that differ between two operands, the likeliest cause of a failure first.
 
-    Sizes are compared from the right (broadcasting) and from the left (Concat), the last size of
-    one with the last but one of the other (MatMul), and the products of all sizes (Reshape). An
-    operand that may be a shape is also compared by its values. With `closed`, equal sizes are
-    included.
+    Each item is (which sizes were compared, first size minus second size). Sizes are compared from
+    the right (broadcasting) and from the left (Concat), the last size of one operand with the last
+    but one of the other (MatMul), and the products of all sizes (Reshape). If an operand may be a
+    shape, its values are compared like sizes, too. With `closed`, compared sizes are also yielded
+    if they are equal or can be broadcast.
     """
     lists = [
         (at, kind, extents)

@@ -162,12 +162,13 @@ class Runner:
         return [str(name) for name in names] if isinstance(names, list) else []
 
     def run(self, tasks: Iterable[_AnyTask | None]) -> Iterator[_AnyTask]:
-        """Run tasks, and return each with its answers, in the same order.
+        """Run the steps of each task in a child process, and yield the tasks with their answers.
 
-        None among the tasks means that all earlier ones are finished before the next is taken.
+        The tasks are yielded in the order of `tasks`. At a None, the runner finishes all earlier
+        tasks before it takes the next one.
 
-        After a crash a step is tried again. After a second crash the model is quarantined: its
-        other steps are not run.
+        If a step crashes the child, it is tried again. After a second crash of the same task, the
+        model is quarantined, and the remaining steps are not run.
         """
         for task in tasks:
             if task is None:

@@ -94,7 +94,11 @@ def _same_op(one: Op, two: Op) -> bool:
 
 
 def _as_written(op: Op) -> Op:
-    """Replace empty lists by the entries that a file has in their place; they mean the same."""
+    """Return `op` with its empty lists replaced by the lists that a file has for them.
+
+    The writer writes the defaults of some empty lists, such as the `activations` of an LSTM. Thus
+    an empty list equals these defaults in a comparison.
+    """
     lists = {item.name: item.metadata.get("written") for item in fields(op)}
     return replace(
         op, **{name: new for name, new in lists.items() if new and not getattr(op, name)}

@@ -12,10 +12,13 @@ __all__ = ["verify"]
 
 
 def verify(graph: Graph) -> None:
-    """Check order, uses, closed bodies and port maps, bodies included.
+    """Check that a graph and its bodies are well-formed.
+
+    Nodes must be in order, so that a node reads only earlier values of its own graph. The lists of
+    uses must be correct, and port maps must name existing inputs, outputs, parameters and results.
 
     Raises:
-        VerifyError: naming the node that breaks a rule.
+        VerifyError: when a rule is broken; the message names the node.
     """
     seen: set[Value] = set()
     for node in graph.parameters:

@@ -1,4 +1,4 @@
-"""Finds Pads with a computed fill value that OpenVINO's CPU plugin pads with a wrong value."""
+"""Finds Pads whose fill value is computed; OpenVINO's CPU plugin uses a wrong value."""
 
 from __future__ import annotations
 

@@ -17,9 +17,10 @@ Function = Callable[..., Any]
 
 
 def _scores(coefficients: Sequence[float], intercepts: Sequence[float], rows: int) -> Function:
-    """x @ coefficients^T + intercepts as f32.
+    """Make a kernel that computes `x @ coefficients.T + intercepts` in f32.
 
-    `coefficients` is a flat matrix of `rows` rows, one for each score.
+    `coefficients` lists the elements of a matrix row by row. It has `rows` rows, one for each
+    score.
     """
     weights = np.array(coefficients, dtype=np.float32).reshape(rows, -1)
     offset = np.array(intercepts, dtype=np.float32)

@@ -199,10 +199,11 @@ def _average(x: Array, window: Window, include_pad: bool, clip_end: bool) -> Arr
 
 
 def members(window: Window, axis: int, size: int, *, include_pad: bool, clip_end: bool) -> Array:
-    """Count the elements of each window along one axis, by which a mean is divided.
+    """Count, for a mean, the elements of each window along one axis.
 
-    Without `include_pad`, padding does not count. With it, padding counts, but `clip_end` leaves
-    out elements beyond the end padding. `size` is the size of the axis. Each count is at least 1.
+    `size` is the length of the axis. Without `include_pad`, only elements of the data count. With
+    it, padding counts, too; with `clip_end` as well, positions beyond the end padding do not count.
+    Each count is at least 1.
     """
     count = max(window.outputs(axis, size), 0)
     if include_pad and not clip_end:

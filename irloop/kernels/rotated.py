@@ -1,4 +1,4 @@
-"""Overlaps of rotated boxes; each call compares all boxes with one of them."""
+"""Computes the overlaps of rotated boxes: of all boxes with one chosen box in each call."""
 
 from __future__ import annotations
 

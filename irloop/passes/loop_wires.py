@@ -429,10 +429,10 @@ class LoopWires:
     def _places(self) -> tuple[dict[Entering, _Place], dict[Leaving, _Place]]:
         """Determine from which body result each state and each output takes its value.
 
-        Returns one mapping for the states and one for the outputs. If several states have the same
-        result and the loop does not run, an output of that result gets the initial value of the
-        first of these states. Therefore every further state that has an output gets a result of its
-        own.
+        Returns one mapping for the states and one for the outputs. States with the same next value
+        can share a body result. But if the loop runs zero iterations, an output of the shared
+        result would get the initial value of the first of these states. Therefore each of the other
+        states gets a result of its own if an output returns it.
         """
         shown = self.shown_by_each()
         first: dict[Value, Entering] = {}

@@ -16,7 +16,7 @@ _Returned = tuple[Value, Value]
 
 
 class BranchCauses:
-    """Finds Ifs whose branches are exchanged, or return values for wrong outputs.
+    """Finds Ifs with exchanged branches, and branches that return values for the wrong outputs.
 
     Each If is compared with the corresponding If of the other model.
     """
@@ -80,7 +80,11 @@ class BranchCauses:
         return None if found is None else unchanged(found)
 
     def _returned(self, first: tuple[Node, Body], second: tuple[Node, Body]) -> Iterator[_Returned]:
-        """Yield what two bodies return for each pair of corresponding outputs of their nodes."""
+        """Yield pairs of body values that two nodes return for corresponding outputs.
+
+        `first` and `second` are a node and one of its bodies, from the first and the second model.
+        Each pair holds a value of the first body and one of the second.
+        """
         for value in second[0].outputs:
             mine = self._seen.twin.get(value)
             if mine is None or mine.producer is not first[0]:

@@ -216,7 +216,11 @@ class WireSide(NamedTuple):
 
 
 def kind_of(feed: Feed) -> str:
-    """Return "slice", "state", "invariant", ITERATION or NOTHING."""
+    """Return the kind of wire that feeds a body parameter.
+
+    The result is "slice", "state" or "invariant". ITERATION means that the iteration number feeds
+    the parameter, NOTHING that no wire does.
+    """
     if isinstance(feed, str):
         return feed
     if isinstance(feed, SLICES):

@@ -132,12 +132,14 @@ def _continued(places: Sequence[tuple[int, int, int]]) -> Callable[[Pair], Pair 
 
 
 def _counterpart(mine: Value, source: Value, twin: Mapping[Value, Value]) -> Value | None:
-    """Find the value of the first model that stands for `source`, a value of the second model.
+    """Find the value of the first model that corresponds to `source` of the second model.
 
-    This is an operand of `mine` that has the type of `mine` and the same elements as `source`. If
-    there is no such operand, the result is `twin[source]`, or None if that is missing. The operand
-    and `twin[source]` may differ in shape: slices of an IR keep their axis until a Squeeze removes
-    it, but slices of a Scan lack it.
+    `twin` maps values of the second model to values of the first. A simplification may replace
+    `mine`, a value of the first model, by the result. Therefore an operand of `mine` is preferred
+    if it has the type of `mine`, and differs from the twin of `source` only by casts, reshapes or
+    copies. Otherwise the result is `twin[source]`, or None if that is missing. Shapes can differ
+    because slices of an IR keep their axis until a Squeeze removes it, but slices of a Scan lack
+    it.
     """
     own = twin.get(source) or twin.get(origin(source))
     operands = [item for item in mine.producer.inputs if item is not None]

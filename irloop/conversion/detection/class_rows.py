@@ -84,10 +84,11 @@ def outputs(
     flat: Value,
     element: ElementType,
 ) -> list[Value]:
-    """Emit the three outputs of the operation.
+    """Emit the three outputs: detections, box indices and detection counts.
 
-    They are the rows (class, score, box) [M, 6], the indices into the list of `boxes` [P, 4] as [M,
-    1], and the number of rows of each batch item.
+    The detections [M, 6] have type `element` and hold class, score and the four box coordinates.
+    The indices [M, 1] are those in `flat`: the position of each detection's box in `boxes` [P, 4].
+    The counts hold the number of detections of each batch item.
     """
     label = forms.cast(c, forms.slice_(c, rows.found, [1], [2], [1]), F32)
     listed = forms.gather(c, boxes, flat, 0)

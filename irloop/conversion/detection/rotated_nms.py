@@ -126,10 +126,11 @@ def _within(c: Conversion, points: Pair, polygon: Pair) -> Value:
 
 
 def _crossings(c: Conversion, left: Pair, right: Pair) -> tuple[Pair, Value]:
-    """Emit where each side of one polygon crosses each side of another.
+    """Emit the points where the sides of two quadrilaterals cross, for many pairs at once.
 
-    Return the coordinates (x, y) of the points, [N, C, P, 16] each, and a mask that is true where
-    two sides do cross.
+    Return the coordinates (x, y), each [N, C, P, 16], and a mask of the same shape. The last axis
+    holds the 4 x 4 combinations of a side of `left` and a side of `right`. The mask is true where
+    the two sides do cross; the coordinates have no meaning elsewhere.
     """
     first, second = _outer(c, _sides(c, left), 4), _outer(c, _sides(c, right), 3)
     start = _outer(c, left, 4)

@@ -78,7 +78,10 @@ for _ov, _onnx in FUNCTIONS:
 
 
 def rounding_rule(target: type[Op]) -> Callable[..., Value]:
-    """A rule for a rounding function, which leaves integers unchanged."""
+    """Make a rule that converts a rounding operation to `target`.
+
+    Integer operands are passed on unchanged.
+    """
 
     def rule(c: Conversion, op: Op, x: Value) -> Value:
         if element_of(x).is_integer:
@@ -282,9 +285,9 @@ def wrapping(c: Conversion, build: Build, left: Value, right: Value) -> Value:
 
 
 def wrapping_rule(build: Build) -> Callable[..., Value]:
-    """A rule that emits `build` so that integers wrap around.
+    """Make a conversion rule that emits the operation made by `build`, with wrapping integers.
 
-    8-bit integers are computed in i32, because OpenVINO's CPU would saturate them.
+    8-bit integers are computed in i32, because OpenVINO's CPU plugin would saturate them.
     """
 
     def rule(c: Conversion, op: Op, left: Value, right: Value) -> Value:

@@ -142,7 +142,7 @@ def export_dft(
 def export_rdft(
     c: Conversion, op: ov.RDFT, data: Value, axes: Value, sizes: Value | None = None
 ) -> Value:
-    """RDFT -> a one-sided DFT of the last axis, DFT of the others."""
+    """RDFT -> a one-sided DFT along the last of `axes`, then a DFT along each of the others."""
     rank = needed_rank(c, data)
     chosen, lengths = _plan(c, axes, sizes, rank)
 

@@ -92,7 +92,11 @@ def _product(c: Conversion, text: str, operands: tuple[Value, ...]) -> Value:
 
 
 def _spelled(term: tuple[str, ...], rank: int) -> list[Label]:
-    """The label of each axis; axes under ``...`` have the numbers -n to -1."""
+    """Return one label for each axis of an operand of `rank` axes.
+
+    `term` holds the operand's letters, and at most one ``...``. The axes under ``...`` get negative
+    numbers as labels, which end at -1: term ("...", "i") with rank 3 gives [-2, -1, "i"].
+    """
     labels: list[Label] = []
     for label in term:
         labels += list(range(len(term) - 1 - rank, 0)) if label == DOTS else [label]

@@ -43,7 +43,11 @@ def joined(data: bytes) -> tuple[bytes, int]:
 
 
 class _Joined(dict[bytes, bytes]):
-    """A cache of replacements by matched text, because shapes occur repeatedly in a model."""
+    """Maps a matched list of `dim` elements to the attribute that replaces it.
+
+    Replacements are cached, because the same shapes occur repeatedly in a model. An instance is the
+    replacement function of `re.sub`.
+    """
 
     def __call__(self, match: re.Match[bytes]) -> bytes:
         return self[match.group()]

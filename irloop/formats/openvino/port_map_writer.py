@@ -82,9 +82,11 @@ class _Planner:
         return wires
 
     def _input_ports(self) -> list[tuple[int, int]]:
-        """Return the input ports as pairs (number of an input, number of its earlier ports).
+        """Return the layer's input ports as pairs (input, number of its earlier ports).
 
-        A port feeds one Parameter of a body, so an input for several Parameters has several ports.
+        An input is given by its position. A port can feed only one Parameter of a body. If input 2
+        feeds two Parameters of a body, it has the ports (2, 0) and (2, 1). Such further ports
+        follow the first ports of all inputs.
         """
         uses: dict[tuple[int, int], None] = {}
         for body in self.bodies:

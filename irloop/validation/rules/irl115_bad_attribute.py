@@ -30,7 +30,7 @@ class BadAttribute(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per attribute in data with an invalid value."""
+        """Yield a finding for each invalid attribute value in a `data` element."""
         for problem in context.attribute_problems:
             if problem.code == self.code:
                 yield self.from_problem(problem)

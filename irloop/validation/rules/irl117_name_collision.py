@@ -44,10 +44,11 @@ class NameCollision(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """Find the names that several inputs or outputs of a model have; only in version 10.
+        """Yield findings for model inputs and outputs that share a name, in IR version 10 only.
 
-        There is one finding for each layer with a name that already belongs to another tensor, and
-        one for each Result that names a tensor that is already a model input or output.
+        A tensor has the name of its layer and those in `names`. There is one finding for each name
+        that an earlier input or output tensor already has. There is also one for each Result that
+        reads a tensor with `names` if the tensor is a model input or if an earlier Result reads it.
         """
         if context.version != 10:
             return

@@ -35,8 +35,9 @@ class WeightsMissing(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """At most one finding, at the first constant, if the .bin is missing or holds
-        no weights.
+        """Yield a finding at the first constant if the .bin is missing or holds no weights.
+
+        There is at most one finding; a model without constants gives none.
         """
         if not context.constants:
             return

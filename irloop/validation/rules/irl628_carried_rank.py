@@ -36,7 +36,7 @@ class CarriedRank(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """Yield a finding for each state whose next value or initial value has another rank.
+        """Yield a finding for each state with another rank than its next or initial value.
 
         A finding about the next value is located at the back edge, one about the initial value at
         the input entry.
