@@ -51,7 +51,7 @@ def _short(detail: str) -> str:
 
 
 def text(found: Conformance) -> str:
-    """A table by feature, then every case that is not right."""
+    """Format a table with a row per feature, followed by the details of each failed case."""
     columns = _columns(found)
     rows = _counts(found)
     width = max(len(name) for name, _ in rows)
@@ -146,7 +146,10 @@ def _markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[
 
 
 def html(found: Conformance) -> str:
-    """One page without scripts or links to other hosts."""
+    """Return the conformance report as one HTML page.
+
+    The page has no scripts, and no links to other hosts.
+    """
     head = "".join(f"<th>{name}</th>" for name in ("feature", *_columns(found)))
     rows = "".join(
         f"<tr><td>{html_escapes.escape(name)}</td>"

@@ -1,4 +1,4 @@
-"""The line of a file that a finding is about, and the part of the line."""
+"""Finds the source line of a finding, and the part of that line that the finding is about."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class ParsedOnce(os.PathLike[str]):
         return model[0]
 
     def close(self) -> None:
-        """Release the content: its memory grows with the numbers of layers and edges."""
+        """Release the parsed content and the kept model, which may take much memory."""
         self._model = None
         if self.content is not None:
             self.content.clear()

@@ -92,10 +92,11 @@ def _may_correspond(first: Node, second: Node) -> bool:
 
 
 def owners_alike(pairs: Mapping[Value, Value]) -> Iterator[tuple[Node, Node]]:
-    """Yield the nodes whose bodies contain corresponding values, the node of the first model first.
+    """Yield pairs of nodes, one of each model, whose bodies contain corresponding values.
 
-    `pairs` maps values of the second model to those of the first. A node is left out if its body
-    has values that correspond to values of several bodies.
+    `pairs` maps values of the second model to values of the first. Each yielded pair starts with
+    the node of the first model. A node is left out if values in its bodies correspond to values of
+    more than one node of the other model. Constants are ignored.
     """
     partners: tuple[dict[Node, set[Node]], dict[Node, set[Node]]] = ({}, {})
     for value, mine in pairs.items():

@@ -40,7 +40,11 @@ class Judge(Record):
     def outputs(
         self, trial: Trial, wanted: Sequence[Any], lane: Lane, found: Sequence[Any]
     ) -> list[OutputReport]:
-        """A report for each output of a trial, in the order of the first model's outputs."""
+        """Compare the outputs of a trial with the expected ones, and report on each.
+
+        `wanted` holds the expected outputs, and `found` those of `lane` (a model in an engine).
+        Both, and the reports, are in the order of the first model's outputs.
+        """
         names = self.names[0]
         others = names if lane.side == 0 else [self.names[1][at] for at in self.places]
         single = lane.engine.name == "openvino"

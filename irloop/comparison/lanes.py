@@ -56,13 +56,14 @@ class Side(Record):
 def lanes_of(
     engines: Engines, pair: tuple[str | None, str | None], dialects: tuple[str, str]
 ) -> tuple[list[Lane], list[Engine]]:
-    """The lanes of a comparison, and the usual engines that are not installed.
+    """Return the lanes of a comparison, and the usual engines that are not installed.
+
+    A lane is one of the two models, run by one engine.
 
     Args:
-        engines: "auto" for irloop's own executor and each installed engine that was made for the
-            format of a model; or names of engines, each of which runs the models in the formats for
-            which it was made.
-        pair: instead of `engines`, an engine for the first model and an engine for the second.
+        engines: names of engines, or "auto" for the usual installed ones. An engine runs those
+            of the two models that are in a format for which it was made.
+        pair: instead of `engines`, an engine for the first model and one for the second.
         dialects: the dialects of the two models.
 
     Raises:

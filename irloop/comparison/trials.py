@@ -1,6 +1,7 @@
-"""Chooses the trials of a comparison.
+"""Chooses the trials of a comparison: sets of inputs for which both models are run.
 
-Their sizes make the outputs usable, and their inputs reach all branches and trip counts.
+The sizes are chosen so that no output is empty, infinite or NaN. Trials are added until all
+branches and kinds of trip counts are reached, or a limit is reached.
 """
 
 from __future__ import annotations
@@ -52,13 +53,16 @@ def tried(
     widen: bool | None,
     affordable: Callable[[], None],
 ) -> tuple[list[Trial], list[Run]]:
-    """Make trials for `runner`, run them in irloop's executor, and return trials and runs.
+    """Make the trials of a comparison, and run the first model on them in irloop's executor.
 
-    `model` is the same model, but its inputs have all sizes that are known from both models. The
-    first trials have sizes for which every output is finite and not empty. Trials with other sizes
-    follow, then trials that reach branches and trip counts that no earlier trial reached. Each run
-    may take `seconds`. The function `affordable` is called after the first trial that exceeds no
-    limit, or at once if irloop's executor cannot run the model.
+    Returns the trials, which hold the inputs, and the run of each trial. `runner` is the first
+    model. `model` is a copy of it, in which unknown sizes of inputs are filled in from the second
+    model. `sizes` gives sizes of dimensions by name.
+
+    In the first trials every output is finite and not empty. The next ones have other sizes, and
+    the last ones reach branches and trip counts that no earlier trial reached. Each run may take
+    `seconds`. `affordable` is called at most once: after the first trial that exceeds no limit, or
+    at once if irloop's executor cannot run the model.
     """
     try:
         session = Session(runner, widen=widen)

@@ -75,8 +75,8 @@ def single(
 
 
 def is_constant(node: Node, known: Known) -> bool:
-    """True for a constant loop, and for an If with a constant condition.
+    """Return whether a loop, or the condition of an If, depends on constants only.
 
-    Such a loop, or the condition of such an If, depends on constants only.
+    The result is False for all other nodes.
     """
     return node.name in known.constant

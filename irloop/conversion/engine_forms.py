@@ -1,12 +1,13 @@
 """The forms that an engine runs correctly, as one list of passes for each format.
 
 A model may have the right meaning and still have a form that its engine computes wrongly or
-refuses: for example a slice without readers, a constant condition, or a Concat that Abs
-overwrites. Conversion ends with these passes. `transform` runs them after the passes that the
-user selected, but it leaves nodes unchanged whose form the engine could not run correctly even
-before the selected passes, because the user asked for other changes. The exceptions are forms
-for which the engine returns uninitialised memory: a result that was right by chance may become
-wrong when the model changes elsewhere.
+refuses: for example a slice without readers, a constant condition, or a Concat that Abs overwrites.
+Conversion ends with these passes.
+
+`transform` runs them after the passes that the user selected, to repair the nodes that those passes
+made. Nodes that had such a form before are left unchanged, because the user did not ask to change
+them. The exceptions are forms for which the engine returns uninitialised memory: they are always
+repaired, since a result that was right by chance may become wrong when the model changes elsewhere.
 """
 
 from __future__ import annotations

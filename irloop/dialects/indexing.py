@@ -95,10 +95,12 @@ def gathered_elements(args: Arguments, axis: int) -> Shape:
 
 
 def gathered_nd(args: Arguments, batch_dims: int, *, merge: bool = False) -> Shape:
-    """The shape of a GatherND result.
+    """Return the shape of a GatherND result.
 
-    It consists of the batch dimensions, the other dimensions of the indices without the last one,
-    and the data dimensions that are not indexed. With `merge`, the batch dimensions become one.
+    It is the batch dimensions, then the dimensions of the indices between these and the last one,
+    then the data dimensions that are not indexed. For data [2, 5, 7], indices [2, 3, 1] and
+    `batch_dims` 1, the shape is [2, 3, 7]. With `merge`, the batch dimensions are multiplied into
+    one.
 
     Raises:
         InferenceError: when there are more coordinates than axes, or batch dimensions differ.

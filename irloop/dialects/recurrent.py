@@ -79,10 +79,11 @@ def by_position(
 def in_order(
     names: Sequence[str], alphas: Sequence[float], betas: Sequence[float]
 ) -> tuple[Activation, ...]:
-    """Pair the activations with their parameters from `alphas` and `betas`, by ONNX's rule.
+    """Pair each activation with its alpha and its beta, in the order that ONNX defines.
 
-    An activation takes the next entry of a list only if it has that parameter: after Tanh, which
-    has none, Affine still takes the first alpha and the first beta.
+    Only an activation that has an alpha takes the next entry of `alphas`, and the same holds for
+    `betas`. For the names Tanh, Affine, the first alpha and the first beta belong to Affine,
+    because Tanh has neither. If a list is too short, the activation keeps its default.
 
     Raises:
         ValueError: for an unknown activation.
@@ -161,12 +162,20 @@ def check_weights(
     size: Dim,
     directions: int | None,
 ) -> Dim:
-    """Check W, R and B (input `weights` and the following) and return the state size.
+    """Check the element types and shapes of W, R and B, and return the state size.
 
-    `directions` is None for a cell, whose weights have no leading axis.
+    Args:
+        args: the inputs of the node.
+        weights: the position of W among the inputs; R and B follow it.
+        gates: the number of gates in W and R, such as 4 for an LSTM.
+        bias_gates: the number of gates in B, which can be larger.
+        inputs: the size of an input element X.
+        size: the state size, if it is known already.
+        directions: the size of the leading axis of the weights; None for a cell, which has no such
+            axis.
 
     Raises:
-        InferenceError: when one of them has a wrong shape.
+        InferenceError: when one of them has a wrong element type or shape.
     """
     lead = () if directions is None else (directions,)
     rank = 2 + len(lead)

@@ -39,7 +39,11 @@ def input_label(node: Node, position: int) -> tuple[str, ...]:
 
 
 def fed(port: InputPort | None, is_iteration: bool) -> str:
-    """A short description of how a body parameter gets its value."""
+    """Describe in a few words how a body parameter gets its value, "state" for example.
+
+    `port` is the port map's entry for the parameter, or None. `is_iteration` tells whether the
+    parameter receives the iteration number.
+    """
     if is_iteration:
         return "iteration number"
     if port is None:

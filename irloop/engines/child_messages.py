@@ -17,7 +17,11 @@ __all__ = ["receive", "send"]
 
 
 def send(stream: IO[bytes], head: dict[str, Any], values: Sequence[Any] = ()) -> None:
-    """Write one message and flush."""
+    """Write one message to `stream`, and flush it.
+
+    `head` holds the entries of the JSON header. `values` are sent with it: arrays, strings,
+    sequences or None.
+    """
     blobs: list[Any] = []
     described = [_describe(value, blobs) for value in values]
     text = json.dumps({**head, "values": described}).encode()

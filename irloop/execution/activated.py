@@ -66,8 +66,9 @@ def _activation(slot: int, readers: Sequence[Step]) -> Kernel | None:
 
 
 class _Together:
-    """A kernel that computes an activation of its result, too; `keeping` computes only the
-    result.
+    """A kernel that also applies the activation that follows the operation.
+
+    `keeping` is the original kernel, without the activation.
     """
 
     makes_new = True

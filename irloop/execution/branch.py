@@ -35,8 +35,8 @@ def truth(node: Node, value: Any, what: str) -> bool:
 class Branches:
     """Runs the branch that the condition (input 0) selects (If-8; ONNX If-1 ... If-25).
 
-    In OpenVINO's If, a scalar gets the shape [1] if the output is declared with rank 1, which is
-    the case if the other branch returns a tensor of rank 1.
+    In OpenVINO's If, a scalar gets the shape [1] if the output is declared with rank 1. This is so
+    if the other branch returns a tensor of rank 1.
     """
 
     def __init__(self, node: Node, programs: Mapping[str, Program]) -> None:

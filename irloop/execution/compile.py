@@ -218,9 +218,10 @@ def _computed_in_advance(node: Node) -> bool:
 
 
 def _decoding(node: Node, kernel: Kernel) -> Kernel:
-    """The kernel of a Convert or ConvertLike node; nf4 data is decoded first.
+    """Wrap the kernel of a Convert or ConvertLike of nf4 data so that it decodes the data first.
 
-    Arrays of nf4 hold the 4-bit integers from the file instead of numbers.
+    An array of nf4 contains the 4-bit integers of the file, not the numbers that they stand for.
+    For all other nodes, `kernel` itself is returned.
     """
     if not isinstance(node.op, convert.Convert | convert.ConvertLike):
         return kernel

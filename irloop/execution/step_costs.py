@@ -34,7 +34,10 @@ ONE_PASS, FEW_PASSES, MANY_PASSES = 0.2, 1.0, 40.0
 
 
 def call_work(node: Node) -> float:
-    """The steps of the budget that each call of a node's kernel takes, whatever its operands."""
+    """Return the fixed cost of one call of a node's kernel, in steps of the budget.
+
+    The cost of reading the operands and making the results comes on top of it.
+    """
     op = node.op
     if op.elementwise or op.reshapes or op.cost == "parts" or op.reads_shape_only:
         return ONE_PASS

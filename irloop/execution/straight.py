@@ -174,10 +174,11 @@ def stretch(
 def _calls(
     pieces: Sequence[Piece], names: dict[int, str], written: Collection[int]
 ) -> Iterator[tuple[str, Node]]:
-    """Yield a line of code that calls the function of each step, and the node of the step.
+    """Yield the line of code that runs each step, together with the node of the step.
 
-    The names of the variables that the line fills are added to `names`. A step that writes into an
-    array of `written` gets it as its last argument.
+    The line calls the function of the step and assigns the results to variables. `names` maps slots
+    to variables, and gets the new ones. If the output slot of a step is in `written`, the line
+    assigns nothing: the step writes into the existing array, its last argument.
     """
     for at, (_, ins, outs, node) in enumerate(pieces):
         values = ", ".join(names.get(slot) or f"slots[{slot}]" for slot in ins)

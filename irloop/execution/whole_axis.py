@@ -56,10 +56,11 @@ def _binary(kernel: Kernel, whole: Sequence[bool]) -> Kernel:
 
 
 def _aligned(operand: Array, whole: bool, rank: int) -> Array:
-    """Give stacked slices the rank `rank` + 1, so that they broadcast as a single slice does.
+    """Insert axes of size 1 after axis 0, so that all slices broadcast like a single slice.
 
-    Axes of size 1 are inserted after axis 0, which counts the slices. An operand that is not
-    stacked (`whole` is false) is returned unchanged.
+    If `whole` is true, `operand` holds all slices of a loop, one after another along axis 0. The
+    result then has the rank `rank` + 1, where `rank` is the largest rank of a single slice or other
+    operand. If `whole` is false, `operand` is returned unchanged.
     """
     if not whole:
         return operand

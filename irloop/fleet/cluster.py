@@ -118,7 +118,11 @@ class Cluster:
         return 0
 
     def warm(self, limits: Limits, steps: Sequence[str]) -> None:
-        """Let each worker start a child process for its first batch; do not wait for it."""
+        """Tell each worker to start a child process, before the first batch arrives.
+
+        Each child process gets `limits` and imports the modules of `steps`. The method returns at
+        once.
+        """
         # A worker that is lost now gets no batch, and the others start their child in time.
         with suppress(Exception):
             self.client.run(warm, limits, steps, wait=False)

@@ -195,9 +195,10 @@ def _copy_weights(entry: Entry, path: str, most: int) -> None:
 
 
 def _add(found: Fetched, name: str, path: str, most: int) -> bytes:
-    """Add the size and the hash of a file to `found`, and return the first bytes of the file.
+    """Read the file at `path`, and record its size and hash in `found` under `name`.
 
-    A Git LFS pointer gives `found` the verdict "lfs-pointer".
+    `name` is the name that the model uses for the file, such as "model.bin". If the file is a Git
+    LFS pointer, the verdict of `found` becomes "lfs-pointer". Returns the first bytes of the file.
 
     Raises:
         TooBigError: when the file has more than `most` bytes.

@@ -14,7 +14,7 @@ __all__ = ["Families"]
 
 
 class Families:
-    """The modules of a package, found by the names that they define.
+    """Imports the modules of a package that define a given name.
 
     `table` maps the name of each module, below the package, to the names that it defines, separated
     by spaces. Several modules may define the same name: one for old opsets, another for new ones.

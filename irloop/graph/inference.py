@@ -175,7 +175,10 @@ class NodeArguments:
             del errors[before:]
 
     def constant_result(self, body: Body, result: int) -> Array | None:
-        """The value of a body result that `infer_body` found constant, or None."""
+        """Return the constant value of a body result; None if the result is not constant.
+
+        `infer_body` must have been called for the body. `result` is the position of the result.
+        """
         value = body.graph.results[result].inputs[0]
         return None if value is None else self._inference.constant(value)
 

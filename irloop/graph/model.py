@@ -212,7 +212,10 @@ class Graph:
         return self.parameters[at].outputs[0]
 
     def output(self, at: int) -> Value:
-        """The value that the result at this position returns; it must be connected."""
+        """Return the value that is connected to the result at position `at`.
+
+        The result must be connected.
+        """
         value = self.results[at].inputs[0]
         assert value is not None, "a result is not connected"
         return value

@@ -156,10 +156,12 @@ def _repeats(node: Node) -> bool:
 
 
 def _may_be_large(value: Value) -> bool:
-    """True unless the integers in `value` are sizes, positions or small constants.
+    """True if `value` may hold integers with more than 24 bits.
 
-    Sizes and positions are assumed to have at most 24 bits, and so are results of operations on
-    them. Only a few operations are searched.
+    The search goes back from `value` to the nodes that it is computed from, and finds model inputs,
+    large constants and loops, for example. Sizes and positions count as small, and so do the
+    results of operations on them. The search visits a limited number of nodes; if none of them is
+    such a source, the result is false.
     """
     return any(_is_large_source(node) for node in sources([value.producer], _deciding))
 

@@ -80,7 +80,10 @@ def _is_constant_vector(value: Value) -> bool:
 
 
 def _is_quantised(node: Node) -> bool:
-    """True if the only reader of the result, or of a Relu or Clip of it, is a QuantizeLinear."""
+    """Return whether only a QuantizeLinear reads the result of `node`.
+
+    Relus and Clips may stand between them, each with a single reader.
+    """
     while len(node.output.uses) == 1:
         node = node.output.uses[0][0]
         if isinstance(node.op, QuantizeLinear10 | QuantizeLinear13):

@@ -120,12 +120,12 @@ def may_be_empty(shape: Shape) -> bool:
 
 
 def scanned_across(node: Node) -> list[ScanInput | ScanOutput | Concatenated]:
-    """The ports with an axis other than 0 that make an engine divide by zero.
+    """Return the ports of a node whose axis may make an engine divide by zero.
 
-    The axes of the returned ports are non-negative; tensors of unknown rank are left out. ONNX
-    Runtime fails when a Scan slices or joins values that may have no elements. OpenVINO fails when
-    a Loop or TensorIterator joins values and an axis in front of the joined axis may be empty; it
-    does not fail on slices.
+    Such an axis is not 0. ONNX Runtime fails when a Scan slices or joins a tensor that may be
+    empty. OpenVINO fails when a Loop or TensorIterator joins tensors, and an axis before the joined
+    one may be empty; slicing is safe. Axes of the returned ports are non-negative, and tensors of
+    unknown rank are left out.
     """
     body, found = next(iter(node.bodies), None), list[ScanInput | ScanOutput | Concatenated]()
     if body is None:
@@ -173,8 +173,8 @@ def read_inputs(node: Node) -> list[Value]:
 def is_computed(value: Value) -> bool:
     """True unless the value is known to be computed from constants alone.
 
-    Only a few operations are searched; if there are more, the result is true. Captured values that
-    a body does not read are ignored.
+    The operations that lead to the value are visited, up to a limit. Beyond the limit, the result
+    is true. The search does not follow a captured value if the body of the loop does not read it.
     """
     return is_computed_from_inputs(value.producer, read_inputs) is not False
 
@@ -190,9 +190,11 @@ def has_one_constant_element(value: Value | None) -> bool:
 def returned_twice(node: Node) -> dict[int, int]:
     """Find unchanged body parameters that several outputs of a loop return.
 
-    Maps the position of the body result to the number of outputs that return it. The parameter is a
-    captured value, or a state that the body does not change, and at least one of the outputs is its
-    last value. OpenVINO crashes when it tries to remove that output.
+    The parameter is a captured value, or a state that the body does not change. At least one of the
+    outputs must return the last value: OpenVINO tries to remove such an output, and crashes.
+
+    Returns a dictionary from the position of the body result that returns such a parameter to the
+    number of these outputs.
     """
     body = node.body()
     parameters, results = body.graph.inputs, body.graph.outputs

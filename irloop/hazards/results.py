@@ -66,10 +66,9 @@ def iteration_numbers(body: Body) -> Iterator[Node]:
 
 
 def joined_strings(body: Body) -> Iterator[Node]:
-    """Yield each Result that passes strings to a scan output without computing them itself.
+    """Yield each Result that feeds a scan output with strings that are also used elsewhere.
 
-    Such strings come from a body parameter, or are a value that an earlier scan output collects,
-    too.
+    The strings are a parameter of the body, or an earlier scan output collects them, too.
     """
     joined = {port.result for port in body.ports.outputs if isinstance(port, ScanOutput)}
     seen: set[Value] = set()

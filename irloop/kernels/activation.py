@@ -368,10 +368,10 @@ def staged_softmax(axis: int) -> Function:
 
 
 def _narrow_sum(x: Array) -> Array:
-    """Sum 16-bit floats along the last axis, with the accuracy of NumPy's own sum.
+    """Sum f16 or bf16 along the last axis, with the accuracy of NumPy's sum.
 
-    f16 is summed in f32. Other types are summed pairwise, because a running total would stop
-    growing once it is so large that the next value is less than half a unit in its last place.
+    f16 is summed in f32. bf16 is summed in pairs: a running total would stop growing once the next
+    value is smaller than half a unit in the last place of the total.
     """
     if x.dtype == np.float16:
         total: Array = np.add.reduce(np.ascontiguousarray(x), axis=-1)

@@ -1,8 +1,9 @@
 """Convolution over any number of spatial axes, by strided views and matrix products.
 
-Data is [N, C, spatial...]. Narrow floats are summed in f32. No loop runs over pixels: a transposed
-convolution is one matrix product for each block of rows, and one addition for each position of the
-kernel; for convolution see `correlation`.
+Data is [N, C, spatial...]. 16-bit floats are summed in f32. The products of a plain convolution are
+in the module `correlation`. A transposed convolution computes one matrix product for each block of
+rows, and makes one addition to the result for each position of the kernel. No Python loop runs over
+pixels.
 """
 
 from __future__ import annotations

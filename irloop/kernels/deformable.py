@@ -57,12 +57,15 @@ def _corners(place: Array, size: int, *, blend: bool) -> list[tuple[Array, Array
 
 
 def deformable(options: WindowOptions, groups: int, offset_groups: int, *, blend: bool) -> Function:
-    """Deformable convolution of [N, C, ...] with filters [O, C/groups, ...] and offsets.
+    """Make the kernel of a deformable convolution.
 
-    The offsets are [N, offset_groups*K*r, out...]; a mask [N, offset_groups*K, out...] and a bias
-    [O] are optional. With `blend`, elements outside the data are zeros that take part in the
-    interpolation. Without it, positions below 0, or at or above the size, give 0, and positions
-    between the last element and the size give the last element.
+    The kernel takes data [N, C, ...], filters [O, C/groups, ...], offsets
+    [N, offset_groups*K*r, out...] and, optionally, a mask [N, offset_groups*K, out...] and a bias
+    [O]. K is the number of positions in a filter, and r the number of spatial axes.
+
+    With `blend`, elements outside the data are zeros that take part in the interpolation. Without
+    it, a position p on an axis of size n gives 0 if p < 0 or p >= n, and the last element if p is
+    between n - 1 and n.
     """
 
     def apply(

@@ -88,10 +88,10 @@ def spend_product(left: Array, right: Array) -> None:
 
 
 def multiplications(left: Array, right: Array) -> int:
-    """The number of multiplications in a matrix product.
+    """Return the number of scalar multiplications in the matrix product of `left` and `right`.
 
-    The number of batches is that of one operand, the one for which the result is larger; the
-    broadcast of batch axes of both operands is not considered.
+    For [M, K] and [K, N] it is M * K * N, multiplied by the number of matrices in the operand that
+    has more of them. If the batch axes of both operands are broadcast, the true number is larger.
     """
     columns = right.shape[-1] if right.ndim > 1 else 1
     rows = left.shape[-2] if left.ndim > 1 else 1
@@ -278,7 +278,8 @@ def inverse(*, adjoint: bool = False) -> Function:
 def _spend_elimination(x: Array, what: str) -> None:
     """Charge the budget for factorising the matrices in `x`.
 
-    Factorising is estimated to take ten times as long as a matrix product of the same size.
+    Factorising is estimated to take ten times as long as a matrix product of the same size. `what`
+    names the work in the error message, such as "a determinant".
     """
     spend_products(10 * x.size * x.shape[-1], x.dtype, what)
 

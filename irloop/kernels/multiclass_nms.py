@@ -147,11 +147,15 @@ def _listed(rows: Array, values: Array, boxes: Array, dtype: np.dtype[Any]) -> A
 
 
 def multiclass_nms(limits: Limits, iou: float, eta: float) -> Function:
-    """Boxes [B, N, 4] and scores [B, C, N] to rows [K, 6], flat indices [K, 1], counts [B].
+    """Make the kernel of MulticlassNms, which drops boxes that overlap a better one.
 
-    If input 2, the number of boxes of each item, is present, boxes are [C, N, 4] and scores [C, N].
-    With `eta` below 1, the overlap threshold is multiplied by `eta` after each kept box while the
-    threshold is above 0.5.
+    The kernel takes boxes [B, N, 4] and scores [B, C, N]. It returns the kept boxes as rows [K, 6]
+    of class, score, x1, y1, x2 and y2, their flat indices [K, 1], and the number of rows of each
+    item [B]. If input 2 is present, it holds the number of boxes of each item; boxes are then
+    [C, N, 4] and scores [C, N].
+
+    A box is dropped if its overlap with a better box of its class is at least `iou`. If `eta` is
+    below 1, this threshold is multiplied by `eta` after each kept box while it is above 0.5.
     """
 
     def choose(boxes: Array, scores: Array) -> tuple[Array, Array]:

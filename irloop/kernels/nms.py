@@ -1,6 +1,7 @@
-"""Non-maximum suppression: keep the best boxes of each class that do not overlap better ones.
+"""Non-maximum suppression: keep the best boxes, and drop boxes that overlap a kept one.
 
-The loop runs over the kept boxes; all boxes that overlap one of them are found at once.
+Each class is treated separately. The Python loop has one step for each kept box; the overlaps of
+that box with all others are computed at once.
 """
 
 from __future__ import annotations

@@ -92,9 +92,10 @@ _MARKS = frozenset({"block_step", "makes_new", "over_step"})
 
 
 def floating(function: Function) -> Function:
-    """Compute in f32 or f64, without warnings, and round once to the type of the first operand.
+    """Wrap a kernel so that it computes in f32 or f64, without warnings.
 
-    16-bit floats are computed in f32, as in the runtimes.
+    16-bit floats are converted to f32 first, as in the runtimes, and the result is rounded once to
+    the type of the first operand.
     """
 
     def computed(x: Array, *others: Array | None) -> Any:

@@ -227,7 +227,8 @@ def single_image_proposals(selection: Selection) -> Function:
     """Make a kernel that computes the region proposals of one image.
 
     Its inputs are the image (height, width, scale), anchors [H * W * A, 4], offsets [4 A, H, W] and
-    scores [A, H, W]. It returns boxes [after, 4] and scores [after], padded with zeros.
+    scores [A, H, W]. It returns K boxes [K, 4] and their scores [K], where K is `selection.after`.
+    If fewer boxes are left after the suppression, the rest is zeros.
     """
 
     def apply(image: Array, anchors: Array, moves: Array, scores: Array) -> tuple[Array, Array]:

@@ -163,7 +163,11 @@ def _uniform(low: float, high: float) -> Distribution:
 def normal(
     shape: tuple[int, ...], mean: float, scale: float, dtype: np.dtype[Any], seed: float | None
 ) -> Callable[[], Array]:
-    """Normally distributed numbers in a fixed shape."""
+    """Make a kernel that draws normally distributed numbers in the given shape.
+
+    `scale` is the standard deviation. Without a `seed`, every call draws different numbers; with
+    one, all draw the same.
+    """
     return lambda: _drawn(_normal(mean, scale), shape, dtype, seed)
 
 

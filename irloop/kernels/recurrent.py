@@ -46,11 +46,11 @@ LASTING_STEPS = 8
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The weights of one direction.
+    """The weights of one direction of a recurrent operation with G gates and S hidden units.
 
-    `w` is [G*S, I], `r` is [G*S, S], and `bias` is added to the projection. `recurrent_bias` [S] is
-    the separate bias of the candidate in a GRU with linear_before_reset; `peepholes` [3*S] are in
-    the order input, output, forget.
+    `w` [G*S, I] multiplies the input, `r` [G*S, S] the hidden state. `bias` is added to the product
+    of the input and `w`. `recurrent_bias` [S] is the separate bias of the candidate state in a GRU
+    with linear_before_reset. `peepholes` [3*S] are in the order input, output, forget.
     """
 
     w: Array

@@ -63,11 +63,11 @@ class Resampling:
 
     @property
     def is_fractional(self) -> bool:
-        """True if coordinates are computed from the new size before it is rounded to an integer.
+        """True if coordinates are computed from the exact new size, such as 7.5 instead of 7.
 
-        This is the case for align_corners in the modes linear and cubic, as ONNX's tests with
-        scales expect. ONNX Runtime computes from the rounded size in all modes; ONNX's tests agree
-        with it in all other cases.
+        This is the case for align_corners with any mode except nearest, as ONNX's tests with scales
+        expect. Otherwise, coordinates are computed from the rounded size. ONNX Runtime always uses
+        the rounded size.
         """
         return self.coordinates == "align_corners" and self.mode != "nearest"
 

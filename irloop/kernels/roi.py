@@ -272,9 +272,12 @@ def psroi_average(outputs: int, group: int, scale: float) -> Function:
 
 
 def psroi_bilinear(outputs: int, group: int, bins_x: int, bins_y: int, scale: float) -> Function:
-    """Make a kernel that averages bilinear samples over the spatial bins of a region.
+    """Make a kernel for position-sensitive pooling in the mode bilinear.
 
-    Each bin reads its own channels. Regions have coordinates in 0..1.
+    Its operands are the data and the regions [R, 5] (item, x1, y1, x2, y2); the result is [R,
+    `outputs`, `group`, `group`]. Each region is divided into `bins_y` x `bins_x` bins, and each bin
+    has its own `outputs` channels of the data. A bin is sampled on a grid of `group` x `group`
+    points; the result is the mean of the grids of all bins. Coordinates times `scale` are in 0..1.
     """
 
     def apply(data: Array, rois: Array) -> Any:

@@ -185,7 +185,10 @@ def _one_or_all(pieces: tuple[Array, ...]) -> Any:
 
 
 def split(count: int) -> Callable[[Array, Array], Any]:
-    """Split into `count` equal parts along an axis that is an input."""
+    """Make a kernel that splits data into `count` equal parts along an axis.
+
+    The kernel takes the data and the axis.
+    """
 
     def run(data: Array, axis: Array) -> Any:
         at = int(axis.reshape(-1)[0])

@@ -26,7 +26,11 @@ BARS, WHOLE = 24, 64
 
 
 class Weights:
-    """Describes the constants of a page, and reads at most `ALL` elements in total."""
+    """Computes statistics of the constants that a page shows.
+
+    All constants together have a budget of `ALL` elements to read. When it is spent, further
+    constants are described by their sizes only.
+    """
 
     def __init__(self) -> None:
         self._left = ALL

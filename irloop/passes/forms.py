@@ -151,10 +151,10 @@ class Forms(Emitter):
         return self._slice(value, axis, start, end, 1)
 
     def range_of(self, value: Value, port: Sliced) -> Value:
-        """The part of `value` that a TensorIterator slices: `value` itself, or a Slice of it.
+        """Return the part of `value` between the start and the end of `port`.
 
-        It is a Slice if the range from start to end in `port` is only a part of the axis, and the
-        size of the axis is known.
+        Usually a Slice is added for this. If the part is the whole axis, or if the size of the axis
+        is unknown, `value` itself is returned.
         """
         size = shape_of(value).dim(port.axis)
         if (port.start, port.end) in ((0, -1), (-1, 0)) or not isinstance(size, int):

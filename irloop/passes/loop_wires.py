@@ -131,10 +131,11 @@ class Entering:
 
 
 class Leaving:
-    """A body value and the loop output that returns it; `port` gives the kind of wire.
+    """A loop output and the body value that it returns.
 
-    `state` is the state whose last value the output returned when the wires were read. It is
-    stored, because several states may have the same next value.
+    `port` tells whether the output is the last value or the concatenation of all values. `state` is
+    the state whose last value the output returns, or None. It is stored, because the body value may
+    be the next value of several states.
     """
 
     __slots__ = ("_ends", "_value", "output", "port", "state")

@@ -22,7 +22,10 @@ __all__ = ["Manager", "Observer"]
 
 
 class Observer(Protocol):
-    """Called before and after each pass of a manager and of its nested managers."""
+    """Interface of an object that is told about each pass before and after it runs.
+
+    This includes the passes of nested managers.
+    """
 
     def before(self, name: str, model: Model) -> None:
         """Called before the pass `name` runs on `model`."""

@@ -318,13 +318,17 @@ class Context:
         return self.type_of_source((layer, layer.outputs[0]))
 
     def result(self, wiring: Wiring, layer: Layer) -> Declared:
-        """The known type of the value that a body Result receives."""
+        """Return the declared type of the value that reaches `layer`, a Result of the body.
+
+        Returns `UNKNOWN` if there is no body, or if the Result has no input.
+        """
         return UNKNOWN if wiring.body is None else self.operand(wiring.body, layer, 0)
 
     def confirmed_result(self, wiring: Wiring, layer: Layer) -> Declared:
-        """The type of the value that a body Result receives: inferred if possible, else declared.
+        """The type of the value that the Result `layer` receives, inferred if possible.
 
-        Every reader infers bodies again, so outdated declarations in them are harmless.
+        If it cannot be inferred, the declared type is returned. Inference comes first because every
+        reader infers bodies again, so that an outdated declaration in a body does no harm.
         """
         source = None if wiring.body is None else wiring.body.source(layer)
         if source is None or not source[0].outputs:

@@ -61,10 +61,10 @@ def fixed(
     ignore: Iterable[str] = (),
     unsafe: bool = False,
 ) -> Fixed:
-    """Fix the findings of a model that can be fixed; nothing is written.
+    """Fix a model, and return its bytes before and after; no file is written.
 
     Args:
-        path: the .xml or .onnx; of an .onnx, the opset imports can be fixed.
+        path: the .xml or .onnx. In an .onnx, only the opset imports are fixed.
         weights: the .bin; by default the file of the same name next to it.
         select: codes or groups to fix; empty means all.
         ignore: codes or groups not to fix.
@@ -73,7 +73,7 @@ def fixed(
     Raises:
         UsageError: for a code that does not exist.
         ReadError: when the file is neither XML nor an ONNX model.
-        UnsupportedError: when it is not encoded in UTF-8.
+        UnsupportedError: when the file is not encoded in UTF-8.
     """
     if detect(path) == "onnx":
         return _fixed_onnx(os.fspath(path), select, ignore, unsafe=unsafe)

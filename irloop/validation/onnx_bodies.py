@@ -79,10 +79,12 @@ class InferredBody(Record):
         return found
 
     def contradicts_declared(self, *inputs: int) -> bool:
-        """Return whether inference of the body fails with the declared types of these inputs.
+        """Return whether the body contradicts the types that it declares for these inputs.
 
-        The other inputs have the types that the node passes to them. A Scan in the body also fails
-        if it receives an input of another shape than its own body declares.
+        The body is inferred with the declared types of these inputs, and for the other inputs with
+        the types that the node passes. The result is true if the inference fails, or if a Scan in
+        the body receives an input with another shape than its own body declares. Without `inputs`
+        it is false.
         """
         if not inputs:
             return False

@@ -73,9 +73,9 @@ def _computed_by_both() -> frozenset[str]:
 
 
 def origin(value: Value) -> Value:
-    """Follow casts, reshapes and copies from `value` back to the value whose elements it holds.
+    """Follow casts, reshapes and copies back from `value`, and return the value at their start.
 
-    If there are none, `value` is returned.
+    If `value` is the result of none of these operations, `value` itself is returned.
     """
     while (source := handed_on(value)) is not None:
         value = source

@@ -20,11 +20,13 @@ _SLICES = classes_of("Slice", "StridedSlice")
 
 
 class Way(NamedTuple):
-    """Describes how slices are taken along an axis, so that the formats can be compared.
+    """How a loop slices a tensor along an axis, in a form that is the same for all formats.
 
-    `first` is the first index of the first slice; a negative index counts from the end. `range` is
-    the range in the port map, or None if the port map has no range. If the input is reversed before
-    the loop, `turned` is true, and `step` and `first` refer to the input before it is reversed.
+    Each slice has `part` elements, and each starts `step` elements after the one before. `first` is
+    the index where the first slice begins; a negative index counts from the end, and None means
+    unknown. `range` holds the bounds from the port map, the lower one first, or None if there are
+    no bounds. `turned` is true if the tensor is reversed before the loop; `step` and `first` then
+    refer to the tensor before the reversal.
     """
 
     axis: int

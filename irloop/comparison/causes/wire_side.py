@@ -81,9 +81,10 @@ class WireSide(NamedTuple):
                 yield at
 
     def position(self, value: Value) -> int | None:
-        """The position of the body parameter that `value` equals or is gathered from.
+        """Return the position of the body parameter from which `value` comes, or None.
 
-        None if there is no such parameter.
+        `value` is the parameter itself, a copy of it, or the slice of it that the body gathers in
+        each iteration.
         """
         value = unchanged(value)
         if value in self.body.graph.inputs:

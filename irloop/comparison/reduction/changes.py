@@ -44,7 +44,7 @@ class Pair:
 
 
 def operations(model: Model) -> int:
-    """The number of operations of a model, those in bodies included, without constants."""
+    """Count the operations of a model and of its bodies; constants are not counted."""
     return sum(not isinstance(node.op, Constant) for node in all_nodes(model.graph))
 
 

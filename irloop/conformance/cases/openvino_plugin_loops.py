@@ -98,10 +98,10 @@ def _unread_beside_shared() -> Model:
 
 
 def dropped_before_iteration(*, follows: bool = True) -> Model:
-    """Make a Loop whose first body parameter is only passed to branches, which do not read it.
+    """Make a Loop whose first body parameter enters an If, but neither branch reads it.
 
-    This parameter comes before that of the iteration number. With `follows`, a parameter that
-    receives an input of the model comes after that of the iteration number.
+    The parameter of the iteration number comes later. With `follows`, one more parameter comes
+    after that, for the model input `scale`; otherwise the scale is a constant in the body.
     """
     m = IrModel()
     loop = m.loop(m.input("n", element=I64))

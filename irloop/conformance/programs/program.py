@@ -130,7 +130,10 @@ def _array(value: Any) -> Array:
 
 
 def evaluate(block: Block, values: Values) -> list[Array]:
-    """The results of a block, given the outer values."""
+    """Run the statements of a block, and return the results of the block.
+
+    `values` holds the values that the block can read from outside, by name.
+    """
     scope = dict(values)
     for statement in block.statements:
         scope.update(_step(statement, scope))

@@ -1,4 +1,4 @@
-"""Converts ai.onnx.ml operations that compute numeric features to OpenVINO."""
+"""Converts to OpenVINO the ai.onnx.ml operations that compute numeric features."""
 
 from __future__ import annotations
 

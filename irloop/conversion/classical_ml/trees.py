@@ -128,7 +128,11 @@ class _Descent:
         return forms.reduce(self.c, "Or", hits, [2], keep=False)
 
     def scores(self, how: str, base: Any) -> Value:
-        """The scores [N, targets]: combine the leaves of each row, and add `base`."""
+        """Emit the scores [N, targets] of the rows.
+
+        The leaves that a row reaches in all trees are combined as `how` demands: SUM, AVERAGE, MIN
+        or MAX. Then `base` is added, a number for each target; it may be None or empty.
+        """
         c, forest, at = self.c, self.forest, self.leaves()
         if how in ("SUM", "AVERAGE"):
             votes = self.table(forest.weights, at, self.x)

@@ -150,9 +150,10 @@ def _read_all(
     level: Value,
     pyramid: Sequence[tuple[int, Value]],
 ) -> Value:
-    """Return the features of each region, as `_read_by_level` does, for opsets before 11.
+    """Return the features of each region, for opsets before 11.
 
-    Every region is read from every map, and the result from the map of its level is chosen.
+    Every region is read from every feature map; the result from the map of its level is kept. The
+    result and the parameters are those of `_read_by_level`, which needs opset 11.
     """
     places = forms.reshape(c, level, [-1, 1, 1, 1])
     result: Value | None = None

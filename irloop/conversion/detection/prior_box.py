@@ -21,11 +21,13 @@ F32 = ElementType.F32
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """Boxes around the centre of every cell of a grid.
+    """The prior boxes around the centre of every cell of a grid.
 
-    Each item of `boxes` holds the shifts of the centre along both axes, half the width, half the
-    height, and whether the box is clipped. `powers` has one number for each box: its half sizes are
-    multiplied by image height ** power. If `steps` is None, a step is image size / grid size.
+    Each item of `boxes` is (x, y, w, h, clipped): the shift of the box from the centre, half its
+    width, half its height, and whether it is clipped. The half sizes of box i are multiplied by
+    image height ** powers[i]. `steps` holds the vertical and the horizontal distance between the
+    centres of neighbouring cells, as fractions of the image height if `step_power` is 1. If it is
+    None, a distance is image size / grid size.
     """
 
     boxes: Sequence[tuple[float, float, float, float, bool]]
@@ -44,7 +46,11 @@ class _Grid:
 def export_priors(
     c: Conversion, op: ov.SizedPriors | ov.PriorBoxClustered, layer: Value, image: Value
 ) -> Value:
-    """PriorBox, PriorBoxClustered -> a constant, or a grid of centres and the boxes around them."""
+    """PriorBox, PriorBoxClustered -> a constant, or operations that compute the boxes.
+
+    It is a constant if the sizes of the layer and the image are known. Otherwise the boxes are
+    computed around a grid of centres, which needs opset 11.
+    """
     sizes = [c.constant_of(layer), c.constant_of(image)]
     if all(size is not None for size in sizes):
         return c.constant(op.kernel()(*sizes), F32)
@@ -82,7 +88,11 @@ def _sized(op: ov.SizedPriors) -> _Grid:
 
 
 def _built(c: Conversion, grid: _Grid, layer: Value, image: Value) -> Value:
-    """The result [2, 4 * h * w * boxes]: corners, then variances."""
+    """Emit the prior boxes for sizes that are known only when the model runs.
+
+    The result is [2, 4 * height * width * boxes], where row 0 holds corners and row 1 variances.
+    `layer` holds the height and width of the feature map, `image` those of the image.
+    """
     sizes = OnnxSizes(c)
     (height, width), (rows, columns) = (sizes.items(value, 2) for value in (layer, image))
     tall = _size_in_f32(c, rows)

@@ -203,7 +203,11 @@ def _filled_up(
 
 
 def _moved(c: Conversion, frame: _Image, anchors: Value, moves: Value, border: float) -> Value:
-    """The boxes [N, P, 4]: anchors [P, 4], moved by the predicted offsets and clipped."""
+    """Move the anchors [P, 4] by the predicted offsets and clip the boxes to their images.
+
+    `moves` are the offsets [N, A * 4, H, W]. `border` is 1 if the corners of a box are its first
+    and last elements, else 0. Returns the boxes [N, P, 4], with P = H * W * A.
+    """
     listed = forms.reshape(c, forms.cast(c, anchors, F32), [1, -1, 4])
     move = _by_place(c, forms.cast(c, moves, F32), 4)
     boxes = geometry.refined(c, listed, move, border, ends=True, limit=_MAX_GROWTH)

@@ -85,9 +85,9 @@ def _inside(c: Conversion, place: Value, size: Size, margin: float) -> Value:
 def _corners(c: Conversion, place: Value, size: Size) -> list[tuple[Value, Value]]:
     """Return the indices and weights of the two elements around each position along an axis.
 
-    `place` holds the positions and `size` is the size of the axis, to which they are clamped. The
-    first pair (indices, weights) is for the elements below the positions, the second for those
-    above.
+    `place` holds the positions, clamped to the range 0 ... `size` - 1. For position 2.25, the
+    elements are 2 and 3 with the weights 0.75 and 0.25. The result has a pair (indices, weights)
+    for the lower elements, then a pair for the higher ones.
     """
     last = forms.sub(c, _number(c, size), c.constant(1.0, F32))
     bounded = forms.minimum(c, forms.maximum(c, place, c.constant(0.0, F32)), last)

@@ -115,7 +115,11 @@ def _sides(c: Conversion, polygon: Pair) -> Pair:
 
 
 def _within(c: Conversion, points: Pair, polygon: Pair) -> Value:
-    """True for points [N, C, P, 4] inside polygons or on their border."""
+    """Emit whether points lie inside a quadrilateral or on its border: booleans [N, C, P, 4].
+
+    `points` and `polygon` are pairs (x, y). The last axis holds four points, or the four corners of
+    the polygon; the other axes are broadcast to [N, C, P].
+    """
     sides = _sides(c, polygon)
     longest = forms.maximum(c, *(c(elementwise.Abs(), side) for side in sides))
     longest = forms.maximum(c, forms.reduce(c, "Max", longest, [3]), c.constant(1.0, F64))

@@ -49,7 +49,10 @@ class ChooseByLogic(MatcherPass):
 
 
 def chooses_constants(node: Node) -> bool:
-    """True for a Select of booleans in a loop if one of its operands is a constant."""
+    """True if `node` is a Select in a body with a boolean constant as one of its two choices.
+
+    The condition does not count as a choice. The node must use NumPy broadcasting.
+    """
     if not isinstance(node.op, Select) or node.graph is None or node.graph.owner is None:
         return False
     if node.op.auto_broadcast != "numpy":

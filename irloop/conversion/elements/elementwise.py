@@ -197,10 +197,10 @@ def export_minimum(c: Conversion, op: ov.Minimum, left: Value, right: Value) -> 
 
 @exports(ov.Divide)
 def export_divide(c: Conversion, op: ov.Divide, left: Value, right: Value) -> Value:
-    """Divide -> Div, or Reciprocal for 1 / x of floats.
+    """Divide -> Div, or Reciprocal for 1 / x of f32 and f64.
 
-    With m_pythondiv, OpenVINO rounds quotients of integer constants down, and so does the operation
-    that is written for them. It truncates all other quotients of integers, as Div does.
+    With `m_pythondiv`, OpenVINO rounds the quotient of two integer constants down, and the written
+    operations do the same. OpenVINO truncates every other quotient of integers, as Div does.
     """
     left, right = operands(c, op, left, right)
     of_constants = all(value is not None and is_constant(value) for value in c.node.inputs)

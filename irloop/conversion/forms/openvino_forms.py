@@ -105,10 +105,12 @@ def convert(c: Conversion, value: Value, element: ElementType) -> Value:
 
 
 def representable(c: Conversion, value: Value) -> Value:
-    """Return `value` in a type that OpenVINO has; constants use the next wider one.
+    """Return `value` in an element type that OpenVINO has.
+
+    A constant of an unsupported type is replaced by one of a wider type with the same elements.
 
     Raises:
-        RefusedError: for a value computed in a type that OpenVINO lacks.
+        RefusedError: for any other value of an unsupported type.
     """
     element, op = element_of(value), value.producer.op
     if element not in UNKNOWN_TO_OPENVINO:

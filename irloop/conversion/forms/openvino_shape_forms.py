@@ -212,10 +212,11 @@ class _Positions(Record):
 
     @classmethod
     def of(cls, c: Conversion, value: Value, axes: Sequence[int]) -> _Positions:
-        """Find where the lists of a StridedSlice hold the bounds of `axes` of `value`.
+        """Find the positions of `axes` in the begin and end lists of a StridedSlice of `value`.
 
         Raises:
-            RefusedError: for axes of mixed sign if the rank is unknown.
+            RefusedError: when the rank of `value` is unknown, and `axes` mixes negative and
+                non-negative axes.
         """
         rank = static_shape(value).rank
         if rank is None and axes and max(axes) < 0:

@@ -16,12 +16,12 @@ def ints(c: Conversion, value: Value | None) -> list[int] | None:
 
 
 def needed_ints(c: Conversion, value: Value | None, what: str) -> list[int]:
-    """The elements of an input that the other format accepts only as a constant.
+    """Return the elements of an input that must be a constant in the other format.
 
-    `what` names the input in the error message.
+    `what` names the input in the error message, "axis" for example.
 
     Raises:
-        RefusedError: when the input is computed while the model runs.
+        RefusedError: when the elements are known only when the model runs.
     """
     found = ints(c, value)
     if found is None:

@@ -19,11 +19,12 @@ __all__ = ["own_producer"]
 
 
 def own_producer(c: Conversion, name: str, value: Value) -> Value:
-    """Return a copy of the value, with the name `name` and a layer of its own.
+    """Return `value`, or a copy of it, to serve as the model output `name`.
 
-    The v10 reader of OpenVINO refuses an input that is directly an output, one value that is two
-    outputs, and two outputs with the same tensor name. Some inputs are copied because of hazard
-    OVN128.
+    The result gets this name. The value is copied if it is a model input or serves another output
+    already. OpenVINO's reader for IR v10 refuses models in which an input is also an output, one
+    value is two outputs, or two outputs have the same tensor name. Some inputs are copied by a
+    Maximum, because of hazard OVN128.
     """
     producer = value.producer
     # This function gets only outputs of the whole model, so a Parameter here is an input of the

@@ -135,7 +135,10 @@ class _Branch:
         return _mapped(value, self._enter)
 
     def finish(self) -> Body:
-        """Complete the body and return it; each result is one tensor."""
+        """Add the results to the body and return it.
+
+        A sequence or an optional is represented by several tensors; each of them becomes a result.
+        """
         values = [value for given in self.gives for value in _tensors(given)]
         for value in values:
             self.inner.result(value, self.inner.names.fresh(f"{value.producer.name}/out"))

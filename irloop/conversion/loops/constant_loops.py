@@ -56,8 +56,9 @@ class FoldLoopShapes(FoldShapes):
 
         n = Const 3    Loop(4, true, n):  s: n, s' = s + s   -> last s
 
-    OpenVINO folds these values too, and fails on some loops that then depend on constants only; the
-    pass makes these loops visible, so that they can be folded. It changes a copy of the graph.
+    OpenVINO folds these values, too. A loop may then depend on constants only, and OpenVINO fails
+    on some of these loops. After this pass, `FoldConstantLoops` finds such loops and folds them.
+    The pass changes a copy of the graph.
     """
 
     name = "fold_loop_shapes"
@@ -88,12 +89,14 @@ class FoldConstantLoops(ModelPass):
         Const [8, 16]
         Loop(m, Const false, x):  ...    If(Const false, x):  ...
 
-    A body parameter counts as constant if the captured value is constant. OpenVINO also folds Loops
-    with constant inputs, but fails if the Loop or one in its body runs zero times, or if folding
-    shows that a Loop does not start. It also replaces an If by the branch that a constant selects,
-    and then refuses the model if the branch returns an input of the model. Captured values that the
+    A body parameter counts as constant if its captured value is constant. Captured values that the
     body of a loop does not read need not be constant. A loop that needs more than a thousand
-    iterations, 256 MB or ten seconds is left as it is. Copies the graph if anything is folded.
+    iterations, 256 MB or ten seconds is left as it is. The pass works on a copy of the graph, which
+    replaces the original if anything was folded.
+
+    OpenVINO folds such loops, too, but fails if a Loop, or a Loop in its body, runs zero times. It
+    also fails if folding shows that a Loop does not start. It replaces an If by the branch that a
+    constant selects, and then refuses the model if the branch returns an input of the model.
     """
 
     name = "fold_constant_loops"

@@ -165,10 +165,10 @@ def _runs_once(c: Conversion, body: Body, limit: Value | None, starts: Value | N
 def _inlined(
     c: Conversion, body: Body, inputs: Sequence[Converted | None]
 ) -> list[Converted | None]:
-    """Inline the body of a loop that runs exactly once.
+    """Emit the body of a loop that runs exactly once, without a loop around it.
 
-    In ONNX, a state of such a loop may have another rank after the iteration than before it.
-    OpenVINO does not allow this in a Loop.
+    This also allows a state to change its rank in the iteration, which ONNX permits but OpenVINO's
+    Loop does not.
     """
     bound: list[Converted] = []
     for index, node in enumerate(body.graph.parameters):

@@ -273,11 +273,11 @@ class OpenVinoLoopBuilder:
         return value
 
     def _as_open(self, value: Value, item: _Input) -> Value:
-        """Hide from OpenVINO the dimensions in which `value` may differ from the initial value.
+        """Hide from OpenVINO each size of a state that may differ from its initial size.
 
-        OpenVINO bounds the dimensions of a last value by those of the body result. If the loop runs
-        zero times, OpenVINO returns the initial value, and fails if its size is outside these
-        bounds.
+        `value` is the next value of the state; `item.external` is its initial value. OpenVINO
+        bounds the output sizes of the loop by those of `value`. If the loop runs zero times, it
+        returns the initial value, and OpenVINO fails if its sizes are outside these bounds.
         """
         made, initial = shape_of(value).dims, shape_of(item.external).dims
         if made is None or initial is None or len(made) != len(initial):

@@ -35,10 +35,10 @@ class RunnablePorts(LoopPass):
     body), OVN136 (outputs share one body result, and nothing reads one of them) and OVN137
     (OpenVINO removes a body parameter that comes before the iteration number). For this, it removes
     ports that nothing reads, passes the trip count and the condition to the body through separate
-    inputs, and makes the iteration number the first parameter. A port that is read only by
-    operations that OpenVINO removes cannot be removed itself. In this case, values that go
-    backwards are reversed outside the Loop, and an output that shares its body result with another
-    gets its own result.
+    inputs, and makes the iteration number the first parameter. It keeps a port that some operation
+    reads, even if OpenVINO will later remove that operation and then the port. For such ports it
+    avoids the hazards in another way: values that go backwards are reversed outside the Loop, and
+    an output that shares its body result with another gets its own result.
     """
 
     name = "runnable_ports"

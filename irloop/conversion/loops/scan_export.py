@@ -132,9 +132,10 @@ def _is_known(type: ValueType) -> bool:
 
 
 def _of_lengths(type: ValueType, lengths: Iterator[int]) -> ValueType:
-    """Replace the unknown dimensions of `type` by lengths; take one length for each axis.
+    """Return `type` with each unknown dimension replaced by a length.
 
-    The length of an axis of known size is not used.
+    The n-th length belongs to the n-th axis; it is skipped if that dimension is known. With the
+    lengths 7, 8, 9, the shape [?,4,?] becomes [7,4,9].
     """
     if not isinstance(type, TensorType) or type.shape.dims is None:
         return type

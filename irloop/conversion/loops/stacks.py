@@ -98,7 +98,9 @@ def stack_type(type: ValueType) -> TensorType:
 
 
 def as_stack(c: Conversion, value: Converted, type: ValueType) -> Stacked:
-    """Stack a sequence of `type` along the first axis of one tensor.
+    """Return the sequence `value` as a stack: one tensor with its items along the first axis.
+
+    `type` is the type of the sequence; it gives the shape and element type of an empty stack.
 
     Raises:
         RefusedError: when the items have no common shape, or their shape is unknown.

@@ -80,10 +80,10 @@ def _padded_export(
     data: Value,
     filters: Value,
 ) -> Value:
-    """Emit a ConvTranspose that removes `begins` and `ends` elements from axes of its result.
+    """Emit a ConvTranspose whose result is cropped or zero-padded at both ends of each axis.
 
-    A negative entry of `begins` or `ends` adds that many zeros at this end. `paddings` is the
-    attribute output_padding.
+    `begins` and `ends` have one entry per spatial axis: the number of elements to remove at that
+    end. A negative entry adds zeros there instead. `paddings` is the attribute output_padding.
     """
     given = dict(attributes)
     pads = [max(pad, 0) for pad in (*begins, *ends)]

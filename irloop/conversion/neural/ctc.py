@@ -17,7 +17,10 @@ I64 = ElementType.I64
 
 @exports(ov.CTCGreedyDecoder)
 def export_greedy(c: Conversion, op: ov.CTCGreedyDecoder, data: Value, mask: Value) -> Value:
-    """CTCGreedyDecoder -> ArgMax, and TopK of the kept positions."""
+    """CTCGreedyDecoder -> ArgMax and TopK.
+
+    ArgMax finds the label of each frame; TopK moves the kept labels to the front of their row.
+    """
     ended = forms.equal(c, forms.cast(c, mask, ElementType.F32), c.constant(0.0, ElementType.F32))
     count = forms.transpose(c, forms.cast(c, ended, I64), [1, 0])
     if c.opset < 11:

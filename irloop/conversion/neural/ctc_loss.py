@@ -102,10 +102,12 @@ def _shifted(c: Conversion, values: Value, by: int, fill: Value) -> Value:
 def _all_frames(
     c: Conversion, op: ov.CTCLoss, states: Value, place: Value, chances: Value, active: Value
 ) -> Value:
-    """Emit the forward recursion of CTC over all frames, as a Scan.
+    """Emit a Scan over the frames that adds up the probabilities of all CTC alignments.
 
-    The result [N, S] is the log probability of all paths that are in each state after the last
-    frame.
+    The result [N, S] is the log probability of all alignments that are in a state after the last
+    frame. `states` [N, S] holds the label of each state, and `place` [S] the numbers of the states.
+    `chances` [N, T, S] holds the log probability of each state's label in each frame. `active`
+    [N, T] is true for the frames of an item, and false for its padding.
     """
     out, zero = c.constant([[OUT]], F32), c.constant(0.0, F32)
     half = forms.div(c, place, c.i64(2))

@@ -44,9 +44,9 @@ def export_deformable(
 ) -> Value:
     """DeformableConvolution -> DeformConv; before opset 19, Gather and MatMul with the filters.
 
-    DeformConv blends samples near the border with zeros. If the operation of OpenVINO does not, the
-    positions are clamped to the data, where both read the same elements, and a mask removes the
-    positions that were outside.
+    Near the border, DeformConv interpolates between the data and zeros outside it. OpenVINO does
+    this only with bilinear_interpolation_pad. Without it, the positions are clamped to the data, so
+    that DeformConv reads no zeros, and a mask sets the samples outside the data to 0.
     """
     kernel, sizes = kernel_of(filters, 2), spatial_sizes(data)
     if kernel is None or sizes is None:

@@ -144,8 +144,7 @@ def _found(joined: Node) -> _Attention | None:
 def _sums(scores: Value) -> Iterator[tuple[Value, Value | None]]:
     """Yield the ways to read `scores` as a sum of scores and a bias.
 
-    The first is `scores` with None. If an Add computes them, each operand follows with the other
-    operand as the bias.
+    The first pair is (`scores`, None). If `scores` is a + b, the pairs (a, b) and (b, a) follow.
     """
     yield scores, None
     node = scores.producer
@@ -198,7 +197,11 @@ def _unscaled(value: Value) -> tuple[Value, float]:
 
 
 def _number(value: Value) -> float | None:
-    """The number in a one-element constant that adds no dimensions to scores, else None."""
+    """Return the number that a constant contains, or None if it may not be a scale.
+
+    It must have one element and a rank of at most 4. A higher rank would add axes to the attention
+    scores, which have rank 4.
+    """
     op = value.producer.op
     if not isinstance(op, Constant) or op.tensor.count != 1 or len(op.tensor.shape) > 4:
         return None

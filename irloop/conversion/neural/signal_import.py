@@ -138,7 +138,11 @@ def import_stft(
     window: Value | None = None,
     length: Value | None = None,
 ) -> Value:
-    """STFT -> STFT, or a Gather of the frames, a product with the window, and DFT."""
+    """STFT -> STFT, or a DFT of the frames, which are gathered and multiplied by the window.
+
+    STFT is written from opset15 on, if the signal is real, the result is one-sided and a window is
+    given. In all other cases the DFT is written; without a window, the frames are not multiplied.
+    """
     _since_7(c)
     if needed_rank(c, signal) == 2:
         signal = forms.unsqueeze(c, signal, [2])

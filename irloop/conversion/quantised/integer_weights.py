@@ -193,10 +193,11 @@ def data_scale(value: Value | None, depth: int) -> float | None:
 
 
 def _is_quantised(node: Node, step: float, scale: Scale) -> bool:
-    """True if only QuantizeLinear reads a convolution, directly or after a bias and a Relu.
+    """True if the result of a convolution is read by QuantizeLinear only.
 
-    Each element of the bias must be an integer multiple of `step` * `scale`, the scales of the data
-    and of the weights. After a Relu, the zero point of QuantizeLinear must be 0.
+    A bias and a Relu may come between the two. Each element of the bias must be an integer multiple
+    of `step` * `scale`, where `step` is the scale of the data and `scale` that of the weights.
+    After a Relu, the zero point of QuantizeLinear must be 0.
     """
     value = node.output
     reader = only_reader(value)

@@ -109,10 +109,11 @@ def _linear_bias(c: Conversion, bias: Value, size: int) -> Value:
 def _emit(
     c: Conversion, op: onnx.Recurrent, inputs: Sequence[Value | None], states: int
 ) -> list[Value]:
-    """Emit an ONNX recurrent node, with Transposes after it, and return the results batch first.
+    """Emit an ONNX recurrent node and transpose its results to OpenVINO's layout.
 
-    The ONNX node has the time axis first, whereas OpenVINO has the batch axis first. bf16 is
-    computed in f32 in opsets before 22.
+    ONNX has the time axis first, OpenVINO the batch axis. `states` is the number of final states
+    that the node returns: 2 for LSTM, otherwise 1. Before opset 22, bf16 is computed in f32.
+    Returns Y and the final states.
     """
     element = element_of(inputs[0]) if inputs[0] is not None else ElementType.DYNAMIC
     narrow = element is ElementType.BF16 and c.opset < 22

@@ -149,9 +149,9 @@ def _with_batch(c: Conversion, indices: Value, batch_dims: int) -> Value:
 def export_gather_tree(
     c: Conversion, op: ov.GatherTree, ids: Value, parents: Value, lengths: Value, end: Value
 ) -> Value:
-    """GatherTree -> a Gather of tokens and one of parents per step, from the last to the first.
+    """GatherTree -> two GatherElements per step, from the last step to the first.
 
-    The parents lead each beam from one step to the step before it.
+    One reads the token of each beam, the other its parent, which is its beam in the step before.
     """
     f = onnx_forms
     element = element_of(ids)

@@ -261,7 +261,7 @@ def _spread_by(c: Conversion, items: Value, axes: list[int], rank: int) -> Value
 def import_center_crop_pad(
     c: Conversion, op: onnx.CenterCropPad, data: Value, sizes: Value
 ) -> Value:
-    """CenterCropPad -> Pad and Slice by half of the difference."""
+    """CenterCropPad -> Pad and Slice, with the change split between both ends of each axis."""
     rank = needed_rank(c, data)
     axes = [axis % rank for axis in (range(rank) if op.axes is None else op.axes)]
     dims = [shape_of(data).dim(axis) for axis in axes]

@@ -1,4 +1,4 @@
-"""Passes OpenVINO a one-column matrix where it refuses a product by a constant vector."""
+"""Turns a constant vector into a one-column matrix in products that OpenVINO refuses."""
 
 from __future__ import annotations
 

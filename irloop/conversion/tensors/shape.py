@@ -57,7 +57,8 @@ def import_size(c: Conversion, op: onnx.Size, data: Value) -> Value:
 def export_reshape(c: Conversion, op: ov.Reshape, data: Value, pattern: Value) -> Value:
     """Reshape -> Reshape.
 
-    A 0 in `pattern` that copies no dimension needs allowzero, or another form before opset 14.
+    Without special_zero, a 0 in `pattern` means an empty axis. ONNX then needs allowzero, which
+    exists since opset 14; for older opsets the operation is written differently.
     """
     known = ints(c, pattern)
     target = onnx_forms.as_list(c, pattern)
@@ -355,9 +356,11 @@ def import_tile_1(c: Conversion, op: onnx.Tile1, data: Value, tiles: Value, axis
 
 @imports(onnx.Tile)
 def import_tile(c: Conversion, op: onnx.Tile, data: Value, repeats: Value) -> Value:
-    """Tile -> Tile; for computed repeats a Broadcast of [1, d0, 1, d1, ...].
+    """Tile -> Tile; computed repeats give a Broadcast between two reshapings.
 
-    OpenVINO's CPU (2026.4) does not write the result of a Tile whose repeats are computed.
+    For data [d0, d1] and repeats [r0, r1], the shapes are [1, d0, 1, d1] -> [r0, d0, r1, d1] ->
+    [r0 * d0, r1 * d1]. OpenVINO's CPU plugin (2026.4) does not write the result of a Tile with
+    computed repeats.
     """
     if c.constant_of(repeats) is not None or not shape_of(data).rank:
         return openvino_forms.tile(c, data, repeats)

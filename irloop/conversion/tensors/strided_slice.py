@@ -199,10 +199,12 @@ class _Bounds:
     def _opened(
         self, which: int, positions: list[_Position], shrunk: list[bool], given: Value
     ) -> Value:
-        """Replace each masked bound in `given` by the end of the axis where slices begin or end.
+        """Replace the masked bounds in `given` by the ends of their axes.
 
-        `which` is 0 for the begins and 1 for the ends. The sign of the stride decides whether a
-        slice begins at the low or the high end. The bounds of axes that the slice removes are kept.
+        `given` holds the begins of the slices if `which` is 0, and their ends if it is 1. A masked
+        begin becomes the low end of its axis if the stride is positive, and the high end if it is
+        negative. For a masked end it is the other way round. The bounds of axes that `shrunk` marks
+        as removed are kept.
         """
         c = self.c
         opens = [

@@ -284,7 +284,12 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         return s.concat(3, addend, s.expand(s.like(0.0, addend), [*sizes, rest]))
 
     def _hidden(self, s: Steps, keys: Term, rows: Term, used: Term) -> Term:
-        """A mask [batch, 1, queries, keys], true for keys after the query or before its window."""
+        """Return a mask [batch, 1, queries, keys], true for keys that a query must not see.
+
+        These are the keys after the query and the unused places of the cache. With a local window,
+        they also include the keys before the window. `rows` holds the position of each query, and
+        `used` the number of used places in the cache of each item.
+        """
         own = s.unsqueeze(rows, 1, 3)
         columns = s.reshape(s.range(0, s.size(keys, 2)), [1, 1, 1, -1])
         hidden = columns > s.least(own, s.unsqueeze(used, 1, 3) - 1)

@@ -213,7 +213,11 @@ def real_product(s: Steps, a: Term, b: Term, scale: Term) -> Term:
 
 
 class QuantizeWithOrder(ContribOp, type="QuantizeWithOrder", inputs=2):
-    """round(x / scale), saturated to 8 bits, from one memory order to another."""
+    """Quantises a matrix to i8 and changes its memory order.
+
+    The elements become round(x / scale), saturated to 8 bits. They are rearranged from
+    `order_input` to `order_output`.
+    """
 
     operands = "x: f16 | f32, scale: f32 -> i8"
     cost = "linear"

@@ -144,7 +144,10 @@ class GridSample(ContribOp, type="GridSample", inputs=2):
 
 
 class CDist(ContribOp, type="CDist", inputs=2):
-    """The distance of each row of A to each row of B: Euclidean, or squared."""
+    """The Euclidean distance, or its square, between each row of A and each row of B.
+
+    `metric` is "euclidean" or "sqeuclidean". The result has the shape [rows of A, rows of B].
+    """
 
     operands = "a: T, b: T -> T where T: f32 | f64"
 

@@ -185,7 +185,9 @@ class Steps(ABC):
         return self.ops(type, *inputs, n_outputs=1, **attributes)[0]
 
     def ops(self, type: str, *inputs: Term | None, n_outputs: int, **attributes: Any) -> list[Term]:
-        """Apply an operation of ai.onnx in the version of the opset; return its outputs.
+        """Apply the ONNX operation `type` to `inputs`, and return its `n_outputs` outputs.
+
+        The version of the operation is the one that belongs to the opset.
 
         Raises:
             CannotDecomposeError: when the opset does not have the operation.

@@ -45,7 +45,10 @@ F32_MAX = 3.4028234663852886e38
 
 
 class Activation(OnnxOp):
-    """Base of functions that map a float to one of the same type; `function` is the kernel."""
+    """Base of activation functions of floats; the result has the type of the operand.
+
+    `function` is the name of the kernel.
+    """
 
     function: ClassVar[str] = ""
 

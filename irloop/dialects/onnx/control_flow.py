@@ -35,10 +35,11 @@ STATELESS = 11
 class Loop(OnnxOp, type="Loop", since=1, inputs=(2, None), outputs=None):
     """Runs its body until the trip count is reached or the condition is false (Loop-1 ... Loop-25).
 
-    M (input 0) and cond (input 1) may be omitted. In the body's port map, `iteration` is parameter
-    0, and parameter 1, the condition, is `Carried` from input 1 by result 0 (`external` is 1 even
-    when cond is omitted). The states and the captures follow. Outputs are `LastValue` and
-    `ScanOutput` of axis 0.
+    Input 0 (M) is the trip count and input 1 (cond) the first condition; both may be omitted. In
+    the port map of the body, parameter 0 is the iteration number. Parameter 1 is the condition: it
+    is `Carried`, with input 1 as its initial value and result 0 as its next value, even if cond is
+    omitted. The parameters for states and captures follow. Outputs are `LastValue` or `ScanOutput`
+    with axis 0.
     """
 
     body_labels = ("body",)

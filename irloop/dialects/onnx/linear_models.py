@@ -224,7 +224,7 @@ class SVMClassifier(MlOp, type="SVMClassifier", since=1, inputs=1, outputs=2):
                 )
 
     def duels(self) -> Duels:
-        """The pairwise comparisons in the form that the kernel takes."""
+        """Collect the attributes that the kernel needs to compare each pair of classes."""
         support = kernels.support_vectors
         weights = support.duel_weights(self.coefficients, self.vectors_per_class)
         shares = (self.prob_a, self.prob_b) if self.prob_a else None

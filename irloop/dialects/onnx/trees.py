@@ -77,9 +77,10 @@ def classified(args: Arguments, labels: Sequence[int] | Sequence[str]) -> list[V
 class TreeEnsemble(MlOp, type="TreeEnsemble", since=5, inputs=1):
     """Leaves of decision trees, aggregated for each target (TreeEnsemble-5).
 
-    The input is rows [N, F], the output scores [N, targets]. Inner nodes and leaves are separate
-    lists; the flag of a branch selects the list to which its index refers. The sets of all nodes
-    that test membership are in one list, in which a NaN ends each set.
+    The input is rows [N, F], the output scores [N, targets]. Inner nodes and leaves are in separate
+    lists. Each branch of an inner node has an index and a flag, which tells whether the index is
+    that of a leaf or of an inner node. A node may test whether a feature is a member of a set.
+    `membership_values` holds all these sets, one after the other, each ended by a NaN.
     """
 
     leaf_targetids: tuple[int, ...]
@@ -243,9 +244,10 @@ class _Numbered(MlOp):
         return kernels.labels.array_of(getattr(self, name))
 
     def numbered(self, kind: str, targets: int) -> Forest:
-        """Build the trees from the attributes.
+        """Build the trees from the attributes of the operation.
 
-        The names of the attributes that hold votes begin with `kind`, which is "target" or "class".
+        `kind` is "target" or "class": the values of the leaves are in the attributes whose names
+        begin with it, such as target_weights. `targets` is the number of outputs per row.
         """
         return kernels.trees.of_numbers(
             nodes=(self.nodes_treeids, self.nodes_nodeids),

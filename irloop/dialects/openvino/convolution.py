@@ -276,7 +276,10 @@ class DeformableConvolution1(_Deformable, type="DeformableConvolution", since=1,
 
 
 class DeformableConvolution(_Deformable, type="DeformableConvolution", since=8, inputs=(3, 4)):
-    """Like DeformableConvolution-1; input 3 scales each element (DeformableConvolution-8)."""
+    """DeformableConvolution-1 with an optional mask in input 3 (DeformableConvolution-8).
+
+    The mask has a factor for each sampled element of the data.
+    """
 
     operands = "data: float, offsets: float, filters: float, mask?: float -> float"
 

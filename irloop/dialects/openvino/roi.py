@@ -116,7 +116,10 @@ class _Align(OpenVinoOp):
 
 
 class ROIAlign(_Align, type="ROIAlign", since=3, inputs=3):
-    """Bilinear samples of regions (x1, y1, x2, y2) of the batch items in input 2 (ROIAlign-3)."""
+    """Samples regions (x1, y1, x2, y2) bilinearly, and pools the samples (ROIAlign-3).
+
+    Input 1 holds the regions, and input 2 the index of the batch item for each region.
+    """
 
 
 class ROIAlign9(_Align, type="ROIAlign", since=9, inputs=3):

@@ -158,7 +158,10 @@ def _require_few(model: onnx.ModelProto, functions: _Functions) -> None:
 
 
 class _Expansion:
-    """Expands the functions of one model in place."""
+    """Replaces the calls of a model's own functions by copies of the functions' nodes.
+
+    The model is changed in place. Calls inside bodies and inside functions are replaced, too.
+    """
 
     def __init__(self, model: onnx.ModelProto, functions: _Functions) -> None:
         self._model = model

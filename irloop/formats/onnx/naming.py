@@ -21,7 +21,7 @@ __all__ = ["Scope", "StemNames", "names_in"]
 
 
 class Scope:
-    """The names of one graph, and of its outer graphs."""
+    """Assigns names to the values of a graph, unique in it and its outer graphs."""
 
     def __init__(self, model: Graph, parent: Scope | None = None) -> None:
         self._model = model

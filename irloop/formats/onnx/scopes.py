@@ -138,7 +138,12 @@ def _require_names(proto: onnx.GraphProto) -> None:
 
 
 def _required_ends(node: onnx.NodeProto) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of the inputs and outputs of a node; all its names must be text."""
+    """Return the names of the inputs and outputs of a node.
+
+    Raises:
+        ReadError: when one of these names, or another string of the node such as its type or an
+            attribute name, is not UTF-8.
+    """
     inputs, outputs = tuple(node.input), tuple(node.output)
     names = [node.name, node.op_type, node.domain, node.doc_string, node.overload]
     names += [item.name for item in node.attribute]
@@ -176,10 +181,12 @@ def body_inputs(proto: onnx.NodeProto) -> int | None:
 
 
 def order_of(graph: GraphSource) -> list[NodeSource]:
-    """The nodes ordered so that each comes after those it reads, otherwise as in the file.
+    """Return the nodes in an order in which each node comes after those that compute its inputs.
+
+    If the file has such an order already, it is kept.
 
     Raises:
-        ReadError: for a cycle, naming its nodes.
+        ReadError: when nodes form a cycle; the message names these nodes.
     """
     if _is_in_order(graph):
         return graph.nodes

@@ -120,7 +120,10 @@ def data_type_of(element: ElementType, where: str) -> int:
 
 
 def type_from_proto(proto: onnx.TypeProto) -> ValueType:
-    """The type that a TypeProto declares; unknown if the graph cannot represent it (maps)."""
+    """Return the graph type for a TypeProto.
+
+    The result is the unknown type if the graph has no such type, for example for a map.
+    """
     kind = proto.WhichOneof("value")
     if kind == "tensor_type":
         tensor = proto.tensor_type

@@ -126,7 +126,12 @@ class _Writer:
         self._valid: set[type[Op]] = set()
 
     def model(self) -> onnx.ModelProto:
-        """The whole model."""
+        """Return the model as an ONNX ModelProto.
+
+        Raises:
+            UsageError: when the model is not an ONNX model.
+            WriteError: when it imports no opset.
+        """
         model = self._model
         if model.dialect != "onnx":
             raise UsageError(f"expected an ONNX model, found dialect {model.dialect!r}")

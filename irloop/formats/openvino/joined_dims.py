@@ -25,14 +25,16 @@ _ENCODING = re.compile(rb"encoding\s*=\s*[\"'](?!(?:utf-8|us-ascii|iso-8859-1)[\
 
 
 def joined(data: bytes) -> tuple[bytes, int]:
-    """Return the document with dimensions as attributes, and the number of attributes added.
+    """Move the `dim` elements of each port of an IR into an attribute `_dims_` of the port.
 
-    The function does not parse tags, so it may also add the attribute to a tag that is not a port.
-    The caller must count the attributes in the ports. If there are fewer than were added, it must
-    parse the original document instead.
+    Returns the new document and the number of attributes that were added.
 
-    A document is returned unchanged, with the number 0, if it already has the attribute, if it has
-    a CDATA section or a DOCTYPE, or if it declares an encoding in which tags are not ASCII bytes.
+    Tags are not parsed, so a tag that is not a port may get the attribute, too. The caller must
+    therefore count the ports that have it. If the count is smaller than the returned number, it
+    must parse the original document instead.
+
+    The document is returned unchanged, with the number 0, if it already contains `_dims_`, a CDATA
+    section or a DOCTYPE, or if it declares an encoding in which tags may not be ASCII bytes.
     """
     if b"_dims_" in data or (b"!" in data and (b"<![CDATA[" in data or b"<!DOCTYPE" in data)):
         return data, 0

@@ -186,7 +186,10 @@ def number_of_inputs(layer: Layer, count: int, least: int, most: int | None) -> 
 
 
 def duplicate_port(layer: Layer, ports: Sequence[Port]) -> Iterator[Problem]:
-    """IRL106: input ports, or output ports, have the id of an earlier port on the same side."""
+    """IRL106: a port has the id of an earlier one in `ports`.
+
+    `ports` are either the input ports or the output ports of the layer.
+    """
     seen: set[str] = set()
     for port in ports:
         if port.id is None or port.id not in seen:
@@ -332,7 +335,10 @@ def _incomplete(layer: Layer, what: str, expected: str) -> Problem:
 
 
 def no_weights(layer: Layer, path: str, what: str) -> Problem:
-    """IRL301: there is no weights file; `what` completes "the weights file PATH ..."."""
+    """Return the problem IRL301: the weights file cannot be used.
+
+    Its message is "the weights file PATH WHAT", for example with "does not exist" as `what`.
+    """
     is_missing = what == "does not exist"
     return Problem(
         "IRL301",

@@ -27,8 +27,9 @@ class ChoiceOfBooleanConstants(
     """A Select of booleans by a constant that is one of the choices.
 
     What happens:
-        The plugin computes booleans as u8, but not constants that are the condition of a Select.
-        It merges equal constants, and refuses the Select of a boolean and a u8.
+        The plugin computes booleans as u8, but a constant that is the condition of a Select stays
+        boolean. Equal constants are merged, so a choice that equals the condition stays boolean,
+        too. The other choice is u8, and the plugin refuses to select from a boolean and a u8.
     Where:
         In the body of a loop or a branch, the condition of a Select of booleans and one of its
         choices are constants.

@@ -394,10 +394,13 @@ def _resets(inner: Value, state: Value) -> Iterator[tuple[Value, Value | None]]:
 
 
 def _separate_candidate(gates: Sequence[Value], candidate: Value, emitter: Emitter) -> Part | None:
-    """Join the products of a GRU's state with the gate weights and the candidate weights.
+    """Join the recurrent weights of a GRU whose candidate state has its own matrix product.
 
-    Returns the joined recurrent part; None if `candidate` is not one product plus constants, or if
-    the weights do not fit together.
+    `gates` are the parts of the update and reset gates that depend on the state. They must come
+    from one product. `candidate` is the part of the candidate state that depends on the state.
+
+    Returns the operand of the gates, the joined weights and biases, and the size of a gate. Returns
+    None if `candidate` is not one product plus constants, or if the weights do not fit together.
     """
     both = _linear_part(gates, emitter)
     products, constants = _terms(candidate)

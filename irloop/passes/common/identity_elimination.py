@@ -144,10 +144,11 @@ def _same_shape(node: Node) -> bool:
 
 
 def _reshaped_back(node: Node, inference: Inference) -> Value | None:
-    """Return an earlier value that equals the output of `node`, if reshapes undo each other.
+    """Return an earlier value with the elements and the shape of the output of `node`, or None.
 
-    Follows the chain of reshaping operations that ends in `node` back to a value with the shape of
-    the output. If there is none, tries `_unpaired`. None means that no such value was found.
+    There is one if reshapes undo each other. The function goes back through the reshaping
+    operations that end in `node` until a value has the same shape. If none has, it calls
+    `_unpaired`.
     """
     wanted = shape_of(node.outputs[0])
     value = node.outputs[0]

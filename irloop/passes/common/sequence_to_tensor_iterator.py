@@ -169,7 +169,10 @@ class _Sequence:
         return [self._reversed(y) if turned else y, *lasts]
 
     def rewriter_of(self, graph: Graph) -> MatchRewriter:
-        """A rewriter for a new body; it shares types and names with the outer rewriter."""
+        """Return a rewriter for the new body `graph`.
+
+        It uses the type inference and the names of the outer rewriter, so that names stay unique.
+        """
         return MatchRewriter(graph, self.rewriter.inference, self.rewriter.names)
 
     def _state(self, wires: LoopWires, initial: Value) -> Value:
@@ -198,10 +201,12 @@ class _Sequence:
     def _masked(
         self, wires: LoopWires, body: Forms, lengths: Value, new: list[Value], held: list[Value]
     ) -> tuple[list[Value], Value]:
-        """Return the states and the output of a step for items that may already have ended.
+        """Freeze the states of items that have ended, and set their outputs to 0.
 
-        The states of an item that has ended stay as they are, and its output is 0. An additional
-        state counts the steps.
+        `lengths` [B, 1] holds the number of steps of each item. `held` are the states before this
+        step, and `new` the states that the cell computes. To find the items that have ended, an
+        additional state counts the steps. Returns the states after this step, including the count,
+        and the output.
         """
         names = self.rewriter.names
         zero = self.forms.constant([0], ElementType.I32)

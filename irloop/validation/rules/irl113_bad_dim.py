@@ -27,7 +27,7 @@ class BadDim(Rule, code="IRL113", severity=Severity.ERROR, title="malformed dim"
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding for each dim of a port that is neither -1 nor a number from 0 on."""
+        """Yield a finding for each `<dim>` that cannot be read as -1 or a non-negative integer."""
         for layer, port, text, _ in context.dim_problems:
             problem = problems.bad_dim(layer, port, text)
             if problem is not None:

@@ -55,7 +55,10 @@ class DuplicateName(
                 )
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Rename the later layer; the names of inputs and outputs of the model stay."""
+        """Yield a repair that renames each layer whose name an earlier layer has.
+
+        The repair is not safe if the layer is an input or output of the model.
+        """
         for index in context.nets:
             layers = index.net.layers
             taken = {layer.name for layer in layers}

@@ -32,7 +32,7 @@ class UnusedParameterMapped(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per mapped body Parameter if no layer of the body reads it."""
+        """Yield a finding for each mapped body Parameter that no layer of the body reads."""
         for wiring in context.wirings_with_body:
             body = wiring.body
             if body is None:

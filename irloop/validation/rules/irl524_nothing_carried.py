@@ -77,7 +77,7 @@ class NothingCarried(
                     break
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Add the back edge."""
+        """Add the missing back edge from the Result to the Parameter that `check` names."""
         for wiring, result, state in self._missing(context):
             place = at_layer(wiring.owner, "back_edges")
             attributes = (("from-layer", result.id or ""), ("to-layer", state.id or ""))

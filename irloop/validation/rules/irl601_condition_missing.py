@@ -48,10 +48,10 @@ class ConditionMissing(
             yield self.from_problem(problems.no_condition(wiring))
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Add purpose="execution_condition" to the output entry that must be the condition.
+        """Add purpose="execution_condition" to the only entry that can be the condition.
 
-        This must be the only output entry without an outer port. The type of its Result must be
-        boolean or unknown.
+        That entry is the only one without an outer port, and its Result is boolean or of unknown
+        type. Nothing is added if there is no such entry.
         """
         for wiring in context.loops:
             if not wiring.is_loop or wiring.body is None or wiring.section is None:

@@ -35,7 +35,7 @@ class TripCountType(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per Loop whose trip count is not one i32 or i64."""
+        """Yield a finding for each Loop whose trip count is not a single i32 or i64."""
         for wiring in context.loops:
             owner = wiring.owner
             if not wiring.is_loop or not owner.inputs:

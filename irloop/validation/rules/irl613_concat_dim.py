@@ -36,9 +36,9 @@ class ConcatDim(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per concatenated output whose Result has a wrong size on the axis.
+        """Yield a finding for each concatenated output whose Result does not match part_size.
 
-        Its size must be part_size.
+        The Result must have `part_size` elements along the axis of concatenation.
         """
         for wiring in context.loops:
             for entry in wiring.concatenated:

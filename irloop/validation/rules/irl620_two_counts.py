@@ -64,10 +64,10 @@ class TwoCounts(
                     yield self._differ(wiring, entry)
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Rewrite ranges for which OpenVINO's shape inference and CPU plugin count differently.
+        """Rewrite slice ranges so that OpenVINO computes only one trip count for each.
 
-        A forward range gets a negative end, a backward range a negative start. In this form both
-        get the same trip count.
+        A forward range gets a negative end, a backward range a negative start. OpenVINO's shape
+        inference and its CPU plugin then agree. The slices stay the same.
         """
         for wiring in context.loops:
             for entry in wiring.sliced if wiring.is_iterator else ():

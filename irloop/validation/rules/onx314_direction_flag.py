@@ -30,7 +30,10 @@ class DirectionFlag(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per direction attribute of a Scan if it holds a number other than 0 and 1."""
+        """Yield a finding for each direction attribute of a Scan that has an invalid number.
+
+        Valid are 0 (forwards) and 1 (backwards).
+        """
         for node in context.nodes("Scan"):
             for name in _FLAGS:
                 flags = node.numbers.get(name, ())
