@@ -232,9 +232,10 @@ def console_of(context: click.Context) -> Console:
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Write text for people; control sequences in names are escaped.
+    """Print `text` to stdout, or to stderr if `err`, with control sequences escaped.
 
-    A line break in a name must be escaped (`one_line`) before the name is inserted into `text`.
+    Each line is escaped by itself. So `text` may contain line breaks, but escape a name with
+    `one_line` before you insert it, or a line break in the name would split the line.
     """
     context = click.get_current_context(silent=True)
     text = text if context is None else console_of(context).named(text)

@@ -93,11 +93,14 @@ class Allowance:
 
 
 class Holder:
-    """Applies the limits of one allowance after another, in a process that does nothing else.
+    """Applies the limits of an `Allowance` to each block of code in a worker process.
 
-    The limits are those of `Allowance.held`, but a holder makes fewer system calls: the limit of
-    memory stays in force until the next limit replaces it, and one handler serves the timers of all
-    blocks. Make it in the main thread; make a new one after a fork.
+    Use it as `with holder.held(allowance)`. The limits are those of `Allowance.held`, but a holder
+    makes fewer system calls. It leaves a memory limit in force until the next block sets another
+    one, and uses one signal handler for the timers of all blocks. So the process should do no other
+    work.
+
+    Make the holder in the main thread, and make a new one after a fork.
     """
 
     def __init__(self) -> None:

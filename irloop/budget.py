@@ -31,9 +31,9 @@ class Expired(BaseException):
 class Budget:
     """Limits of the work on one model; None means no limit.
 
-    `memory` limits a single step, in bytes; `seconds` all steps together; `operations` counts the
-    work of kernels and loops in steps of about five microseconds. `operations_a_run` is the number
-    of these steps that one run of a model may take.
+    `memory` limits each single step, in bytes, and `seconds` limits all steps together.
+    `operations` limits the work of kernels and loops, which is counted in steps of about five
+    microseconds. `operations_a_run` limits, in the same steps, the work of one run of a model.
     """
 
     memory: int | None = None
@@ -122,7 +122,7 @@ class Budget:
 
     @property
     def spent(self) -> int:
-        """The steps that were counted so far."""
+        """The number of steps counted so far."""
         return self._spent
 
     def seconds_left(self) -> float:

@@ -156,7 +156,10 @@ def write_report(path: Path, data: bytes) -> None:
 
 
 def reason_of(error: OSError, path: Path) -> str:
-    """The reason why a file could not be written; if its disk is full, the text names the disk."""
+    """Return the reason why a file could not be written, for an error message.
+
+    If the disk is full, the reason also says which disk this is, and how many bytes it has left.
+    """
     reason = error.strerror or str(error)
     if error.errno not in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
         return reason
@@ -385,10 +388,10 @@ def scratch(folder: Path | None = None) -> Iterator[str]:
 
 
 def use_scratch(folder: str) -> None:
-    """Let this process make its scratch folders inside `folder`, a scratch folder of its parent.
+    """Make all scratch folders of this process inside `folder`, which the parent process owns.
 
-    The parent removes `folder`, also when this process is killed. So nothing in it needs a lock,
-    and making a folder takes half the time.
+    The parent removes `folder` at the end, even if this process is killed. So the scratch folders
+    need no locks, and making one takes half as long.
     """
     _GIVEN[:] = [folder]
 

@@ -42,7 +42,11 @@ def told(what: str, done: int, total: int | None = None) -> None:
 
 
 def counted(what: str, items: Iterable[Item], total: int, every: int = 1) -> Iterator[Item]:
-    """Yield the items; after every `every` of them, tell the listener how many were taken."""
+    """Yield `items`, and report the progress to the listener of this thread, if there is one.
+
+    The listener is told how many of the `total` items of the work `what` are done: before the
+    first item, after every `every` items, and at the end.
+    """
     call = _LISTENER.get()
     return iter(items) if call is None else _counted(call, what, items, total, every)
 

@@ -237,10 +237,14 @@ class _Differ:
                 self._pair(node, other)
 
     def _match_read(self, *, other_type: bool = False) -> None:
-        """Match nodes of the same type that produce the same input of two matched nodes.
+        """Match nodes of the same type that feed corresponding inputs of matched nodes.
 
-        With `other_type`, also match nodes of different types with the same numbers of inputs and
-        outputs, so that a Tanh that became a Sigmoid is one change.
+        For example, if two Adds are matched and input 0 of each comes from a MatMul, the two
+        MatMuls are matched. The nodes that feed the results of the graphs are matched in the same
+        way.
+
+        With `other_type`, the types may differ if the numbers of inputs and outputs are equal. A
+        Tanh that became a Sigmoid is then reported as one change.
         """
         pending = [*zip(self._old.results, self._new.results, strict=False)]
         pending += self._partner.items()

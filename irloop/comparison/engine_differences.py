@@ -298,12 +298,14 @@ class Explainer:
         )
 
     def _twin(self, lane: Lane, number: int, place: int, wanted: Any, found: Any) -> Reason | None:
-        """Return a known fault of the engine as the reason if avoiding it gives the right value.
+        """Return a reason if avoiding the engine's known faults removes a difference.
 
-        The engine runs a copy of the model that is rewritten so that the fault does not occur. Of
-        the runs of this copy, the one at index `number` is used, and of its outputs the one at
-        index `place`. The result is None if there is no such copy, if that output does not agree
-        with `wanted`, or if `lane` is of the second model: only the first is examined.
+        The engine of `lane` runs a copy of the model that is rewritten to avoid these faults. The
+        result is a reason if output `place` of the copy in trial `number` agrees with the expected
+        value `wanted`. Otherwise it is None, also if there is no such copy, or if the copy does not
+        run.
+
+        Only the first model is examined: if `lane` runs the second one, the result is None.
         """
         if lane.side == 1:
             return None

@@ -149,7 +149,8 @@ def within(x: Array, y: Array, tolerance: Tolerance) -> Array:
 def agree(x: Array, y: Array, tolerance: Tolerance) -> bool:
     """Return whether all elements of `x` and `y` are equal within the tolerance.
 
-    Both arrays must have the same element type and the same shape.
+    The caller must ensure that the arrays have the same element type and shape; this is not
+    checked.
     """
     if x.dtype.kind in "OSU":
         return bool(within(x, y, tolerance).all())

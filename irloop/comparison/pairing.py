@@ -169,7 +169,12 @@ class Pairs:
         self._add(name, first, second)
 
     def _pairs_without_names(self) -> Iterator[tuple[Node, Node]]:
-        """Pair values that are computed alike, and yield nodes whose bodies hold paired values."""
+        """Pair more values without using names; yield loops and Ifs that now correspond.
+
+        Two values are paired if the same operation computes them from operands that are already
+        paired. Each yielded pair is a node of the first model and a node of the second, with paired
+        values in their bodies. Nodes whose bodies were compared before are left out.
+        """
         graphs = [self._graphs]
         for first, second in self._entered:
             others = {body.label: body.graph for body in second.bodies}

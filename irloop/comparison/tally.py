@@ -65,7 +65,7 @@ class Tally:
         self.limited: int | None = None
 
     def count(self) -> None:
-        """Evaluate every trial."""
+        """Compare the outputs in every trial; the other methods then return the results."""
         trials = counted("comparing trials", self._trials, len(self._trials))
         for number, trial in enumerate(trials):
             # The expected outputs are those of the first lane of the first model that has any.

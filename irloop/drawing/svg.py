@@ -83,7 +83,10 @@ def svg(graph: Graph, style: Style, title: str = "") -> str:
 
 
 def _shelf(shelf: Shelf, x: float, y: float) -> Iterator[str]:
-    """Draw boxes first, then lines, so that a line into a body ends on the border of its owner."""
+    """Yield the SVG of a placed scene: first its boxes with their bodies, then its lines.
+
+    `x` and `y` are the position of its top left corner in the drawing.
+    """
     for item in counted("boxes", shelf.boxes, len(shelf.boxes), every=16):
         yield from _box(item, x, y)
     for line in shelf.lines:

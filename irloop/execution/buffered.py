@@ -62,9 +62,12 @@ class Buffered:
     carries: tuple[tuple[int, int], ...]
 
     def prepare(self, slots: list[Any], cycle: Cycle) -> Stretch | None:
-        """Run one iteration, and return the function that runs the iterations after it.
+        """Run the first iteration, and return a function that runs the remaining iterations.
 
-        The result is None if a state has another type or shape after this iteration than before.
+        `slots` holds the values for the first iteration and receives the values to keep. `cycle`
+        describes what the loop does before and after each iteration. The result is None if the
+        iteration changes the type or shape of a state; the remaining iterations then run without
+        preallocated arrays.
 
         Raises:
             StepError: of the step that fails.

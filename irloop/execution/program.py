@@ -156,11 +156,15 @@ class Context:
 
 @dataclass(slots=True)
 class Program:
-    """Steps that read and fill slots. `template` holds the initial slots, constants included.
+    """A compiled graph: steps, each of which reads some slots and fills others.
 
-    `prologue` are the steps of a body that have the same result in every iteration, and `fixed` the
-    slots that keep their value in all iterations. `whole` are the steps that can compute all slices
-    at once, and `rest` the steps that then remain for each iteration.
+    `template` is the list of the initial slots, with the constants filled in. These fields
+    apply to a loop body:
+
+    - `prologue`: the steps that have the same result in every iteration;
+    - `fixed`: the slots whose value is the same in every iteration;
+    - `whole`: the steps that can compute the slices of all iterations in one call;
+    - `rest`: the steps that each iteration still has to run if `whole` ran before.
     """
 
     inputs: tuple[int, ...]

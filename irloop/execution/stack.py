@@ -27,7 +27,11 @@ class Stack:
     __slots__ = ("_buffer", "_context", "_exact", "_name", "_node", "_shape")
 
     def __init__(self, node: Node, name: str, context: Context, exact: int | None) -> None:
-        """`exact` is the number of parts, or None if it is not certain."""
+        """Make an empty stack for the parts of output `name` of `node`.
+
+        `exact` is the number of parts that will be added. If it is None, the number is not known,
+        and the array grows when needed. `context` accounts for the memory.
+        """
         self._node = node
         self._name = name
         self._context = context

@@ -86,11 +86,11 @@ def main() -> None:
 
 
 def _load_modules(steps: Iterable[str], loaded: set[str]) -> None:
-    """Import the modules of the steps in advance.
+    """Import the modules that `steps` need, and add the steps to the set `loaded`.
 
-    The time of the import then does not count for the first model. The objects that the first
-    import creates are excluded from garbage collection, because searching them would take as long
-    as searching the objects of the models.
+    Imports happen here, before any step is timed, so they do not add to the time of the first
+    model. After the first imports, all existing objects are excluded from garbage collection.
+    Otherwise each collection would also search the objects of the modules.
     """
     is_first = not loaded
     for step in steps:

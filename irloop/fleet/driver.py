@@ -237,9 +237,9 @@ class _Sweep:
         return True
 
     def _take(self, future: Any) -> None:
-        """Take the rows of a finished task.
+        """Process a finished task: store its result rows, and count its verdicts.
 
-        If the task failed, its models are submitted again, or reported as failed.
+        If the task failed or was lost, its models are submitted again, or reported as failed.
         """
         batch = self._running.pop(future, None)
         if batch is None:

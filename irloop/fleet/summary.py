@@ -57,13 +57,16 @@ class Changes:
 
 @dataclass(slots=True)
 class Summary:
-    """The content of a table; for each model and step, the last row counts.
+    """The content of a table of results; for each model and step, the last row counts.
 
-    `verdicts` counts pairs (step, verdict), `families` pairs (folder, kind of verdict), `codes` the
-    rows with each code, and `operations` the refusals of each operation. `examples` has a path for
-    each code and operation. `slowest`, `biggest` and `farthest` are the rows with the most seconds,
-    memory and error. `failures` are rows whose verdict is a finding; the keys of `diagnostics` are
-    the diagnostics of all rows whose verdict is not fine.
+    `verdicts` counts rows by step and verdict. `families` counts rows by folder and kind of verdict
+    ("finding", "unknown" or "fine"). `codes` counts the rows that have each diagnostic code, and
+    `operations` the rows in which each operation is refused. `examples` has the path of one model
+    for each code and each operation.
+
+    `slowest`, `biggest` and `farthest` are the rows that have the largest times, memory and
+    differences. `failures` holds rows whose verdict is a finding. The keys of `diagnostics` are the
+    diagnostics of the rows whose verdict is a finding or unknown.
     """
 
     models: int = 0

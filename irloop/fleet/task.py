@@ -518,7 +518,10 @@ def _line_of(text: str) -> str:
 
 
 def _text(value: Any) -> str:
-    """Make a text valid UTF-8: a byte of a file name that cannot be decoded becomes an escape."""
+    """Convert a value to a string of valid Unicode, so that it can be saved as UTF-8.
+
+    A file name may contain bytes that are not valid UTF-8. Each of them is replaced by an escape.
+    """
     text = str(value)
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 

@@ -25,15 +25,18 @@ MANY = 250_000
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Run a block without garbage collection.
+    """Pause Python's garbage collector in the block.
 
-    A graph consists of many objects, none of which is garbage: repeated searches while they are
-    created take longer than creating them. At the end they are marked as old, so that the next
-    collection skips them, too. If the process itself has frozen objects (`gc.freeze`), they are not
-    marked, because marking would unfreeze the frozen objects.
+    A graph consists of many objects, and none of them is garbage while it is built. Searching for
+    garbage would take longer than building the graph.
 
-    Graphs contain cycles, which only the collector frees. A process that reads many models
-    therefore searches the old objects once their number has grown by `MANY` and by a quarter.
+    At the end of the block, the new objects are marked as old, so that the next collections skip
+    them. They are not marked if the process has called `gc.freeze`, because marking would unfreeze
+    its objects.
+
+    Graphs contain cycles, which only the collector frees. So a process that reads many models
+    still searches all old objects from time to time: when more than `MANY` objects were marked
+    since the last search, and more than a quarter of the objects that it left.
     """
     if not gc.isenabled():
         yield

@@ -438,7 +438,10 @@ def change_op(node: Node, op: Op) -> None:
 
 
 def change_bodies(node: Node, bodies: tuple[Body, ...]) -> None:
-    """Give a node other bodies."""
+    """Replace the bodies of `node` by `bodies`.
+
+    An empty tuple removes all bodies.
+    """
     if node.graph is not None:
         node.graph._owners += bool(bodies) - bool(node.bodies)
     node.bodies = bodies

@@ -85,7 +85,11 @@ def _may_be_nan(value: Value) -> bool:
 
 
 def _is_infinite(node: Node) -> bool:
-    """True for a constant with infinities in a whole row along its last axis."""
+    """Return whether a node is a constant in which some row has only infinities.
+
+    A row lies along the last axis. Constants with very many elements, and types narrower than 16
+    bits, are not examined: for them the result is False.
+    """
     if not isinstance(node.op, Constant):
         return False
     tensor = node.op.tensor

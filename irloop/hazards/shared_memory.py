@@ -231,7 +231,11 @@ def begins_in_place(node: Node, value: Value) -> bool:
 
 
 def _is_rotated(half: Value) -> bool:
-    """True if a Concat reads the product of `half` minus another product."""
+    """Return whether a Concat reads a difference in which one operand is a product of `half`.
+
+    For example, Concat(x1 * cos - x2 * sin, ...) in a rotary position embedding, where x1 and x2
+    are the halves.
+    """
     products = [user for user, _ in half.uses if isinstance(user.op, elementwise.Multiply)]
     sums = [user for product in products for user, _ in product.output.uses]
     turned = [item for item in sums if isinstance(item.op, elementwise.Subtract)]

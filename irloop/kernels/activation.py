@@ -384,7 +384,7 @@ def _narrow_sum(x: Array) -> Array:
 
 
 def log_softmax(axis: int) -> Function:
-    """The logarithm of `softmax`."""
+    """Return a function that computes the logarithm of the softmax over `axis`."""
 
     @floating
     def apply(x: Array) -> Any:

@@ -84,7 +84,11 @@ def padded(x: Array, pads: Sequence[tuple[int, int]], value: Any = 0) -> Array:
 
 
 def windows(x: Array, window: Window, counts: Sequence[int]) -> Array:
-    """A read-only view [N, C, kernel..., counts...] of padded data."""
+    """Return a read-only view of all windows in the padded data `x`.
+
+    `x` has the shape [N, C, spatial...]. `counts` is the number of windows along each spatial axis.
+    The shape of the view is [N, C, *window.kernel, *counts].
+    """
     steps = x.strides[2:]
     return as_strided(
         x,

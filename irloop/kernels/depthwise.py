@@ -114,10 +114,11 @@ class _Shifted:
 
 
 def _left_operands(w: Array, window: Window, rows: int) -> Array:
-    """Arrange filters [C, kernel] as the left operands of matrix products.
+    """Arrange the filters `w` as left operands of matrix products.
 
-    One product computes `rows` rows of the result. The shape is [C, 1, rows, n * kernel columns],
-    where n is the number of image rows that these rows need.
+    `w` is [C, kernel rows, kernel columns]. Each product computes `rows` rows of the result from n
+    rows of the image. The returned array is [C, 1, rows, n * (kernel columns)]: its row i holds the
+    filter, moved down by i strides of the window, and zeros elsewhere.
     """
     columns = w.shape[2]
     span = (rows - 1) * window.strides[0] + window.extent(0)

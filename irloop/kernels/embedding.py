@@ -60,10 +60,13 @@ def _bags(
     default: Array | None,
     weights: Array | None,
 ) -> tuple[Array, Array]:
-    """Return the sum of the embeddings of each segment, and the number of embeddings in each.
+    """Return the sum of the embeddings in each segment, and the number of embeddings in each.
 
-    `default` is the index of the row of `table` that an empty segment gets; if it is negative or
-    None, an empty segment gets zeros.
+    The sums are [count, ...] for `count` segments. Entry i of `indices` selects a row of `table`;
+    entry i of `segments` is the segment it is added to, and entry i of `weights`, if given, its
+    factor. Entries with a segment outside 0 ... count - 1 are left out. `default` is the index of
+    the row of `table` that an empty segment gets. If `default` is None or negative, an empty
+    segment gets zeros.
     """
     inside = (segments >= 0) & (segments < count)
     _reserve(table, indices)

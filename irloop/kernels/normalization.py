@@ -137,9 +137,12 @@ def batch_norm_data_third(epsilon: float) -> Function:
 
 
 def batch_norm_training(epsilon: float, momentum: float, n_outputs: int) -> Callable[..., Any]:
-    """Batch normalisation with the statistics of the batch, which also update the running ones.
+    """Make a kernel for batch normalisation in training, with the statistics of the batch.
 
-    Returns the normalised tensor and, with more outputs, the new running mean and variance.
+    The kernel takes x, scale, bias, running mean and running variance. It returns the normalised
+    tensor if `n_outputs` is 1. Otherwise it returns a tuple: this tensor, the new running mean and,
+    if `n_outputs` is 3, the new running variance. A new running value is old * momentum + batch *
+    (1 - momentum).
     """
     normalize = batch_norm(epsilon)
 

@@ -51,7 +51,10 @@ _WITH_PARAMETERS: dict[str, Callable[[Array, float, float], Any]] = {
 
 
 def activation(name: str, alpha: float = 0.0, beta: float = 0.0) -> Function:
-    """The activation function with this name in lower case.
+    """Return the activation function called `name`, such as "tanh" or "leakyrelu".
+
+    `name` must be in lower case. `alpha` and `beta` are the parameters of those functions that have
+    any, for example the slope of "leakyrelu"; other functions ignore them.
 
     Raises:
         ValueError: when the specifications have no activation with this name.

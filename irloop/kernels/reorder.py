@@ -25,7 +25,11 @@ def reverse_masked(data: Array, mask: Array) -> Array:
 
 
 def reverse_sequence(batch: int, time: int) -> Callable[[Array, Array], Array]:
-    """Reverse the first elements along `time`; each batch item has its own number of them."""
+    """Make a kernel that reverses the first lengths[i] elements of each batch item i.
+
+    `batch` is the axis of the batch items, and `time` the axis along which elements are reversed.
+    The kernel takes the data and the lengths. Elements after the first lengths[i] stay in place.
+    """
 
     def run(data: Array, lengths: Array) -> Array:
         batch_axis, time_axis = batch % data.ndim, time % data.ndim

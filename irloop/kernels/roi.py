@@ -34,9 +34,11 @@ Function = Callable[..., Any]
 
 
 def _places(first: Array, end: Array, size: int) -> tuple[Array, Array]:
-    """Return the indices [bins, longest] of the elements in each bin, and which bins are empty.
+    """Return the indices of the elements in each bin, and a mask of the empty bins.
 
-    `longest` is the size of the largest bin. A smaller bin repeats its last index.
+    Bin i has the elements from `first[i]` to `end[i]` - 1 of an axis with `size` elements.
+    Positions outside the axis are left out. The indices have the shape [bins, longest], where
+    longest is the number of elements in the largest bin. A smaller bin repeats its last index.
     """
     first, end = np.clip(first, 0, size), np.clip(end, 0, size)
     empty = end <= first

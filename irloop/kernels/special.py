@@ -145,7 +145,10 @@ def _erf_wide(x: Array, out: Array) -> None:
 
 @cache
 def _erf_of_all(dtype: np.dtype[Any]) -> Array:
-    """The error function of every value of an element type of 16 bits."""
+    """Return a table of erf for all 65536 values of a 16-bit element type.
+
+    The index into the table is the bit pattern of a value, read as u16.
+    """
     values = np.arange(_VALUES, dtype=np.uint16).view(dtype)
     with np.errstate(invalid="ignore"):
         return _erf64(values.astype(np.float64)).astype(dtype)

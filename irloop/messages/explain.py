@@ -67,10 +67,12 @@ def _matches(line: str) -> Iterator[tuple[Message, Explanation]]:
 
 
 def explain_message(text: str) -> str:
-    """Explain the messages in a pasted text, as text for people.
+    """Return explanations of all known engine messages in `text`, ready to print.
+
+    `text` is a log or an error message that a user pasted, for example of OpenVINO or ONNX Runtime.
 
     Raises:
-        UsageError: when none of them is known.
+        UsageError: when the text contains no known message.
     """
     found = explanations(text)
     if not found:

@@ -13,11 +13,13 @@ __all__ = ["scalar_ranges"]
 
 
 def scalar_ranges(model: Model) -> bool:
-    """Reshape the bounds of Ranges in an ONNX model from shape [1] to scalars.
+    """Reshape inputs of Ranges in an ONNX model to scalars if they have one element.
 
-    Returns True if anything changed. Range-11 requires scalars. ONNX Runtime accepts any single
-    element, but rejects a constant of rank 1. It may find such a constant only after a branch is
-    inlined.
+    Returns True if anything changed.
+
+    Range-11 requires scalars. ONNX Runtime also accepts tensors with one element, but no constants
+    of rank 1. Passes that fold shapes or inline branches may create such constants, so they call
+    this function afterwards.
     """
     if model.dialect != "onnx":
         return False

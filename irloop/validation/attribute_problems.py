@@ -1,4 +1,7 @@
-"""Problems of the attributes in `data`, found by comparing a file with the operation classes."""
+"""Finds missing, unknown and invalid attributes of the layers in an OpenVINO IR.
+
+The classes of the operations say which attributes a layer may have.
+"""
 
 from __future__ import annotations
 

@@ -409,7 +409,11 @@ class Context:
     def operand_value(
         self, index: NetIndex, layer: Layer, position: int, most: int = SMALL
     ) -> tuple[float, ...] | None:
-        """The elements of an input that is a constant of at most `most` elements, or None."""
+        """Return the elements of the constant that feeds input number `position` of `layer`.
+
+        `index` is the index of the network that contains the layer. The result is None if the input
+        is not a constant, or if the constant has more than `most` elements.
+        """
         return self.value_of(index, index.source(layer, position), most)
 
     def trip_count(self, wiring: Wiring) -> int | None:

@@ -29,7 +29,7 @@ class Errors:
             self._codes.setdefault(key, set()).add(code)
 
     def at(self, element: str) -> set[str]:
-        """The codes of the errors in a layer, given by its element path."""
+        """Return the codes of the errors in the layer with the element path `element`."""
         return self._codes.get(element, set())
 
     def silence(self, rule: type[Rule], place: Location) -> bool:

@@ -104,7 +104,10 @@ class OnnxContext:
 
     @cached_property
     def _types(self) -> frozenset[str]:
-        """The types of all nodes; most models have none of the types that a rule looks for."""
+        """The operation types of all nodes, bodies included.
+
+        `nodes` uses them to skip the search if the model has no node of the wanted types.
+        """
         return frozenset(node.type for graph in self.graphs for node in graph.nodes)
 
     def nodes(self, *types: str) -> Iterator[OutlineNode]:

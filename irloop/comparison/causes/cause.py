@@ -238,7 +238,12 @@ class _Search:
         return None
 
     def _of_operation(self, first: Node, second: Node, at: tuple[int, ...]) -> Cause:
-        """The cause if two corresponding nodes compute different values from equal inputs."""
+        """Explain why two corresponding nodes compute different values.
+
+        The cause may be, for example, another operation, another attribute, another input, or
+        numeric drift. If nothing more precise is found, the cause only names the two nodes. `at`
+        holds the iteration numbers of the enclosing loops.
+        """
         place = f"`{second.name}` of {self._seen.place(1, second)}"
         other = f"in {self._seen.place(0, first)}"
         found = self._of_type(first, second)

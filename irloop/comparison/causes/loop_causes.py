@@ -170,11 +170,12 @@ class LoopCauses:
     def is_computed_wrong(
         self, first: Body, second: Body, numbers: tuple[int, int], at: tuple[int, ...]
     ) -> bool:
-        """Return whether a back edge carries a value that the two bodies compute differently.
+        """Return whether the two bodies compute different next values for a state.
 
-        The back edges are those of one parameter; `numbers` are its positions in the bodies. The
-        value is compared with its counterpart in the iteration before `at`. If it has no known
-        counterpart, it must differ from every value of the second body.
+        `numbers` holds the positions of the state's parameters in the two bodies. The next value in
+        `first` is compared with its counterpart in `second`, in the iteration before `at`. If no
+        counterpart is known, the result is True only if the value differs from every value in
+        `second`. It is False if one of the parameters is not a state.
         """
         port = first.ports.by_parameter.get(numbers[0])
         other = second.ports.by_parameter.get(numbers[1])

@@ -230,10 +230,10 @@ def kind_of(feed: Feed) -> str:
 
 
 def out_way(side: WireSide, port: OutputPort, moved: Moved) -> tuple[int, ...]:
-    """Return the axis along which an output is concatenated, and its direction, 1 or -1.
+    """Return the axis along which a loop output is concatenated, and its direction, 1 or -1.
 
-    Both hold after the changes in `moved`. The result is empty for an
-    output that is a last value.
+    Axis and direction are those after the loop's output was transposed and reversed as `moved`
+    says. For a last value, which is not concatenated, the result is an empty tuple.
     """
     value = side.result(port.result)
     port = from_front(port, None if value is None else shape_of(value).rank)

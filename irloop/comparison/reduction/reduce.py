@@ -175,7 +175,7 @@ class _Reduction:
         )
 
     def _tried(self, model: Model) -> Sequence[Trial]:
-        """The trials that `compare` makes for a model; they may take different branches."""
+        """Make sets of inputs as `compare` does, so that more branches of the model are reached."""
         return tried(
             model,
             model,

@@ -62,12 +62,17 @@ def shrunk(
     free: bool = False,
     keeps_ports: bool = False,
 ) -> Pair:
-    """Shrink a pair of models; `accept` returns the new pair if it still differs, else the old one.
+    """Simplify a pair of models step by step, and return the last pair that still differs.
 
-    No further change is tried after `seconds`. `free` is for models that differ because they read
-    different values: a value that only one of them has may then be replaced by any value. With
-    `keeps_ports`, bodies keep inputs and outputs that nothing reads: a model that cannot be run may
-    fail because of them.
+    Args:
+        pair: two models with different outputs, and the inputs of both.
+        accept: called with the old pair, the new pair and a description of the change; returns the
+            new pair if its models still differ, else the old pair.
+        seconds: no further change is tried after this time.
+        free: allow a change of only one model to change the outputs of that model. This is for
+            models that differ because they read different values.
+        keeps_ports: keep body inputs and outputs that nothing reads. This is for models that cannot
+            be run, because such an input or output may be the cause.
     """
     end = time.monotonic() + seconds
     tries = 0

@@ -101,9 +101,11 @@ def _kept(c: Conversion, op: Multiclass, boxes: Value, scores: Value) -> Value:
 
 
 def _shrinking(c: Conversion, op: Multiclass, scores: Value) -> Rule:
-    """Return the rule for suppressing boxes that overlap a kept one, if nms_eta is below 1.
+    """Return the rule that suppresses overlapping boxes with a shrinking threshold.
 
-    With each kept box, the threshold is multiplied by nms_eta while it is above 0.5.
+    A box is suppressed if its overlap with a kept box reaches the threshold. The threshold starts
+    at iou_threshold. Each time a box is kept, the threshold is multiplied by nms_eta, as long as it
+    is above 0.5. This is for operations with an nms_eta below 1.
     """
     border = 0.0 if op.normalized else 1.0
 

@@ -204,7 +204,10 @@ def export_is_finite(c: Conversion, op: ov.IsFinite, x: Value) -> Value:
 
 
 def _testable(c: Conversion, x: Value, f16: int) -> Value:
-    """Convert `x` to f32 if its type is narrower; from opset `f16` on, f16 is left unchanged."""
+    """Convert `x` to f32 if its element type has 16 bits or fewer.
+
+    Values of type f16 are converted only in opsets older than the opset number `f16`.
+    """
     element = element_of(x)
     if element.bits > 16 or (element is ElementType.F16 and c.opset >= f16):
         return x

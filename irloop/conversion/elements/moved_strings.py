@@ -75,9 +75,10 @@ class MoveStringsByNumbers(MatcherPass):
 
 
 def _stop(emitter: Emitter, start: Value, strings: Value) -> Value:
-    """Return `start` plus the number of strings.
+    """Return `start` plus the number of elements in `strings`.
 
-    If strings are numbered from `start`, this is the number that follows that of the last string.
+    The caller numbers the strings start, start + 1, and so on. The result is the number after the
+    last one.
     """
     size = emitter.emit(Squeeze(), emitter.emit(ShapeOf3(ElementType.I64), strings))
     return emitter.emit(Add(), start, size)

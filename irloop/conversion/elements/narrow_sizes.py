@@ -1,6 +1,7 @@
-"""Inserts a copy between a size and its Convert to a narrow type.
+"""Inserts a copy before a Convert that makes a size narrow.
 
-Without the copy, OpenVINO would ignore or refuse some of these Converts.
+A size is a value computed from a ShapeOf, and narrow types are boolean and integers of less
+than 32 bits. Without the copy, OpenVINO would ignore or refuse some of these Converts.
 """
 
 from __future__ import annotations

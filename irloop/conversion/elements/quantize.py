@@ -193,9 +193,9 @@ def _quantized(
 
 
 def _shift(c: Conversion, zero: Value | None) -> int | None:
-    """The integer of a zero point that is a constant of one element; 0 if there is no zero point.
+    """Return the number in a constant zero point, or 0 if there is no zero point.
 
-    None for any other zero point.
+    The result is None if the zero point is not constant or does not have exactly one element.
     """
     known = None if zero is None else c.constant_of(zero)
     if known is None or known.size != 1:
@@ -366,12 +366,15 @@ def _dequantized(c: Conversion, x: Value, scale: Value, zero: Value | None) -> V
 
 
 def _difference_of_codes(c: Conversion, x: Value, zero: Value | None) -> Value:
-    """Emit x - zero point in f32; compute it in i32 if f32 would give another result.
+    """Emit x - zero point as f32, computed in i32 where f32 would give another result.
 
-    There are three such cases. f32 cannot represent all i32 numbers. In f32, a small negative
-    number is rounded to -0. And if the zero point and the scale are constant, OpenVINO computes x *
-    scale - zero point * scale with one rounding, which is a tiny number instead of 0 if x is the
-    zero point.
+    f32 would be wrong in three cases:
+
+    - x is i32, because f32 cannot represent all i32 numbers.
+    - The sign of a zero matters, because rounding in f32 turns a small negative number into -0.
+    - A tiny number instead of 0 matters. If the zero point and the scale are constants, OpenVINO
+      computes x * scale - zero point * scale with a single rounding, so x = zero point may give a
+      tiny number.
     """
     exact = _shows_zero(c.node.output)
     limited = _limited(c, x)

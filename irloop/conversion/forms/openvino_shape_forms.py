@@ -199,11 +199,14 @@ def slice_by(
 
 
 class _Positions(Record):
-    """Where the bounds of the sliced axes are in the begin and end lists of a StridedSlice.
+    """The positions of the sliced axes in the begin and end lists of a StridedSlice.
 
-    `at` holds the index in the lists for each sliced axis, and `count` is the length of the lists.
-    `ellipsis` is true if the rank is unknown and the axes are negative: the lists then start with
-    an ellipsis, so that the indices after it count from the last axis.
+    `at` holds an index into the lists for each sliced axis, and `count` is the length of the lists.
+    For a slice of axis 2 alone, `at` is [2] and `count` is 3.
+
+    If the rank is unknown and all sliced axes are negative, `ellipsis` is true. The lists then
+    start with an entry for an ellipsis, and the other entries belong to the last axes. For axis -1,
+    `at` is [1] and `count` is 2.
     """
 
     at: list[int]

@@ -71,7 +71,7 @@ class PruneBodies(ModelPass):
 
 
 class Translate(ModelPass):
-    """Translates every node to operations of the other dialect, by the rules of the families.
+    """Translates every node to the other dialect by the conversion rule for its operation.
 
     Given::
 

@@ -183,7 +183,12 @@ class LoopStates:
         self.appended.append(Scanned(shape_forms.unsqueeze(inner, item, [0]), 0))
 
     def after(self, lasts: Sequence[Value], joined: Sequence[Value]) -> list[Converted]:
-        """The values of the states after the loop, made from its outputs."""
+        """Return the value of each state after the loop, made from the outputs of the new loop.
+
+        `lasts` holds the last values of the new loop's states, in the order of `results`. `joined`
+        holds its concatenated outputs, in the order of `appended`. A state that the body never
+        changes keeps its value from before the loop.
+        """
         last, join = iter(lasts), iter(joined)
         found: list[Converted] = []
         for state in self._states:

@@ -111,10 +111,10 @@ def _changes_a_state(plan: LoopPlan, types: Sequence[ValueType]) -> bool:
 
 
 def _of_own_lengths(plan: LoopPlan) -> list[ValueType]:
-    """Return the types of the body's parameters, with unknown dimensions set to lengths.
+    """Return the types of the body's parameters, with made-up lengths for unknown dimensions.
 
-    The lengths are made up, and differ from each other. Only parameters with the same outer value
-    get equal lengths.
+    Each unknown dimension gets a different length. Only parameters that receive the same outer
+    value get the same lengths.
     """
     node = plan.body.graph.owner
     assert node is not None

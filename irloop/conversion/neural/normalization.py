@@ -21,10 +21,9 @@ _NARROW = frozenset({ElementType.F16, ElementType.BF16})
 
 
 def in_f32(c: Conversion, build: Callable[..., Value], *values: Value) -> Value:
-    """Call `build` with the values cast to f32 if the first one is narrower than f32.
+    """Call `build` with `values` cast to f32; cast its result to the type of the first value.
 
-    Otherwise the values are cast to the type of the first one. The result has that type in both
-    cases.
+    If the first value is not f16 or bf16, the values are cast to its type instead of f32.
     """
     element = element_of(values[0])
     chosen = ElementType.F32 if element in _NARROW else element

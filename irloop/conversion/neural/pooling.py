@@ -35,10 +35,13 @@ def ceil_is_torch(window: Window) -> bool:
 
 
 def reached_pads(window: Window, sizes: list[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the padding at the beginning and the end of each axis that the windows read.
+    """Return how many padding elements the windows read before and after each axis.
 
-    If the declared end padding exceeds this by less than a stride, the declared one is returned: it
-    does not change the number of windows.
+    The first tuple has the numbers before the axes, the second the numbers after them. A negative
+    number means that no window reaches the last elements of the axis.
+
+    If the declared end padding exceeds the number after an axis by less than a stride, the declared
+    padding is returned instead. The number of windows stays the same.
     """
     begins, ends = [], []
     for axis, size in enumerate(sizes):

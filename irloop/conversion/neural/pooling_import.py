@@ -303,7 +303,11 @@ def _column_major(c: Conversion, indices: Value, data: Value) -> Value:
 
 @imports(onnx.LpPool, onnx.LpPool1, onnx.LpPool2)
 def import_lp(c: Conversion, op: onnx.LpPool | onnx.LpPool1 | onnx.LpPool2, data: Value) -> Value:
-    """LpPool -> the p-th root of (mean of |x|^p in the window) * (kernel area)."""
+    """LpPool -> (kernel area * mean of |x|^p in the window) ^ (1 / p).
+
+    The mean comes from an average pooling that counts the padding. For dilated windows before
+    opset 16, the sum in the window is built directly.
+    """
     window = op.window()
     power = forms.scalar(c, float(op.p), data)
     powers = c(elementwise.Power(), c(elementwise.Abs(), data), power)

@@ -257,10 +257,11 @@ def _openvino_plans(
 def moving(
     dims: Sequence[Dim], axes: Sequence[int], scales: Sequence[float] | None
 ) -> list[int] | None:
-    """The indices into `axes` of those axes that have a known size.
+    """Return the positions in `axes` of the axes with a known size in `dims`.
 
-    The result is None if an axis of unknown size may be resized, which is the case if its scale is
-    not 1 or if `scales` is None.
+    For example, [0, 2] stands for axes[0] and axes[2]. An axis of unknown size is left out if its
+    scale is known to be 1. If there is any other axis of unknown size, the result is None.
+    `scales` is None if the scales are not known.
     """
     kept = []
     for at, axis in enumerate(axes):

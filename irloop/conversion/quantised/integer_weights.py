@@ -51,7 +51,7 @@ _Found = tuple[Value, Array, Scale]
 
 
 class QuantisedWeights(MatcherPass):
-    """Writes the scaling of integer weights of quantised products as DequantizeLinear.
+    """Replaces the arithmetic that scales constant integer weights by DequantizeLinear.
 
     Given::
 
@@ -61,8 +61,9 @@ class QuantisedWeights(MatcherPass):
 
         d = DequantizeLinear(q, s, z)    y = MatMul(d, DequantizeLinear(w, t, Const i8 0))
 
-    Weights of other products keep their arithmetic: ONNX Runtime computes it once, when it loads
-    the model, but would run DequantizeLinear in each inference.
+    This is done if ONNX Runtime has integer kernels for all products that use the weights. Other
+    weights keep their arithmetic: ONNX Runtime computes it once, when it loads the model, but would
+    run DequantizeLinear in each inference.
     """
 
     name = "quantised_weights"

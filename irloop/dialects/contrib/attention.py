@@ -68,10 +68,11 @@ def attended(s: Steps, query: Term, key: Term, value: Term, scores: Scores) -> t
 
 
 def later_places(s: Steps, query: Term, key: Term, past: Term | None) -> Term:
-    """A mask [queries, keys] that is true where the key is later than the query.
+    """Return a boolean mask [queries, keys] that is true where causal attention hides a key.
 
-    The last query may attend to all keys, as in ONNX Runtime, even if there are more keys than
-    queries.
+    Query q does not see the keys k > q + `past`, where `past` is the number of positions before the
+    first query. If `past` is None, it counts as 0, and the last query sees all keys, even if there
+    are more keys than queries; ONNX Runtime does the same.
     """
     count = s.size(query, 2)
     rows, columns = s.unsqueeze(s.range(0, count), 1), s.unsqueeze(s.range(0, s.size(key, 2)), 0)

@@ -1,4 +1,4 @@
-"""Operations of Detectron models around region proposals, in OpenVINO."""
+"""The ExperimentalDetectron operations of OpenVINO, except the one that generates proposals."""
 
 from __future__ import annotations
 

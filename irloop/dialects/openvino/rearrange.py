@@ -38,7 +38,11 @@ class _Blocks(OpenVinoOp):
 
     @property
     def blocks_first(self) -> bool:
-        """True when the position within the block varies more slowly than the channel."""
+        """Return whether the mode is blocks_first.
+
+        The channel axis that holds the blocks is then divided into (positions in a block,
+        channels). In the mode depth_first it is divided into (channels, positions in a block).
+        """
         return self.mode.lower() == "blocks_first"
 
 

@@ -389,7 +389,10 @@ class _Copy:
             self.rename(node, names)
 
     def rename_dims(self, type: onnx.TypeProto) -> None:
-        """Replace the dimension names of a type by those of this call."""
+        """Rename the dimensions in a type so that they are unique to this copy.
+
+        For example, copy 3 renames the dimension N to N__3.
+        """
         kind = type.WhichOneof("value")
         if kind == "sequence_type":
             self.rename_dims(type.sequence_type.elem_type)

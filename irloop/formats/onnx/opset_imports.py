@@ -74,9 +74,10 @@ def smallest_opset(types: set[str], above: int) -> int | None:
 
 
 def newest_opset(types: set[str], ir_version: int) -> int | None:
-    """The newest opset of ai.onnx that has all operations in `types`, or None.
+    """Return the newest opset of ai.onnx that has all operations in `types`.
 
-    Only opsets that were released up to IR version `ir_version` count.
+    Opsets that were released with a newer IR version than `ir_version` are not considered. The
+    result is None if no opset has all of these operations.
     """
     table = onnx.helper.VERSION_TABLE
     released = [int(entry[2]) for entry in table if int(entry[1]) <= ir_version]

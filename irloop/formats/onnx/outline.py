@@ -32,11 +32,16 @@ SMALL = 16
 
 @dataclass(slots=True)
 class OutlineNode:
-    """A node; an empty name in `inputs` or `outputs` means that it is omitted.
+    """A node of an ONNX file; an empty name in `inputs` or `outputs` stands for an omitted one.
 
-    `bodies` are the graphs among its attributes, and `numbers` the integers and lists of integers.
-    `attributes` lists the name and kind of every attribute (the kind is empty if the file has
-    none). `ignored` are the codes of findings that the node suppresses.
+    These fields come from the node's attributes:
+
+    - `bodies`: the graph of each attribute that holds one, by attribute name;
+    - `numbers`: the integers of each attribute that is an integer or a list of integers;
+    - `attributes`: the name and the kind of every attribute; the kind is empty if the file does not
+      declare it.
+
+    `ignored` holds the codes of the findings that the node suppresses.
     """
 
     type: str

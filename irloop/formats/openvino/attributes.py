@@ -277,7 +277,9 @@ class Codec:
         self.names = frozenset(item.name for item in self.fields)
 
     def read(self, data: Mapping[str, str]) -> tuple[Op, dict[str, str]]:
-        """The operation, and the attributes that its class does not have.
+        """Read an operation from the attributes of a `data` element, given as strings by name.
+
+        Returns the operation, and the attributes in `data` that its class does not know.
 
         Raises:
             AttributeProblem: for an invalid text or a missing mandatory attribute.

@@ -75,9 +75,10 @@ def _inner(entry: Entry) -> str:
 
 
 def _is_outer(entry: Entry) -> bool:
-    """True if the external port of the entry is a port of the owner.
+    """Return whether an entry of a port map is connected to an external port of the layer.
 
-    False if the entry has no external port, or the number -1, which stands for the loop itself.
+    False if the entry has no external port, or if its external port is -1. A Loop uses -1 for the
+    iteration number and the condition.
     """
     return entry.external is not None and entry.external >= 0
 

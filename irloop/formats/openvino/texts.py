@@ -71,7 +71,10 @@ def element_of_precision(name: str | None) -> ElementType | None:
 
 
 def element_of_name(name: str | None) -> ElementType | None:
-    """The element type with this name in a `data` attribute, in any letter case, or None."""
+    """Return the element type called `name` in the IR, or None if there is none.
+
+    For example, "f32" and "F32" both name F32, because the case of the letters does not matter.
+    """
     return None if name is None else ELEMENT_NAMES.get(name.lower())
 
 

@@ -169,9 +169,9 @@ def _same_constant(item: Entering) -> bool:
 
 
 def _may_be_removed(output: Value) -> bool:
-    """Return whether an output of a loop may be removed and its readers get another value.
+    """Return whether a loop output may be replaced by another value and removed.
 
-    This is not possible for an output of the enclosing graph, because it would lose its name.
+    An output that the enclosing graph returns must stay, because its name would be lost.
     """
     return not output.is_output
 

@@ -249,12 +249,15 @@ def _terms(value: Value) -> tuple[list[Product], list[Value]]:
 def _weights(
     operand: Value, matrix: Value, transposed: bool, rows: Sequence[int], emitter: Emitter
 ) -> Value | None:
-    """Return `matrix` as the weights of a cell, with its rows in the order `rows`.
+    """Return `matrix` as cell weights, with one row per gate and unit, in the order `rows`.
 
-    `matrix` is the right operand of a product, with the gates in its columns, or in its rows if
-    `transposed`. A constant is rearranged if its gate axis is as long as `rows`. A computed matrix
-    is returned only if it already has the right form: gates in rows, in ascending order. Otherwise
-    the result is None.
+    `matrix` is the right operand of a product. Its gates are in its columns, or in its rows if
+    `transposed`. `rows` lists the indices of these columns or rows in the order that the cell
+    needs.
+
+    A constant is transposed if necessary and put in this order. A computed matrix is never changed:
+    it must be `transposed`, and `rows` must be ascending. The result is None if the matrix is
+    computed and does not meet this, or if the shape of the constant does not match `rows`.
     """
     op = matrix.producer.op
     if not isinstance(op, Constant):

@@ -160,10 +160,11 @@ class _Batch:
         scan.name = name
 
     def _end_early(self, length: Value, forms: Forms) -> None:
-        """Let the body keep its states and return zeros after the end of a short sequence.
+        """Make the loop body ignore all iterations from number `length` on.
 
-        `length` is the length of the sequence of one batch item. A reversed slice starts at this
-        end.
+        From there on, the states keep their values, and the scan outputs are zeros. `length` is the
+        sequence length of one batch item. An input that is scanned backwards starts at element
+        `length` - 1, not at the end of the padded axis.
         """
         wires, name = self.wires, self.node.name
         inner = self.session.rewriter(wires.graph)

@@ -200,10 +200,10 @@ class _ShapePropagation(Inference):
         return None if pattern == known else pattern
 
     def _follow_sequence(self, node: Node) -> None:
-        """Adapt the constant states and lengths of a sequence to the new shape of its input.
+        """Adapt the constant states and lengths of a recurrent sequence to its new data shape.
 
-        They are repeated for the new number of items. If each length was the old number of steps,
-        it becomes the new number.
+        Each constant is repeated to the new batch size. If all lengths were equal to the old number
+        of steps, they are set to the new number of steps.
         """
         before, after = self._both_dims(node.inputs[0])
         if len(before) < 2 or before[:2] == after[:2]:

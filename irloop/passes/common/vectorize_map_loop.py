@@ -309,7 +309,12 @@ class _Vectoriser:
         return self._forms.transposed(given[0].value, [0, *(axis + 1 for axis in order)])
 
     def reduce(self, node: Node, given: list[_Vectorised]) -> Value:
-        """Reduce each slice over constant axes."""
+        """Emit one reduction for all iterations, in place of the reduction `node` in the body.
+
+        `given` holds the vectorised inputs: the data [n, ...] of all n iterations and, for some
+        opsets, the axes, which must be constant. Axis 0 counts the iterations, so each reduced axis
+        moves by one.
+        """
         named = getattr(node.op, "axes", None)
         if isinstance(node.op, onnx_reduction.ByAttribute):
             axes = range(given[0].rank) if named is None else named

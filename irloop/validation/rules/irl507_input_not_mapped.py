@@ -34,7 +34,11 @@ class InputNotMapped(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per connected input port of a loop if the port map has no entry for it."""
+        """Yield a finding for each connected input port of a loop that its port map omits.
+
+        The first two ports of a Loop need no entry. A loop is skipped if one of its input entries
+        has no readable port number, because this entry may be the missing one.
+        """
         for wiring in context.wirings_with_body:
             mapped = {entry.position for entry in wiring.inputs}
             # An entry whose number cannot be read may be the missing one.

@@ -33,7 +33,10 @@ class BranchOutput(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per output port of an If and branch whose port map has no entry for it."""
+        """Yield a finding for each output port of an If that a branch does not provide.
+
+        A branch provides the port if its port map has an entry for it.
+        """
         for _, layer, both in context.branches:
             for wiring in both:
                 section = wiring.section

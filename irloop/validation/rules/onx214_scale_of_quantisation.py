@@ -1,4 +1,4 @@
-"""ONX214: scale with which quantisation loses every number."""
+"""ONX214: constant scale that makes all quantised values useless."""
 
 from __future__ import annotations
 
