@@ -145,7 +145,7 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
 
 
 def exit_of(comparison: Comparison) -> Exit:
-    """The exit status; it is 2 if nothing could be compared."""
+    """Return exit status 0 if the models are equal, 1 if they differ, 2 if that is not known."""
     exits = {"equal": Exit.FINE, "different": Exit.FINDINGS}
     return exits.get(comparison.outcome, Exit.NOT_CHECKED)
 

@@ -149,7 +149,10 @@ class Console:
         self._timer.start()
 
     def _tick(self) -> None:
-        """Show the line again each second, so that people see that work continues."""
+        """Draw the progress line, and start the timer that calls this again after a second.
+
+        The redrawn line shows people that work continues. Once the work is done, nothing happens.
+        """
         if not self._doing:
             return
         self._ticks += 1

@@ -257,7 +257,10 @@ class _Watcher:
         self._number = 0
 
     def before(self, name: str, model: Model) -> None:
-        """Copy the current model if it should be drawn."""
+        """Copy the model before a pass runs, if the user requested a picture of this pass.
+
+        `name` is the name of the pass.
+        """
         self._console.progress(f"running {name}", is_part=True)
         self._before.append(_copy(model) if self._draws(name) else self._original)
 

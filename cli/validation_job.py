@@ -47,7 +47,10 @@ def done(job: Job) -> Outcome | IrloopFailure:
 
 
 def lost(job: Job, code: str, message: str, fix: str) -> Outcome:
-    """The result of a job that was not finished."""
+    """Return the result of a job whose process timed out or died: one error for its model.
+
+    `code`, `message` and `fix` are the parts of this error.
+    """
     place = Location(file=job.model)
     return Outcome([Diagnostic(code, Severity.ERROR, message, place, fix=fix)], [])
 

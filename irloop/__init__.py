@@ -876,12 +876,12 @@ def reduce(
     Args:
         first: a model, or the path of one.
         second: the other model, in any format.
-        inputs: arrays with which they differ, by name or by position; if None, such arrays are
-            searched for.
-        rtol: the relative tolerance: |x - y| may be atol + rtol * |x|; the default depends on the
-            element type.
+        inputs: arrays for which the results differ, by name or by position; if None, such arrays
+            are searched for.
+        rtol: the relative tolerance: results are equal if |x - y| <= atol + rtol * |x|; the default
+            depends on the element type.
         atol: the absolute tolerance.
-        seconds: the time limit of one run of one model.
+        seconds: the time limit for each run of a model.
 
     Raises:
         UsageError: when the models do not differ with any inputs.

@@ -173,5 +173,10 @@ def reserve(nbytes: int, what: str) -> None:
 
 
 def spend(operations: int, what: str) -> None:
-    """Spend steps of the current budget, as `Budget.spend` does."""
+    """Count `operations` steps of the work called `what` in the current budget.
+
+    Raises:
+        LimitError: when more steps were counted than allowed (LIM003), or time has run out
+            (LIM002).
+    """
     _CURRENT.get().spend(operations, what)

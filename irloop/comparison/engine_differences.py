@@ -144,10 +144,11 @@ class Explainer:
         )
 
     def _is_other_even_in_double(self, number: int, place: int, exact: Any, own: float) -> bool:
-        """Return whether the second model is wrong at output `place` even in double precision.
+        """Return whether the second model itself is wrong at output `place`, beyond rounding.
 
-        `exact` is the expected output, and `own` the error of an engine. If the error in double
-        precision is of similar size, it is not a rounding error but part of the second model.
+        In the trial `number`, an engine computed this output of the second model with the error
+        `own`; `exact` is the expected output. The model itself is wrong if its error is of similar
+        size when it is computed in double precision.
         """
         second = self._double("double", number, 1)
         error = None if second is None else _error(second[self.judge.places[place]], exact)
@@ -156,9 +157,13 @@ class Explainer:
     def _one_step(
         self, lane: Lane, number: int, place: int, wanted: Any, found: Any
     ) -> Reason | None:
-        """The reason "rounding" for quantised integers that differ by one step, else None.
+        """Explain a difference of at most one quantisation step in few elements as rounding.
 
-        `number` is the position of the trial, `place` that of the output.
+        Returns None if the model is not quantised, or if the difference is larger or more frequent.
+        The result in double precision must also be within one step of both outputs.
+
+        `wanted` and `found` are the expected and the actual values of output `place` in trial
+        `number`.
         """
         if self.judge.tolerance.is_given or not self._is_quantized():
             return None
@@ -271,10 +276,11 @@ class Explainer:
         )
 
     def _alone(self, lane: Lane, number: int, place: int, wanted: Any, found: Any) -> Reason | None:
-        """Explain a difference by state that an earlier inference left behind.
+        """Find out whether an output is wrong because of state that an earlier inference left.
 
-        `number` is the position of the trial, `place` that of the output. Returns the reason if the
-        trial gives the expected result when it is run alone, else None.
+        Runs the trial alone. Returns the reason if the output then agrees with `wanted`, the
+        expected result, else None. `number` is the position of the trial, `place` that of the
+        output. `found`, the differing result, is not used.
         """
         if number == 0 or not self.trials[0][number].reset:
             return None

@@ -1,4 +1,4 @@
-"""Lanes, each of which is an engine that runs one of the two models, in a separate process."""
+"""Lanes: each lane runs one of the two compared models in one engine, in a process of its own."""
 
 from __future__ import annotations
 

@@ -193,9 +193,10 @@ class Pairs:
                 yield owners
 
     def loops(self) -> Iterable[tuple[Node, Node]]:
-        """Yield pairs of corresponding nodes with bodies, one node of each model.
+        """Yield pairs of corresponding loops and Ifs, one node of each model.
 
-        The two nodes have equal names, or return values that correspond.
+        Two nodes correspond, for example, if they have the same name, or if an output of one
+        corresponds to an output of the other.
         """
         yield from self._entered
         yield from self._named_loops()
@@ -289,10 +290,11 @@ def _names_inside(graph: Graph) -> dict[str, Value]:
 
 
 def _unique_names(values: Sequence[Value]) -> dict[str, Value]:
-    """Map names to values: unique tensor names, and unique node names to the output of the node.
+    """Map each name that identifies one of `values` to that value.
 
-    A tensor name takes precedence over an equal node name. Node names are left out for nodes with
-    several outputs, and for loops and branches whose output has a tensor name.
+    These are the tensor names and, for a node with one output, the name of the node. A name that
+    occurs twice is left out. If a tensor and a node have the same name, the tensor is found. Loops
+    and branches are found by their node name only if their output has no tensor name.
     """
     by_tensor: dict[str, list[Value]] = {}
     by_node: dict[str, list[Value]] = {}
@@ -321,12 +323,16 @@ def traced(
     iterations: int | None = None,
     failures: list[tuple[Node, str]] | None = None,
 ) -> dict[Node, set[int]]:
-    """Run a model with a trace, and return the iteration counts of each loop.
+    """Run a model with a tracer, and return the trip counts of its loops.
 
-    `seconds` limits the time of the run, and `iterations` the iterations of each loop. `widen` is
-    that of `Session`. If the run fails, the result is empty; if `failures` is a list, the node that
-    failed and the reason are appended to it, and inputs that do not match the model raise a
-    UsageError.
+    The result maps each loop that ran to the set of its trip counts. It is empty if the run fails.
+    `seconds` limits the time of the run, and `iterations` limits the iterations of each loop. For
+    `widen`, see `Session`.
+
+    If `failures` is a list, the node that failed and the reason are appended to it.
+
+    Raises:
+        UsageError: when `failures` is a list and the inputs do not match the model.
     """
     session = Session(model, hoist=False, widen=widen)
     limits = limits_of(seconds)

@@ -185,10 +185,10 @@ def other_sizes(
 
 
 def _total_stride(model: Model) -> int:
-    """The factor by which convolutions and pooling divide the sizes of images, at most 32.
+    """Return the largest product of strides along a path through the model, at most 32.
 
-    A model that concatenates feature maps of different factors needs an image size that is a
-    multiple of this factor.
+    If convolutions and pooling shrink an image by a factor of 16 in total, and the model joins
+    feature maps of different sizes, then the image size usually has to be a multiple of 16.
     """
     factors: dict[Value, int] = {}
     for node in model.graph.nodes:
@@ -257,11 +257,11 @@ class Variable(Record):
 
 
 def groups_of(model: Model, given: Mapping[str, int] | None = None) -> list[Variable]:
-    """Group the axes of unknown size by the sizes that can be chosen independently.
+    """Return the unknown sizes of a model's inputs, each with all axes that have this size.
 
-    Axes of the inputs with the same symbol have one size, and so have unnamed axes at the same
-    position of inputs with the same element type and declared shape. Dimensions that `given` fixes
-    by name are left out; the name "?" in `given` fixes all unnamed dimensions.
+    Axes with the same symbol have the same size. So do unnamed axes at the same position of inputs
+    with the same element type and declared shape. Dimensions that `given` fixes by name are left
+    out; the name "?" in `given` fixes all unnamed dimensions.
     """
     fixed = set(given or {})
     members: dict[object, list[tuple[Place, DynamicDim]]] = {}

@@ -201,9 +201,10 @@ class IrLoop:
         return self._result(value)
 
     def _result(self, value: Value, own: Value | None = None) -> int:
-        """The position of the body result that returns `value`, which is added if it is missing.
+        """Return the position of the body result that returns `value`; add the result if needed.
 
-        `own` is a state that must not share its result with other states, or None.
+        All uses of a value share one result by default. If `own` is a state, that state gets a
+        result that it shares with nothing else.
         """
         if (value, own) not in self._results:
             self._results.append((value, own))

@@ -1,7 +1,7 @@
-"""Writes operations of newer OpenVINO opsets as operations of older opsets, by way of ONNX.
+"""Rewrites operations of newer OpenVINO opsets in an older opset, by converting via ONNX.
 
-The rules of both directions decompose operations; applied to a node one after the other, they
-result in an older form if ONNX has one.
+An operation is converted to ONNX and the result back to OpenVINO, in the older opset. For example,
+GroupNormalization-12 becomes MVN-6 with Reshapes, a multiplication and an addition.
 """
 
 from __future__ import annotations

@@ -183,7 +183,11 @@ def aligned(args: Arguments, shape: Shape, rank: int | None, axis: int) -> Shape
 def broadcast_by_mode(
     args: Arguments, mode: str, axis: int, element: ElementType | None = None
 ) -> list[ValueType]:
-    """Broadcast two operands by OpenVINO's `auto_broadcast` mode: none, numpy or pdpd.
+    """Return the type of a result whose two operands are broadcast by OpenVINO's rules.
+
+    `mode` is the value of `auto_broadcast`: none, numpy, its synonym explicit, or pdpd. With pdpd,
+    the first axis of the second operand is aligned with `axis` of the first. The result has the
+    element type of the operands, or `element` if it is given.
 
     Raises:
         InferenceError: when shapes or element types do not match, or the mode is unknown.

@@ -115,7 +115,10 @@ def directions_of(args: Arguments, direction: str) -> int:
 
 
 def dims_of(args: Arguments, position: int, rank: int, name: str) -> tuple[Dim, ...]:
-    """The dimensions of an input that must have this rank; a dimension may be unknown.
+    """Return the dimensions of the input at `position`, and check that its rank is `rank`.
+
+    All dimensions are unknown if the input is omitted or its rank is unknown. `name` is the name of
+    the input in the error message.
 
     Raises:
         InferenceError: when its rank is a different one.

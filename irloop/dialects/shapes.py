@@ -327,8 +327,8 @@ def concatenated(args: Arguments, axis: int) -> Shape:
 def joined_dims(args: Arguments) -> tuple[Dim, ...] | None:
     """Return the elements of the concatenation of the inputs, which are integer vectors.
 
-    An element that is not known is an unknown dimension. Returns None if an input whose elements
-    are not known has an unknown or very large number of them.
+    Elements whose values are not known become unknown dimensions. Returns None if the length of an
+    input is not known, or if an input without known values has more than `LONGEST` elements.
     """
     joined: list[Dim] = []
     for position in range(len(args)):

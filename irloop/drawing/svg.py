@@ -161,7 +161,7 @@ def _curved(points: list[Point]) -> str:
 
 
 def _rounded(points: list[Point]) -> str:
-    """The path of straight lines with rounded corners."""
+    """Return the data of an SVG path: straight lines through `points`, with rounded corners."""
     text = f"M{_p(points[0])}"
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):
         text += f"L{_p(_towards(corner, before))}Q{_p(corner)} {_p(_towards(corner, after))}"

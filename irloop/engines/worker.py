@@ -5,8 +5,9 @@ names the engine, so that it can be imported before the model exists; the second
 each later message carries the inputs of a run. The answer to every message but the first is {} with
 the outputs, or {"error": text}.
 
-The process ends with its parent: when its input ends, even during a run, and, if the system allows
-it, when the pipe whose number is its argument is closed (see `lifeline`).
+The process ends when its parent ends, even during a run, because its input then ends. If the system
+allows it, the parent also passes the number of a pipe as an argument. The process is killed when
+this pipe closes (see `lifeline`).
 """
 
 from __future__ import annotations

@@ -48,7 +48,11 @@ def with_activations(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 
 def _activation(slot: int, readers: Sequence[Step]) -> Kernel | None:
-    """The activation that the only readers of a slot compute, and after which the slot is free."""
+    """Return the activation to merge into the step that writes `slot`, or None.
+
+    `readers` are the steps that read the slot. They must be either one activation, or a sigmoid and
+    a multiplication that together compute x * sigmoid(x). The slot must be free after the last one.
+    """
     if not readers or slot not in readers[-1].frees:
         return None
     if len(readers) == 1:

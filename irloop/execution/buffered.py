@@ -312,9 +312,10 @@ def _is_plain(value: Any) -> bool:
 
 
 def _views(step: Step, seen: Sequence[Any], source: Array) -> dict[int, Array]:
-    """Run a step on `source`; if all its results are views of `source`, return them by slot.
+    """Run a step on `source`, and return its results by slot if all are views of `source`.
 
-    Returns an empty dict if one of them is not a view.
+    `source` replaces the first input of the step; the other inputs are taken from `seen`, which
+    holds a value for each slot. The returned dict is empty if any result is not a view.
     """
     made = step.fn(source, *[seen[slot] for slot in step.ins[1:]])
     results = made if isinstance(made, tuple) else (made,)

@@ -311,7 +311,9 @@ class Loop:
 
 
 def integer(node: Node, value: Any, what: str) -> int:
-    """A trip count or a length, from a tensor of any rank with one integer.
+    """Convert an array of any rank that holds one integer, such as a trip count, to an int.
+
+    `what` names the value in the error message, for example "the trip count".
 
     Raises:
         StepError: when there is not exactly one element, or it is not an integer.

@@ -84,10 +84,11 @@ def type_of(value: Any) -> ValueType:
 
 
 def room_needed(node: Node, values: list[Any], allowed: int | None) -> int:
-    """The bytes that the outputs of `node` will take; 0 if there is nothing to check.
+    """Return the bytes that the outputs of `node` will take, or 0 if no check is needed.
 
-    That is the case if `allowed` is None, if the outputs are certainly small compared to `allowed`,
-    and for nodes with bodies or an unknown operation.
+    `values` are the inputs of the node. `allowed` is the memory limit in bytes, or None for no
+    limit. No check is needed if there is no limit, if the outputs are certainly small compared to
+    it, or if the node has bodies or an unknown operation.
     """
     if allowed is None or node.bodies or isinstance(node.op, UnknownOp):
         return 0

@@ -108,7 +108,7 @@ class Context:
         self.stopped.add(loop)
 
     def took(self, node: Node, label: str) -> None:
-        """Record which branch was taken."""
+        """Record that an If took the branch `label`, which is "then" or "else"."""
         self.branches.setdefault(node, set()).add(label)
 
     def check_time(self, node: Node) -> None:

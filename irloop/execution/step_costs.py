@@ -45,10 +45,10 @@ def call_work(node: Node) -> float:
 
 
 def work_of(node: Node, operands: Sequence[Any], results: Sequence[Any]) -> float:
-    """Return how many steps of the budget a kernel's computation costs.
+    """Return the budget steps for reading a node's operands and writing its results.
 
-    The cost of the call itself is not included. A result that is a view of an operand costs
-    nothing. A view of another array costs as much as that array, because the kernel made it.
+    The fixed cost of calling the kernel is not included (see `call_work`). Results that are views
+    of operands cost nothing to write.
     """
     return steps_of_values(operands, results, parts=node.op.cost == "parts")
 

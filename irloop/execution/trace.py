@@ -62,7 +62,7 @@ class LoopTracer(Protocol):
         """Receive the event of a node; the executor calls this after each node."""
 
     def iteration(self, event: IterationEvent, /) -> None:
-        """Called after each iteration of a body."""
+        """Receive the event of one iteration; the executor calls this after each run of a body."""
 
 
 class TextTracer:

@@ -64,8 +64,8 @@ NOT_RUN = frozenset({"unavailable", "too-big", "lfs-pointer", "no-model"})
 class Plan:
     """The settings of a sweep.
 
-    Models with an earlier verdict in `again` are processed again. A worker runs only one model of
-    `big` bytes or more at a time. Files of more than `most` bytes are not fetched.
+    A model is processed again if its earlier verdict is in `again`. Each worker runs at most one
+    model of `big` bytes or more at a time. Files of more than `most` bytes are not fetched.
     """
 
     sources: tuple[str, ...]

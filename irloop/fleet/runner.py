@@ -311,7 +311,13 @@ class Runner:
             raise _LostError("crashed", "the process ended") from None
 
     def _lines(self, memory: int, seconds: float) -> list[bytes]:
-        """Wait a moment, and return the complete lines that the child has written, if any.
+        """Wait a moment for output of the child process, and return its complete lines.
+
+        The list is empty if no line is complete yet.
+
+        Args:
+            memory: the number of bytes that the child may use.
+            seconds: how long the child may take between two answers.
 
         Raises:
             _LostError: when the child has ended, or was killed because of a limit.

@@ -109,14 +109,14 @@ def _versions(places: tuple[tuple[str, int], ...]) -> tuple[tuple[str, str], ...
 def run_batch(orders: Orders, batch: bytes, *, big: bool = False) -> bytes:
     """Run the steps on models; return a row for each model and step.
 
-    A row has no verdict if the step was done before on a file with the same digest. Batch and rows
-    are pickled (`pickle.dumps`): Dask passes bytes on as a whole, but inspects each part of a list.
+    If a step was already done on a file with the same digest, it is not run again, and the verdict
+    in its row is empty. Batch and rows are pickled (`pickle.dumps`), because Dask passes bytes on
+    unchanged, but would inspect every element of a list.
 
     Args:
         orders: the settings of the sweep.
-        batch: the jobs, a sequence of `Job`.
-        big: true if these models are big; the process then runs no other batch of big models
-        meanwhile.
+        batch: the jobs, a pickled sequence of `Job`.
+        big: true for big models. A process runs only one batch of big models at a time.
 
     Raises:
         UsageError: when this machine has different versions than the sweep, or results cannot be
@@ -426,7 +426,11 @@ def failure(verdict: str, detail: str, code: str) -> Row:
 
 
 def _kept_at(output: str, to: str) -> str:
-    """The address of a converted model, relative to the results."""
+    """Return the path of a converted model, relative to the address of the results.
+
+    `output` is the file written by the conversion, and `to` is the target of the conversion. An
+    example is models/onnx/3f/3f9a.onnx for the file 3f9a.onnx.
+    """
     name = os.path.basename(output)
     return f"models/{to}/{name[:2]}/{name}"
 

@@ -59,7 +59,10 @@ def _hazards_in(engine: str) -> dict[str, type[Hazard]]:
 
 
 def explain(code: str) -> str:
-    """The description of a hazard as text, with the commands that find it and test another version.
+    """Return the description of a hazard as text for the user.
+
+    The text also contains two commands: one finds the hazard in a model, the other tests whether
+    the installed version of the engine has it.
 
     Raises:
         UsageError: for a code that does not exist.

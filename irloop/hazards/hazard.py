@@ -97,6 +97,6 @@ class Hazard:
     def find(self, node: Node) -> Iterator[str]:
         """Yield a description of each occurrence of the pattern in `node`.
 
-        The types of values are inferred. The model may have other errors.
+        The types in the model have been inferred before, but the model may be invalid.
         """
         yield from ()

@@ -16,10 +16,10 @@ _NARROW = frozenset({ElementType.F16, ElementType.BF16})
 
 
 def squares_widened_data(node: Node) -> bool:
-    """Return whether `node` squares widened data in a layer normalisation.
+    """Return whether `node` is the Pow(x - mean, 2) of a layer normalisation with widened data.
 
-    The data are cast from 16 bits to a wider type, and `node` is the Pow that squares their
-    distance from the mean. The normalised data are multiplied by a scale in the wider type.
+    Widened means that x is cast from 16 bits to a wider type, for example from f16 to f32. The
+    normalised data must also be multiplied by something, usually the scale.
     """
     if not isinstance(node.op, Pow) or not _is_two(node.inputs[1]):
         return False

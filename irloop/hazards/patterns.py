@@ -151,9 +151,10 @@ def scanned_across(node: Node) -> list[ScanInput | ScanOutput | Concatenated]:
 
 
 def read_inputs(node: Node) -> list[Value]:
-    """Return the inputs of a node that OpenVINO keeps.
+    """Return those inputs of a node that remain inputs when OpenVINO has simplified it.
 
-    OpenVINO removes captured values that no operation in the body of a loop reads.
+    OpenVINO removes an input of a loop if it is the same in each iteration and nothing in the body
+    reads it.
     """
     given = [(at, value) for at, value in enumerate(node.inputs) if value is not None]
     if not is_loop(node) and not isinstance(node.op, onnx.Loop | onnx.Scan | onnx.Scan8):

@@ -37,9 +37,11 @@ _DEPTH = 8
 
 
 def scales_a_vector_product(node: Node) -> bool:
-    """True for a MatMul by a constant vector if a Multiply by a one-element constant reads it.
+    """Return whether `node` multiplies by a constant vector, and its result is then scaled.
 
-    The result is False if the other operand is known to have rank 1 or 2.
+    The node must be a MatMul whose second operand is a constant vector. The result is scaled if a
+    Multiply by a one-element constant reads it. Returns False if the first operand is known to have
+    rank 1 or 2.
     """
     if not isinstance(node.op, matmul.MatMul) or len(node.inputs) != 2:
         return False

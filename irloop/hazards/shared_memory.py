@@ -212,11 +212,12 @@ def _is_outermost(axis: int, dims: Sequence[object]) -> bool:
 
 
 def begins_in_place(node: Node, value: Value) -> bool:
-    """True if `node` begins a decomposed softmax, normalisation or rotation of `value`.
+    """Return whether `node` is the first operation of a pattern that is computed in place.
 
-    This first operation is x - mean(x), x - max(x), an exp(x) that is summed up, or it takes the
-    halves of x. The plugin fuses it with the operations after it to an MVN, a SoftMax or a rotary
-    position embedding, which it computes in place.
+    The patterns are a decomposed softmax, normalisation or rotation of `value`. With x for `value`,
+    the first operation is x - mean(x), x - max(x), an exp(x) that a ReduceSum reads, or a Slice or
+    VariadicSplit that returns halves of x. OpenVINO's CPU plugin replaces the pattern by one
+    operation (MVN, SoftMax or rotary position embedding), which it computes in place.
     """
     if isinstance(node.op, slicing.VariadicSplit | slicing.Slice) and node.inputs[0] is value:
         return any(_is_rotated(half) for half in node.outputs)

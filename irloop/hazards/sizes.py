@@ -71,12 +71,14 @@ def _narrowed(node: Node) -> Value | None:
 
 
 def leaves_out_abs(node: Node) -> bool:
-    """Return whether OpenVINO would remove an Abs because its operand looks like sizes.
+    """Return whether `node` is an Abs that OpenVINO would wrongly remove.
 
-    Sizes are not negative. An operand looks like sizes if its rank is 1 or unknown, and if it, or
-    one operand of a Concat that makes it, depends on constants and shapes alone. The result is also
-    true if the search ends before this is known, and false for a constant, which OpenVINO folds
-    correctly.
+    OpenVINO assumes that a vector computed from constants and shapes alone holds sizes, which are
+    not negative. An Abs of such a vector is removed, and so is an Abs of a Concat with one such
+    operand. An operand of unknown rank counts as a vector, unless it is the result of an Unsqueeze.
+
+    The Abs of a Constant stays correct, because OpenVINO folds it. If the graph is too large to
+    search, the result is True.
     """
     data = node.inputs[0] if isinstance(node.op, Abs) else None
     if data is None or shape_of(data).rank not in (1, None):

@@ -38,9 +38,11 @@ MOVING = tuple(_DATA)
 
 
 def moved_strings(node: Node) -> tuple[int, ...]:
-    """Return the positions of the inputs whose strings the operation of `node` moves.
+    """Return the positions of the inputs whose strings `node` copies to its output.
 
-    The result is empty if the operation moves no strings.
+    For example, the result is (1, 2) for an OpenVINO Select between strings. It covers those
+    OpenVINO operations that the CPU plugin cannot run with strings; for all other nodes, it is
+    empty.
     """
     places = _DATA.get(type(node.op), ())
     if not places or element_of(node.outputs[0]) is not ElementType.STRING:

@@ -55,10 +55,12 @@ def in_blocks(step: BlockStep, x: Array) -> Any:
 def of_blocks(
     step: BlockStep, over: OverStep | None = None
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator for a function of x that returns `in_blocks(step, x)` if x is f32 or f64.
+    """Return a decorator that marks an elementwise kernel as computable block by block.
 
-    It marks the function, so that `block_step` and `over_step` find the steps. `over` is a faster
-    way than `step` to write the result over the operand.
+    The kernel must return `in_blocks(step, x)` for an f32 or f64 operand x. `block_step(kernel)`
+    then returns `step`, and `over_step(kernel)` returns `over`, which writes the result into the
+    operand itself. If `over` is None, `over_step` returns a slower function, which copies the
+    operand and calls `step`.
     """
 
     def on_copy(x: Array, room: Array) -> None:

@@ -345,11 +345,13 @@ def _tiled(
 
 
 class _Columns:
-    """Columns of the matrix product for a convolution: [groups, C/groups * positions, n].
+    """The columns of data that a convolution multiplies by its filters, in one matrix product.
 
-    There are `row` columns for each index along the first spatial axis of the results; within such
-    a row they have the shape `inner`. Of the last row only the first `used` columns are needed. The
-    results of `part` may share memory.
+    All columns together are [groups, C/groups * kernel positions, n]. They are ordered by rows: the
+    `row` columns of one row belong to the same index along the first spatial axis of the result,
+    and have the shape `inner`. In the last row, only the first `used` columns are needed.
+
+    The array that `part` returns may be overwritten by the next call.
     """
 
     row: int

@@ -35,11 +35,14 @@ class Final:
 
 
 def prior_grid(size: tuple[int, int], strides: tuple[float, float], *, flatten: bool) -> Function:
-    """Prior boxes around each cell of a feature map: priors [P, 4] to boxes [H, W, P, 4].
+    """Return a function that makes the prior boxes around each cell of a feature map.
 
-    The function takes the priors, the feature map and the image. Where `size` (height, width) is 0,
-    the size of the feature map is used; where `strides` is 0, the stride is image size / grid size.
-    If the grid is smaller than the feature map, the remaining rows are zeros.
+    It takes the priors [P, 4], the feature map [N, C, H, W] and the image. It returns the boxes
+    [H, W, P, 4], or [H * W * P, 4] with `flatten`.
+
+    `size` is the height and width of the grid of cells; 0 means the size of the feature map.
+    `strides` are the vertical and the horizontal stride; 0 means image size / grid size. If the
+    grid is smaller than the feature map, the boxes are followed by zeros.
     """
 
     def apply(priors: Array, features: Array, image: Array) -> Any:

@@ -1,9 +1,11 @@
-"""Convolution of many channels to few: one product per position of the kernel, then shifted sums.
+"""Convolution with few output channels: one matrix product, followed by shifted additions.
 
-The filters of all positions are stacked, so that one matrix product multiplies a block of rows of
-the image by all of them. The image needs no copy. Each position then adds its part of the product
-to the result, at the place where the kernel puts it. The usual im2col copies all channels once for
-each position; here the parts have only as many channels as the result.
+The filters are stacked, with one matrix [O, C] for each position of the kernel. A matrix product
+multiplies this stack by a block of image rows, which are not copied. The part of the product that
+belongs to a position is then added to the result, shifted by that position.
+
+The usual im2col copies all input channels once for each position. This method stores only the few
+output channels for each position.
 """
 
 from __future__ import annotations
@@ -29,10 +31,10 @@ _CHANNELS_PER_OUTPUT = 2
 
 
 def suits(x: Array, w: Array, window: Window, fill: Any) -> bool:
-    """True if `by_positions` is the fastest method for the data [N, C, ...] and the filters.
+    """Return whether `by_positions` is the fastest method for data `x` and filters `w`.
 
-    A padding of zeros adds nothing, so it is left out. That changes the result if a weight is
-    infinite or NaN, because its product with zero is NaN.
+    The result is False for filters with infinite or NaN weights. `by_positions` skips the zeros of
+    the padding, but the product of zero and such a weight is NaN, so the result would be wrong.
     """
     if x.ndim != 4 or not x.size or max(window.strides) > 1 or fill != 0:
         return False

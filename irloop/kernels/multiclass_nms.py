@@ -116,11 +116,11 @@ def _sorted(limits: Limits, rows: Array, values: Array) -> Array:
 def _all(
     limits: Limits, choose: Choose, items: list[tuple[Array, Array]], *, by_class: bool
 ) -> tuple[Array, Array, Array]:
-    """Choose boxes in all items of the batch; each item is given as its boxes and its scores.
+    """Choose boxes in every item of the batch; `items` holds the boxes and the scores of each.
 
     Returns rows (item, class, box) of the chosen boxes, their scores, and the number of rows of
-    each item. If boxes are not sorted across the batch, the order classid sorts the rows of each
-    item only if `by_class` is true.
+    each item. `limits` says whether rows are sorted across the batch or within each item. The order
+    "classid" within each item is ignored unless `by_class` is true.
     """
     parts = []
     for item, (boxes, scores) in enumerate(items):

@@ -205,9 +205,11 @@ def openvino_function(
 def rotated_function(
     dtype: np.dtype[Any], *, clockwise: bool, descending: bool, n_outputs: int
 ) -> Function:
-    """Like `openvino_function`, for boxes [B, N, 5] with an angle.
+    """Return a kernel for OpenVINO's NMSRotated.
 
-    A box whose overlap equals the threshold is kept; `openvino_function` suppresses such a box.
+    It takes and returns the same arrays as the kernel of `openvino_function`, except that the boxes
+    are [B, N, 5]: centre x, centre y, width, height and angle in radians. If `clockwise`, positive
+    angles turn clockwise. A box whose overlap equals the threshold is kept.
     """
     share = partial(rotated.overlaps, clockwise=clockwise)
     return _scored(dtype, share, descending=descending, equal=False, n_outputs=n_outputs)

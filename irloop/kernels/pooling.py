@@ -51,7 +51,10 @@ def _lowest(dtype: np.dtype[Any]) -> Any:
 
 
 def _spend(x: Array, window: Window, counts: Sequence[int]) -> None:
-    """Charge the budget for every element of every window, because engines read each of them."""
+    """Charge the budget for pooling `x`: one element read per element of each window.
+
+    `counts` holds the number of windows along each spatial axis.
+    """
     spend_windows(math.prod(x.shape[:2]) * math.prod(counts) * math.prod(window.kernel))
 
 

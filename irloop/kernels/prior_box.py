@@ -63,7 +63,11 @@ def aspect_ratios(priors: Priors) -> list[float]:
 
 
 def _dense(size: float, density: float, ratio: float) -> list[Box]:
-    """Boxes of one size whose centres are spread over `density` x `density` positions."""
+    """Return boxes of one size whose centres form a grid of `density` x `density` positions.
+
+    The grid covers a square with sides of `size` around the centre of the cell. `ratio` is the
+    width of a box divided by its height.
+    """
     count = int(density)
     budget.reserve(240 * count * count, "the boxes of one size")
     spend_each(count * count, 500, "the boxes of one size")
@@ -144,7 +148,10 @@ def _variances(variance: Sequence[float], count: int) -> Array:
 
 
 def _reserve(boxes: int, parts: int) -> None:
-    """Charge the budget for `boxes` boxes of four f64, computed as `parts` arrays to be joined."""
+    """Check the memory and charge the time for computing `boxes` prior boxes.
+
+    The boxes are computed as `parts` separate arrays; each array takes some time of its own.
+    """
     budget.reserve(4 * 8 * 4 * boxes, "prior boxes")
     spend_each(4 * boxes, 20, "prior boxes")
     spend_each(parts, 50_000, "prior boxes")

@@ -47,7 +47,11 @@ def fake_quantize(levels: int) -> Function:
 
 
 def _spread(parameter: Array, shape: tuple[int, ...], axis: int, block: int) -> Array:
-    """Reshape or repeat a scale or zero point so that it broadcasts to `shape`."""
+    """Reshape or repeat a scale or zero point so that it broadcasts to `shape`.
+
+    `parameter` has a single element or one element per index along `axis`. If `block` is not 0, it
+    has one element per `block` indices along `axis` instead.
+    """
     if parameter.ndim == 0 or parameter.size == 1:
         return parameter.reshape(())
     axis = axis + len(shape) if axis < 0 else axis

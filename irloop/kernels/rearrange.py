@@ -51,7 +51,12 @@ def depth_to_space(block: int, blocks_first: bool) -> Callable[[Array], Array]:
 
 
 def space_to_depth(block: int, blocks_first: bool) -> Callable[[Array], Array]:
-    """Move blocks of space into channels: the inverse of `depth_to_space`."""
+    """Make a kernel that moves blocks of the spatial axes into the channel axis.
+
+    It maps [n, c, d...] to [n, c * block^k, d / block...] for k spatial axes: the inverse of
+    `depth_to_space`. With `blocks_first` the new channel axis consists of (blocks, c), otherwise of
+    (c, blocks).
+    """
 
     def run(data: Array) -> Array:
         batch, channels, *sizes = data.shape

@@ -434,11 +434,13 @@ def _onnx_weights(
 
 
 def onnx_sequence(cells: Sequence[Cell], direction: str, layout: int, n_outputs: int) -> Function:
-    """A whole ONNX LSTM, GRU or RNN with one cell per direction.
+    """Return a kernel for ONNX's LSTM, GRU or RNN; `cells` holds one cell per direction.
 
-    Takes X [T, B, I], W [D, G*S, I], R [D, G*S, S], B [D, 2*G*S], lengths [B], H [D, B, S], C [D,
-    B, S] and peepholes [D, 3*S]. Returns Y [T, D, B, S], H and, for an LSTM, C. With `layout` 1 the
-    batch axis comes first in X, Y and the states.
+    In the shapes, T is the number of steps, N the batch size, I the input size, S the state size, D
+    the number of directions and G the number of gates. The kernel takes X [T, N, I], W [D, G*S, I],
+    R [D, G*S, S], B [D, 2*G*S], lengths [N], H [D, N, S], C [D, N, S] and peepholes [D, 3*S]. It
+    returns the first `n_outputs` of Y [T, D, N, S], H and, for an LSTM, C. If `layout` is 1, the
+    batch axis comes first in X, Y, H and C.
     """
     has_state = isinstance(cells[0], LstmCell)
 

@@ -308,7 +308,11 @@ def resize(x: Array, plans: Sequence[Axis], how: Resampling, *, rounded: bool = 
 
 
 def counts_of_scales(sizes: Sequence[int], scales: Array) -> list[int]:
-    """floor(size * scale), computed in the type of the scales, which matters near whole numbers."""
+    """Return floor(size * scale) for each axis, computed in the data type of the scales.
+
+    Near whole numbers the type decides the result: a size of 10 times an f32 scale of 0.7 is 7 in
+    f32, but 6.9999999 in f64, which would give 6.
+    """
     kind = scales.dtype.type
     return [
         math.floor(float(kind(size) * scale)) for size, scale in zip(sizes, scales, strict=True)

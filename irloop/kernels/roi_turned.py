@@ -81,10 +81,14 @@ def deformable_psroi(
 ) -> Function:
     """Make a kernel that pools regions [R, 5] to [R, outputs, group, group], with shifted bins.
 
-    A region is (item, x1, y1, x2, y2), and `scale` is the number of elements of the map per unit.
-    Each bin reads a channel of its own, on a grid of `bins` (rows, columns) samples; its value is
-    the mean of the samples inside the image. The optional operand 2, [R, 2*K, part, part], shifts
-    the bins by fractions of the region's size times `spread`.
+    A region is (item, x1, y1, x2, y2). Its coordinates times `scale` are positions in the feature
+    map. A region has `group` x `group` bins for each output, and each bin reads a channel of its
+    own. A bin takes a grid of `bins` (rows, columns) samples; its value is the mean of the samples
+    inside the map.
+
+    The optional operand 2, [R, 2 * K, part, part], shifts the bins. The outputs are divided into K
+    groups with a vertical and a horizontal shift each, and the region into `part` x `part` cells. A
+    shift times `spread` is a fraction of the size of the region.
     """
 
     def moved(offsets: Array, at: int) -> tuple[Array, Array]:

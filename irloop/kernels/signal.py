@@ -163,9 +163,15 @@ def framed(x: Array, length: int, step: int) -> Array:
 
 
 def onnx_stft(*, onesided: bool) -> Function:
-    """The STFT of a signal [B, L, 1 or 2] or [B, L]: [B, frames, bins, 2].
+    """Return the kernel of ONNX's STFT: the spectrum of each frame of a signal.
 
-    Takes the signal, the step, the window (default: ones) and the frame length.
+    The kernel takes the signal, the step from frame to frame, the window and the frame length.
+    Without a window, all samples count equally. Without a length, the frames are as long as the
+    window or, without a window, as the signal.
+
+    A real signal is [B, L] or [B, L, 1], a complex one [B, L, 2]. The result [B, frames, bins, 2]
+    has the real and imaginary parts on the last axis. If `onesided`, only bins 0 to length // 2 are
+    returned.
     """
 
     def apply(

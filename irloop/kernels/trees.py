@@ -279,9 +279,10 @@ def _numbered(keys: tuple[Array, ...], wanted: tuple[Array, ...]) -> Array:
 
 
 def _aggregated(forest: Forest, leaves: Array, how: str) -> Array:
-    """Combine the values of the leaves that each row reaches to scores [N, targets].
+    """Compute the scores [N, targets] of N rows from the leaves that the rows reach.
 
-    `how` is SUM, AVERAGE, MIN or MAX. A target for which no leaf votes has the score 0.
+    `leaves` [N, trees] holds the node numbers of these leaves. `how` is SUM, AVERAGE, MIN or MAX,
+    and says how their values are combined. A target for which no leaf votes has the score 0.
     """
     shape = (len(leaves), forest.weights.shape[1])
     budget.reserve(16 * (math.prod(shape) + forest.weights.size), "the votes of trees")

@@ -33,7 +33,10 @@ def grouped(numbers: Sequence[int], edges: Sequence[tuple[int, int]] = ()) -> Tr
 
 
 def _edges_between(items: Tree, edges: Sequence[tuple[int, int]]) -> int:
-    """The number of pairs of groups that are connected."""
+    """Return how many ordered pairs of different items are connected by at least one edge.
+
+    An item is a node or a group of nodes. `edges` holds pairs of node numbers.
+    """
     place = {number: at for at, item in enumerate(items) for number in _members(item)}
     pairs = {(place[source], place[target]) for source, target in edges}
     return sum(source != target for source, target in pairs)

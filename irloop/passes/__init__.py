@@ -1,8 +1,8 @@
-"""Transformations: the kinds of passes, patterns, the rewriter, and the manager that runs
-passes.
+"""Transforms models by passes, and offers the tools to write passes.
 
-The names below are the public API for passes of other packages; operation classes are in
-`irloop.dialects`. `irloop.passes.common` is the library, with one file for each pass.
+This package exports the base classes of passes, the patterns, the rewriter, and the manager that
+runs passes; they are the public API for passes in other packages. Operation classes are in
+`irloop.dialects`. `irloop.passes.common` holds irloop's own passes, one file for each.
 """
 
 from __future__ import annotations

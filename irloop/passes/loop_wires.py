@@ -85,7 +85,7 @@ class _Ends:
 
 
 def _at(end: Use) -> Value:
-    """The value that the node input at an end of a wire reads."""
+    """Return the value that is connected to an end of a wire, which is an input of a node."""
     node, position = end
     value = node.inputs[position]
     assert value is not None, "an end always reads a value"

@@ -269,7 +269,8 @@ def optional(
 ) -> Pattern:
     """Matches `inner`, with or without a node of one of `types` after it.
 
-    The pattern itself is bound only if that node exists.
+    `where` restricts that node. In the match, the pattern itself stands for the output of that
+    node, and is absent if there is no such node.
     """
     return _Optional(types if isinstance(types, tuple) else (types,), inner, where)
 

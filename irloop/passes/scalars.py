@@ -1,4 +1,4 @@
-"""Reshapes single elements to scalars where an operation requires scalars."""
+"""Reshapes inputs of Range in ONNX models to scalars if they have one element."""
 
 from __future__ import annotations
 

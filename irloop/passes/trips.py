@@ -25,7 +25,12 @@ def _number(inference: Inference, value: Value | None) -> int | None:
 
 
 def condition_after(node: Node, inference: Inference) -> bool | None:
-    """The condition that every iteration of a Loop returns; None if it is computed."""
+    """Return the constant condition that the body of a Loop returns after each iteration.
+
+    Returns None if the condition is not known to be constant. Returns True if the body has no
+    condition output, or if it passes on the condition of this iteration, which was true because the
+    iteration ran.
+    """
     body = node.body()
     at = body.ports.condition
     value = None if at is None else body.graph.results[at].inputs[0]

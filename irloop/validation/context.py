@@ -526,10 +526,10 @@ class Context:
 
     @cached_property
     def first_analysis(self) -> Analysis:
-        """The inferred graph of the file as it is, with the layers in which rules find errors.
+        """The inferred graph of the whole file, including the layers that have errors.
 
-        It serves the rules that run before all errors are known; `analysis` leaves these layers
-        out.
+        Rules read it while the errors are still being collected. `analysis` leaves out the layers
+        in which rules found errors.
         """
         from irloop.validation.analysis import Analysis
 

@@ -316,9 +316,10 @@ def _type_of(users: list[Attribute], fixed: str) -> list[str]:
 
 
 def _enumeration(words: Iterable[str], pattern: str = "") -> list[str]:
-    """Lines of a schema type that lists `words`, so that editors can complete them.
+    """Return the lines of an XML schema type that accepts `words` and lets editors complete them.
 
-    The type accepts the words in any letter case, as OpenVINO does, and texts that match `pattern`.
+    As in OpenVINO, the letter case of the words does not matter. The type also accepts strings that
+    match `pattern`, if it is not empty.
     """
     listed = list(words)
     anyhow = "|".join([*map(_in_any_case, listed), *([pattern] if pattern else [])])

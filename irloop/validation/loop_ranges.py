@@ -70,9 +70,9 @@ def inferred_output(entry: Entry) -> int:
 
 
 def has_wrong_direction(entry: Entry) -> bool:
-    """True for a negative stride with a forward range.
+    """Return whether an entry has a negative stride but a range that runs forward.
 
-    An entry that gives only the stride has such a range.
+    The range runs forward if start >= 0 and end < 0. The defaults (0 and -1) are such a range.
     """
     return entry.reverse and entry.start >= 0 and entry.end < 0
 

@@ -34,7 +34,7 @@ def at_graph(graph: OutlineGraph) -> Location:
 
 
 def at_path(path: str) -> Location:
-    """Make a location from a string that describes a path through bodies."""
+    """Make a location from a path through bodies, such as ``Loop_7/body/Mul_4``."""
     return Location(path=path, element=path)
 
 
@@ -174,9 +174,9 @@ class OnnxContext:
         return {name: node for node in graph.nodes for name in node.outputs if name}
 
     def stays_true(self, body: OutlineGraph) -> bool:
-        """Return whether the condition that a Loop body returns is true in every iteration.
+        """Return whether the body of a Loop can never turn a true condition into a false one.
 
-        The body then returns a constant true, or the condition that it gets as an input.
+        This holds if the body returns a constant true, or returns its condition input unchanged.
         """
         name = self.source(body, body.outputs[0])
         if name == body.inputs[1]:

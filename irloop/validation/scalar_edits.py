@@ -11,10 +11,11 @@ __all__ = ["as_scalar"]
 
 
 def as_scalar(index: NetIndex, reader: Layer, position: int) -> tuple[Edit, ...]:
-    """The edits that make an input a scalar; empty if it is not a one-element constant.
+    """Return the edits that turn the one-element constant at an input of `reader` into a scalar.
 
-    The constant must have no other consumer, because the changed shape could change that consumer's
-    result.
+    The result is empty if the input at `position` is not a constant of one element, or is a scalar
+    already. It is also empty if the constant has another consumer, because the changed shape could
+    change the result of that consumer.
     """
     source = index.source(reader, position)
     if source is None or source[0].type != "Const":

@@ -384,7 +384,10 @@ class _Search:
         return found
 
     def _of_type(self, first: Node, second: Node) -> Cause | None:
-        """The cause if two corresponding nodes are known to be different operations."""
+        """Return a cause if two corresponding nodes have different operation types, else None.
+
+        If the models have different dialects, types that may correspond do not count as different.
+        """
         same_dialect = self._seen.models[0].dialect == self._seen.models[1].dialect
         if first.op.type == second.op.type:
             return None

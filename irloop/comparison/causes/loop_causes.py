@@ -145,11 +145,12 @@ class LoopCauses:
         return self._seen.worded("wire", found)
 
     def _entered(self, side: int, value: Value) -> tuple[Value, tuple[WireSide, int] | None]:
-        """Follow an invariant out of its loop body, and out of all loops that it enters as one.
+        """Follow a loop invariant to the value outside that it stands for.
 
-        Returns the value outside, and a pair for the outermost of these loops: its wires, and the
-        number of the invariant's parameter in its body. If `value` is not an invariant, returns
-        `value` and None.
+        If that value is an invariant of an enclosing loop, it is followed further out. Returns the
+        value outside, and a pair that tells where it enters the outermost of these loops: the wires
+        of this loop, and the number of the parameter in its body. If `value` is not an invariant,
+        returns `value` and None. `side` is 0 for the first model and 1 for the second.
         """
         entered = None
         while isinstance(value.producer.op, Parameter):
@@ -219,7 +220,11 @@ class LoopCauses:
         return None
 
     def of_counts(self, node: Node, at: tuple[int, ...]) -> Cause | None:
-        """The cause if two loops run a different number of times."""
+        """Return a cause if a loop runs more or fewer times than its counterpart, else None.
+
+        `node` is the loop of the second model. Only one execution of the two loops is compared:
+        `at` holds the iteration numbers of the enclosing loops.
+        """
         first = self._seen.loops.get(node)
         if first is None or not isinstance(first.op, LOOPS) or not isinstance(node.op, LOOPS):
             return None
@@ -422,8 +427,8 @@ class LoopCauses:
 def untransposed(value: Value) -> tuple[Value, Moved]:
     """Follow Transposes, Reshapes and Slices back to the value that they start from.
 
-    The result is this value, and how it is transposed and reversed. Conversion slices an output of
-    a Loop if the Loop may run zero iterations, or to reverse the order of concatenation.
+    Returns that value, and how these operations transpose and reverse it. In converted models they
+    often follow a loop: for example, a Slice reverses the outputs of the iterations.
     """
     order: Sequence[int] | None = None
     turned = False

@@ -47,9 +47,10 @@ class Moved(NamedTuple):
 
 
 class WireSide(NamedTuple):
-    """One of two compared loops or Ifs: its node, one of its bodies, and the lines of its wires.
+    """One of two compared loops or Ifs, together with one of its bodies.
 
-    `places` finds the lines in the file from which the model was read.
+    `places` finds the line of each wire in the file of the model. `gathered` maps the positions of
+    body parameters to the slices that the body gathers from these parameters.
     """
 
     node: Node
@@ -117,11 +118,11 @@ class WireSide(NamedTuple):
         return self.body.graph.results[number].inputs[0]
 
     def input_place(self, parameter: int) -> tuple[str, int | None]:
-        """Describe where the wire into a body parameter is in the file, and return its line.
+        """Describe where the file declares the input of a body parameter; also return its line.
 
-        The description has the form ``port 1, line 41``. If the place is not known, it is the
-        number of the input, or "captured" for a captured value of an ONNX body, and the line is
-        None.
+        The result is, for example, ("port 1, line 41", 41). If the place is not known, the line is
+        None, and the description is "input 2" for input number 2 of the node, "captured" for a
+        captured value of an ONNX body, or "" for a parameter that no input feeds.
         """
         found = self.places.input(self.node, self.body.label, parameter)
         if found is not None:

@@ -1,4 +1,7 @@
-"""Simplifies two models alike: replaces values that correspond to each other by simpler values."""
+"""Proposes changes that replace values of two models by simpler ones.
+
+Most changes replace two corresponding values, one in each model, in the same way.
+"""
 
 from __future__ import annotations
 

@@ -47,7 +47,10 @@ def import_zip_map(c: Conversion, op: onnx.ZipMap, rows: Value) -> Value:
 
 @imports(labels.LabelEncoder2, labels.LabelEncoder4)
 def import_label_encoder(c: Conversion, op: labels.LabelEncoder2, data: Value) -> Value:
-    """LabelEncoder of numbers -> Equal of each key, Select, ReduceSum."""
+    """LabelEncoder of numbers -> Equal with all keys, Select of the value, ReduceSum.
+
+    Elements that equal no key get the default value. Keys or values that are strings are refused.
+    """
     keys, values, default = op.table()
     if "O" in (keys.dtype.kind, values.dtype.kind):
         raise c.refuse(
@@ -155,7 +158,7 @@ def import_vectorizer(c: Conversion, op: onnx.FeatureVectorizer, *inputs: Value)
 
 @imports(onnx.OneHotEncoder)
 def import_encoder(c: Conversion, op: onnx.OneHotEncoder, data: Value) -> Value:
-    """OneHotEncoder of numbers -> Equal of each category, Convert."""
+    """OneHotEncoder of numbers -> Equal with each category, then Convert to f32."""
     if op.cats_strings:
         raise c.refuse("OpenVINO does not compute with strings", "encode outside of the model")
     if not op.zeros:

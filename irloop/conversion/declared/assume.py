@@ -132,10 +132,10 @@ def _replaced(node: Node, dims: list[Dims], rewriter: MatchRewriter) -> bool:
 
 
 def _entered(value: Value, builder: Builder, given: list[Value], rewriter: MatchRewriter) -> Value:
-    """Return what represents an input of the node in the builder's graph.
+    """Return a stand-in for the node input `value`, for use in the graph of `builder`.
 
-    This is a constant if `value` is known, and otherwise a new parameter, for which `value` is
-    appended to `given`.
+    If `value` is known, the stand-in is a constant. Otherwise it is a new parameter, and `value` is
+    appended to `given`, which lists the values that the parameters stand for.
     """
     op = value.producer.op
     if isinstance(op, Constant):

@@ -1,7 +1,8 @@
-"""Shared parts of operations that select boxes in ONNX: suppression, limits, orders, padding.
+"""Shared parts of operations that select boxes in ONNX: suppressing, limiting, sorting, padding.
 
-Boxes are [N, L, P, 4] of f32, with L 1 if all classes share them; scores are [N, C, P]. The
-selection is a list of rows (item, class, box), [M, 3].
+Scores are [N, C, P], for N batch items, C classes and P boxes. Boxes are f32 [N, L, P, 4], where L
+is C, or 1 if all classes share the boxes. The selection of M boxes is a list of rows (item, class,
+box), [M, 3].
 """
 
 from __future__ import annotations

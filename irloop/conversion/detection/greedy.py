@@ -1,6 +1,7 @@
-"""Greedy suppression as an ONNX Loop, for overlaps and rules that NonMaxSuppression lacks.
+"""Greedy suppression of boxes as an ONNX Loop, where NonMaxSuppression does not suffice.
 
-Each iteration takes the best remaining box of every class of every item at once.
+A `Rule` defines how the overlap of two boxes is measured, and how it changes the scores of the
+remaining boxes. Each iteration takes the best remaining box for every item and class at once.
 """
 
 from __future__ import annotations

@@ -233,9 +233,10 @@ def _single(c: Conversion, value: Value, element: ElementType) -> Value:
 
 
 def _above(c: Conversion, iou: Value | None) -> Value:
-    """Adapt the threshold to OpenVINO, which suppresses boxes whose overlap equals the threshold.
+    """Raise ONNX's overlap threshold to the next f32, so that OpenVINO keeps the same boxes.
 
-    ONNX keeps such boxes.
+    OpenVINO suppresses a box whose overlap equals the threshold, but ONNX keeps it. If `iou` is
+    None, the ONNX threshold is 0.
     """
     import numpy as np
 

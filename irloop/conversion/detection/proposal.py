@@ -177,10 +177,12 @@ def _filled_up(
     items: Size,
     element: ElementType,
 ) -> list[Value]:
-    """The rows (item, box) [N * after, 5] and the scores.
+    """Return the outputs of a Proposal: the rows [N * M, 5] and, if needed, the scores [N * M].
 
-    Each item has `after` rows. Rows that are not filled contain zeros; the first of them has the
-    number -1 instead of an item.
+    N is the number of batch items (`items`), and M is `op.post_nms_topn`. A row holds the number of
+    a batch item and the four coordinates of a box in `kept`. If an item has fewer than M boxes, the
+    remaining rows contain zeros, except that the first of them has the item number -1. `frame` is
+    the image, and `element` is the element type of the outputs.
     """
     sizes, after = OnnxSizes(c), op.post_nms_topn
     total = sizes.times(items, after)

@@ -137,11 +137,14 @@ class Side:
 def side(
     c: Conversion, length: Value, bins: int, ratio: int, axes: Sequence[int], least: float
 ) -> Side:
-    """Place samples along one side of each region; `length` [R, 1, 1, 1, 1] holds the lengths.
+    """Place the samples along one side (the height or the width) of each region.
 
-    `axes` are the axis of the bins and the axis of the samples in a bin. `ratio` is the number of
-    samples per bin. If it is 0, there is about one sample per cell of the map, and at least `least`
-    per bin.
+    `length` [R, 1, 1, 1, 1] holds the length of that side in each region. The side is split into
+    `bins` bins of `ratio` samples each. If `ratio` is 0, a bin gets about one sample per cell of
+    the feature map, and at least `least`.
+
+    Samples are arrays of five axes; `axes` names two of them: the axis of the bins and the axis of
+    the samples within a bin.
     """
     if ratio > 0:
         count = c.constant([[[[[float(ratio)]]]]], F32)

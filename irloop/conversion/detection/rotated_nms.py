@@ -200,7 +200,10 @@ def _intersection_area(c: Conversion, left: Pair, right: Pair) -> Value:
 
 
 def _pseudo_angle(c: Conversion, point: Pair) -> Value:
-    """A number in -2..2 that increases with the angle of a point around the middle."""
+    """Return a number in -2..2 that increases with the angle of `point` around the origin.
+
+    It replaces atan2(y, x) where points are only sorted by angle.
+    """
     x, y = point
     zero, one = c.constant(0.0, F64), c.constant(1.0, F64)
     size = forms.add(c, c(elementwise.Abs(), x), c(elementwise.Abs(), y))

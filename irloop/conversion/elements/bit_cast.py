@@ -53,7 +53,10 @@ def import_bit_cast(c: Conversion, op: BitCast, x: Value) -> Value:
 
 
 def _other_sign(c: Conversion, x: Value, target: ElementType) -> Value:
-    """Convert signed numbers to unsigned ones of the same width, or back."""
+    """Reinterpret signed integers as unsigned integers of the same width, or the reverse.
+
+    The bits of each number stay the same: the i8 number -1 becomes the u8 number 255.
+    """
     wide, size = forms.convert(c, x, I32), 2**target.bits
     low, high = integer_range(target)
     under = forms.less(c, wide, c.constant(low, I32))

@@ -201,9 +201,9 @@ def converted_float(c: Conversion, x: Value, element: ElementType, *, saturate: 
 def _rounded_once(c: Conversion, x: Value, element: ElementType) -> Value:
     """Convert `x` to a 4-bit or 8-bit float, rounded only once.
 
-    OpenVINO rounds to f16 first. The f16 number may lie exactly between two 8-bit floats, so
-    OpenVINO may choose the one that is farther from `x`. The other one is found by converting `x`
-    mirrored at OpenVINO's choice; the nearer of the two is the result.
+    OpenVINO rounds to f16 first, and may therefore return a value `near` that is not the nearest to
+    `x`. Converting 2 * x - near gives a candidate on the other side of `x`. Of these two values,
+    the one nearer to `x` is the result.
     """
     if element not in _PRECISION or _is_exact(x) or _holds_halves(c, x):
         return ov_forms.convert(c, x, element)

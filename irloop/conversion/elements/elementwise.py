@@ -343,9 +343,9 @@ def import_pow(c: Conversion, op: onnx.Pow, base: Value, exponent: Value) -> Val
 
 
 def folding_rule(target: type[Op]) -> Callable[..., Value]:
-    """Make a rule that converts an operation on any number of operands to binary operations.
+    """Make a rule that converts an operation on many operands to a chain of binary operations.
 
-    These form a chain of `target`: each has the result of the one before as its first operand.
+    If `target` is Add, Sum(a, b, c) becomes Add(Add(a, b), c).
     """
 
     def rule(c: Conversion, op: Op, first: Value, *others: Value) -> Value:

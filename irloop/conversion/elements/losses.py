@@ -40,7 +40,11 @@ def import_cross_entropy(
     target: Value,
     weight: Value | None = None,
 ) -> list[Value]:
-    """SoftmaxCrossEntropyLoss -> LogSoftmax, then as NegativeLogLikelihoodLoss."""
+    """SoftmaxCrossEntropyLoss -> LogSoftmax, GatherElements, Multiply, Reduce*.
+
+    The loss is computed from the log-probabilities, as for NegativeLogLikelihoodLoss. The result is
+    a list of the loss and the log-probabilities.
+    """
     element = element_of(scores)
     logs = c(activation.LogSoftmax(axis=1), _in_f32(c, scores))
     loss = _loss(c, op, logs, target, weight)

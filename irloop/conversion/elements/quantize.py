@@ -336,11 +336,15 @@ def _unpacked(c: Conversion, value: Value) -> Value:
 def _in_blocks(
     c: Conversion, x: Value, scale: Value, zero: Value | None, op: onnx.DequantizeLinear13
 ) -> tuple[Value, Value, Value | None] | None:
-    """Split the blocked axis of the data into one axis of blocks and one of elements in a block.
+    """Reshape blocked weights so that each block gets an axis of its own.
 
-    Scale and zero point get an axis of size 1 so that they broadcast. OpenVINO recognises grouped
-    weights in this form. For 4-bit weights with a scale per element its CPU plugin (2026.4)
-    computes wrong values or crashes. Returns None if the axis cannot be divided into whole blocks.
+    With blocks of 32, data of shape [128, 10], blocked along axis 0, becomes [4, 32, 10]. Scale and
+    zero point [4, 10] become [4, 1, 10], so that they broadcast. OpenVINO recognises grouped
+    weights in this form. The alternative, one scale for each element, makes its CPU plugin (2026.4)
+    compute wrong values or crash if the weights have 4 bits.
+
+    Returns data, scale and zero point; None if the shape of the data is not known, or if the axis
+    cannot be divided into whole blocks.
     """
     dims, rank = shape_of(x).static(), shape_of(x).rank
     if dims is None or rank is None:

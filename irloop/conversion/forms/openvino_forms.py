@@ -164,7 +164,7 @@ def divide(c: Conversion, left: Value, right: Value) -> Value:
 
 
 def maximum(c: Conversion, left: Value, right: Value) -> Value:
-    """The larger operand."""
+    """Return the elementwise maximum of two values."""
     return c(elementwise.Maximum(), left, right)
 
 

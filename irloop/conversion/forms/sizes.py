@@ -75,7 +75,7 @@ class Sizes(ABC):
         return [self.item(whole, at) for at in range(count)]
 
     def list(self, sizes: Sequence[Size]) -> Value:
-        """Sizes as one i64 list."""
+        """Return the sizes as one i64 vector."""
         known = [size for size in sizes if isinstance(size, int)]
         if len(known) == len(sizes):
             return self.c.i64(known)
@@ -112,7 +112,7 @@ class Sizes(ABC):
 
     @abstractmethod
     def concat(self, pieces: Sequence[Value]) -> Value:
-        """Concatenate lists."""
+        """Concatenate i64 lists of sizes."""
 
     @abstractmethod
     def reshape_to(self, value: Value, target: Value, *, may_be_empty: bool) -> Value:

@@ -141,10 +141,17 @@ def refuse_not_tensors(source: Graph, results: Sequence[Converted], converter: C
 
 
 def outputs_of(c: Conversion, name: str, node: Node, value: Converted) -> list[tuple[str, Value]]:
-    """Return the (name, tensor) pairs that replace one output of the source model.
+    """Return the tensors that replace one output of the source model, as (name, tensor) pairs.
 
-    If the output is not a tensor (a sequence, for example), warning CNV108 is added to the notes of
-    the conversion.
+    A tensor keeps its name. A sequence of two tensors with the name ``y`` becomes ``y_0`` and
+    ``y_1``. If the output is not a tensor in the source model, warning CNV108 is added to the notes
+    of the conversion.
+
+    Args:
+        c: the conversion that emits the tensors.
+        name: the name of the output.
+        node: its Result in the source model.
+        value: what the conversion made of it.
     """
     if isinstance(value, Value):
         found = [(name, value)]

@@ -1,4 +1,4 @@
-"""The first steps of the conversion of ONNX models: they replace operations without a rule."""
+"""Passes that run first when an ONNX model is converted; they replace Scan-8 and contrib ops."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Folds each loop that depends on constants only, and each If condition of this kind.
+"""Folds loops that depend only on constants, and constant trip counts and conditions.
 
-Hazard OVN115 is the reason.
+The conditions are those of Loops and Ifs. Hazard OVN115 is the reason.
 """
 
 from __future__ import annotations

@@ -34,9 +34,9 @@ class OpenGrowingStates(LoopPass):
         n = CumSum(trip)    g = Tile(h, 1 + (n - n))
         Loop(trip, true, g [?], x):   s: g, s' = Concat(s, 1)    y' = y + ReduceSum(s)   -> last y
 
-    Hazard OVN114 is the reason: OpenVINO assumes that the state has the size of the initial value,
-    or the upper bound of that size if it knows one, in all iterations. A Loop is left
-    unchanged if all its inputs, and those of the graph around it, are constant.
+    Hazard OVN114 is the reason: OpenVINO assumes that the state keeps the size of its initial value
+    in all iterations. If it knows only an upper bound of that size, it assumes the bound. A Loop is
+    left unchanged if its inputs and the inputs of the enclosing graph are all constant.
     """
 
     name = "open_growing_states"

@@ -206,10 +206,11 @@ def _in_parts(c: Conversion, value: Value, port: Sliced) -> Value:
 
 
 def _part(inner: Conversion, result: Value, port: Concatenated) -> tuple[Value, int, bool]:
-    """Return what one iteration adds to a concatenated output, the axis, and the direction.
+    """Turn the body result of a concatenated output into an output of the Scan body.
 
-    The direction is True if the parts are joined in reverse order. The part loses the axis if its
-    size is 1 there, because a Scan inserts this axis.
+    Returns the value, the axis along which the Scan joins it, and whether it joins in reverse
+    order. If an iteration adds only one element along the axis, the value loses the axis, because
+    the Scan inserts it again.
     """
     shape = shape_of(result)
     if shape.rank == 0:

@@ -40,7 +40,10 @@ def export_greedy_by_length(
     length: Value,
     blank: Value | None = None,
 ) -> list[Value]:
-    """CTCGreedyDecoderSeqLen -> ArgMax, and TopK of the kept positions."""
+    """CTCGreedyDecoderSeqLen -> ArgMax and TopK.
+
+    ArgMax finds the label of each frame; TopK moves the kept labels to the front of their row.
+    """
     labels = _best(c, data)
     limit = forms.unsqueeze(c, forms.cast(c, length, I64), [1])
     valid = forms.less(c, _places(c, labels), limit)

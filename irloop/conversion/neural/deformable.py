@@ -198,10 +198,10 @@ def _axis_corners(
 def _corner_values(
     c: Conversion, flat: Value, index: Value, weight: Value, channels: int, count: int
 ) -> Value:
-    """Gather elements of the flat maps [N, C, P] by an index, and multiply them by the weight.
+    """Emit the elements of `flat` at the positions `index`, multiplied by `weight`.
 
-    The `count` positions per batch item are the same for all channels; the result is [N, C,
-    `count`].
+    `flat` [N, C, P] holds N maps of C channels and P pixels. `index` and `weight` hold `count`
+    entries for each map, which apply to all of its channels. The result is [N, C, `count`].
     """
     row = forms.reshape(c, index, [-1, 1, count])
     spread = forms.expand(c, row, c.i64([1, channels, 1]))
@@ -279,7 +279,7 @@ def import_causal(
 
 
 def _last(c: Conversion, seen: Value, kept: int) -> Value:
-    """The last `kept` elements of axis 2."""
+    """Return the last `kept` elements of `seen` along axis 2."""
     if kept == 0:
         # If nothing is kept, the slice starts at the end of the axis and is empty.
         size = ov_forms.gather(c, ov_forms.shape_of(c, seen), c.i64([2]), 0)

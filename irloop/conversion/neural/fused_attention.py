@@ -209,10 +209,10 @@ def _number(value: Value) -> float | None:
 
 
 def _separated(value: Value, perm: tuple[int, ...]) -> tuple[Value, int] | None:
-    """Find the data that `value` splits into heads; return it with the number of heads.
+    """Match a split into heads: return the data before it and the number of heads, else None.
 
-    The data is [batch, positions, heads * size]. The result is None if `value` is not such data
-    after a Reshape to four axes and a Transpose by `perm`.
+    The pattern is `value` = Transpose(Reshape(data), `perm`), where data is [batch, positions,
+    heads * size] and the Reshape makes it [batch, positions, heads, size].
     """
     before = _input_of(value, Transpose, perm)
     whole = None if before is None or not isinstance(before.producer.op, _RESHAPES) else before
@@ -259,7 +259,11 @@ def _input_of(value: Value | None, type: type[Op], perm: tuple[int, ...] = ()) -
 
 
 def _is_broadcastable_bias(bias: Value, query: Value, key: Value, heads: int) -> bool:
-    """True for a bias [batch or 1, heads or 1, positions or 1, keys]."""
+    """Return whether the bias can be broadcast to the attention scores.
+
+    That is, its shape is [batch or 1, heads or 1, queries or 1, keys]. The sizes come from `query`
+    [batch, queries, ...] and `key` [batch, keys, ...], and must be known.
+    """
     given, keys = shape_of(bias).dims, shape_of(key).dim(1)
     if given is None or len(given) != 4 or not _is_known(keys) or given[3] != keys:
         return False

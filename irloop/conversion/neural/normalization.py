@@ -147,9 +147,9 @@ def export_mvn6(c: Conversion, op: ov.MVN6, x: Value, axes: Value) -> Value:
 
 
 def _is_scaled_by_elements(value: Value) -> bool:
-    """Return whether a Multiply scales the elements of the last axis of `value` separately.
+    """Return whether a Multiply gives each element of the last axis of `value` its own factor.
 
-    A LayerNormalization ends like this, and ONNX Runtime fuses it with its scale.
+    Then `value` probably belongs to a LayerNormalization with a scale, which ONNX Runtime fuses.
     """
     for reader, _ in value.uses:
         if not isinstance(reader.op, ov_math.Multiply):

@@ -229,10 +229,11 @@ def _maximum(c: Conversion, window: Window, data: Value) -> Value:
 
 
 def _max_element(c: Conversion, data: Value) -> ElementType:
-    """Return the element type in which MaxPool computes data of this type.
+    """Return the element type in which the exported MaxPool computes `data`.
 
-    MaxPool supports only floats and, since opset 12, 8-bit integers. So other integers are computed
-    in f64, and before opset 12 8-bit integers in f32. Before opset 22 bf16 is computed in f32, too.
+    ONNX MaxPool supports floats, since opset 12 also 8-bit integers, and since opset 22 also bf16.
+    Before these opsets, 8-bit integers and bf16 are computed in f32. Other integers are computed in
+    f64 in every opset.
     """
     element = element_of(data)
     if element in (ElementType.I8, ElementType.U8):

@@ -48,8 +48,8 @@ def with_matrices(
 ) -> Value:
     """Resize `data` axis by axis, each axis with a Gather or a matrix product.
 
-    If each element of the result copies one element of an axis, a constant index is gathered.
-    Otherwise the axis is multiplied by a constant matrix of weights.
+    A Gather suffices if each element of the result is a copy of one element of the axis. Otherwise
+    the axis is multiplied by a constant matrix of weights.
     """
     from irloop.kernels import resize as kernel
 
@@ -142,7 +142,12 @@ def _exported(
 def _expressible(
     c: Conversion, how: Resampling, plans: list[Axis] | None, *, by_scales: bool, like: Value
 ) -> bool:
-    """True if ONNX's Resize computes the same values in a form that ONNX Runtime supports."""
+    """Return whether a Resize that ONNX Runtime supports can replace an Interpolate.
+
+    `how` describes the Interpolate. `plans` holds its resized axes; None means that their sizes are
+    unknown. `by_scales` is True if the Interpolate has scales as an input. `like` is the tensor to
+    resize; only its rank is used.
+    """
     old_nearest = how.coordinates == "tf_half_pixel_for_nn" and how.mode == "nearest"
     if how.coordinates not in SHARED and not (old_nearest and c.opset < 13):
         return False

@@ -76,7 +76,11 @@ def import_grid_sample(
 
 @imports(onnx.AffineGrid)
 def import_affine_grid(c: Conversion, op: onnx.AffineGrid, theta: Value, size: Value) -> Value:
-    """AffineGrid -> matrix columns times the positions along their axes, plus the last column."""
+    """AffineGrid -> one Multiply and Add per spatial axis.
+
+    In 2D the result is column 0 of `theta` times x, plus column 1 times y, plus column 2. x and y
+    are the coordinates of the elements, from -1 to 1.
+    """
     rows = shape_of(theta).dim(1)
     count = shape_of(size).count()
     axes = rows if isinstance(rows, int) else None if count is None else count - 2

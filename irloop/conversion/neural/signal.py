@@ -218,7 +218,7 @@ def _centred(c: Conversion, window: Value, size: int) -> Value:
 def export_stft(
     c: Conversion, op: ov.STFT, signal: Value, window: Value, size: Value, step: Value
 ) -> Value:
-    """STFT -> STFT of a signal [B, L, 1]."""
+    """STFT -> STFT; the signal, [L] or [B, L], is unsqueezed to [B, L, 1]."""
     if c.opset < 17:
         raise c.refuse("ONNX has Fourier transforms since opset 17", opset=17)
     (count,) = needed_ints(c, size, "frame size")

@@ -100,11 +100,11 @@ def bias_of(node: Node) -> tuple[Node, Array] | None:
 
 
 def steps_of(bias: Array, data: float, weights: Array) -> tuple[Array, Array | None]:
-    """Return each channel's quantisation step of a bias, and the bias divided by these steps.
+    """Return the quantisation steps of a bias, and the bias as integer multiples of them.
 
-    The step of a channel is the scale `data` of the data times the channel's entry in `weights`,
-    the scales of the weights. The second result contains integers; it is None unless every element
-    of the bias is exactly an integer multiple of its step, computed in f32.
+    `data` is the scale of the data, and `weights` holds the scales of the weights, one per channel.
+    The step of a channel is the product of both scales. The second result is None if some element
+    of the bias, computed in f32, is not exactly a multiple of its step.
     """
     import numpy as np
 

@@ -37,11 +37,11 @@ def _size(c: Conversion, weights: Value, hidden_size: int) -> int:
 def _attributes(
     op: ov.Recurrent, functions: Sequence[Activation], direction: str, size: int
 ) -> dict[str, Any]:
-    """The attributes that LSTM, GRU and RNN share.
+    """Return the attributes that ONNX's LSTM, GRU and RNN have in common.
 
-    Default activations are omitted, except for RNN, because the default in its schema is two
-    activations. An operation in one direction has only one activation, and ONNX Runtime requires
-    the exact number.
+    `functions` are the activations of one direction, `size` is the hidden size. LSTM and GRU omit
+    the activations if they are the defaults. RNN always lists them: its schema has two default
+    activations, but a single direction has only one, and ONNX Runtime requires the exact number.
     """
     listed = [*functions, *functions] if direction == "bidirectional" else list(functions)
     attributes: dict[str, Any] = {"direction": direction, "hidden_size": size}

@@ -1,4 +1,4 @@
-"""Writes reshapes of known result with a constant shape, for OpenVINO 2021.4."""
+"""Gives reshapes a constant target shape if it is known, because OpenVINO 2021.4 needs one."""
 
 from __future__ import annotations
 

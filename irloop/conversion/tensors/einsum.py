@@ -69,7 +69,8 @@ def _unstretched(
 def _product(c: Conversion, text: str, operands: tuple[Value, ...]) -> Value:
     """Multiply the operands of an Einsum, and sum over the labels that the result lacks.
 
-    Before this, each operand is aligned so that every label has an axis of its own.
+    `text` is the equation. First the operands are transposed and unsqueezed, so that each label has
+    the same axis in all of them.
     """
     equation = Equation.parse(text)
     terms = [

@@ -111,9 +111,10 @@ class _Parts:
         return self.emit(Add(), quotient, missing)
 
     def _reduced(self, value: Value) -> Value:
-        """Return `value` - q * divisor, where q is their quotient.
+        """Emit `value` - q * divisor, where q is the integer quotient `value` / divisor.
 
-        Division in f32 may round q to a neighbouring integer.
+        OpenVINO divides in f32, which may round q. The result is then off by a multiple of the
+        divisor.
         """
         quotient = self.emit(Divide(m_pythondiv=False), value, self.right)
         return self.emit(Subtract(), value, self.emit(Multiply(), quotient, self.right))

@@ -91,9 +91,10 @@ def import_gather_elements(
 
 
 def _as_far_as(c: Conversion, data: Value, indices: Value, axis: int) -> Value:
-    """Cut `data` to the size of `indices` on each axis other than `axis` where it is larger.
+    """Cut the axes of `data` that are longer than those of `indices`; `axis` is never cut.
 
-    In ONNX Runtime the data may be larger than the indices on these axes; OpenVINO refuses this.
+    ONNX Runtime accepts such data in GatherElements, but OpenVINO refuses it. Axes of unknown size
+    stay as they are.
     """
     own, wanted = shape_of(data).dims or (), shape_of(indices).dims or ()
     for at, (size, end) in enumerate(zip(own, wanted, strict=False)):

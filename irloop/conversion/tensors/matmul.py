@@ -1,4 +1,4 @@
-"""Converts matrix products."""
+"""Converts matrix operations, such as MatMul, Einsum and Inverse, between OpenVINO and ONNX."""
 
 from __future__ import annotations
 

@@ -40,10 +40,10 @@ _KINDS = {"add": "Sum", "mul": "Prod", "min": "Min", "max": "Max"}
 
 @dataclass(frozen=True, slots=True)
 class DialectForms:
-    """The forms of OpenVINO or of ONNX, for code that both conversions share.
+    """Functions that emit operations of one dialect, for code that both conversions share.
 
-    The fields `shape`, `select` and `multiply` are the operations whose names differ between the
-    dialects.
+    `forms` is the module with these functions. The fields `shape`, `select` and `multiply` are
+    functions from it whose names differ between the dialects.
     """
 
     forms: ModuleType

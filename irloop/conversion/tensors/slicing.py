@@ -150,7 +150,10 @@ def import_split_13(
 def import_split_18(
     c: Conversion, op: onnx.Split18, data: Value, sizes: Value | None = None
 ) -> list[Value]:
-    """Split-18 -> Split for equal parts, else VariadicSplit with a smaller last part."""
+    """Split-18 -> Split if the parts are known to be equal, otherwise VariadicSplit.
+
+    If `sizes` is omitted, all parts are equal, except that the last may be smaller.
+    """
     if sizes is not None:
         return _variadic(c, data, op.axis, sizes)
     count = len(c.node.outputs)

@@ -86,10 +86,12 @@ def later_places(s: Steps, query: Term, key: Term, past: Term | None) -> Term:
 
 
 def mask_added(s: Steps, mask: Term, key: Term, filter: float) -> Term:
-    """The values that a mask adds to the scores: 0 for a visible key, else `filter`.
+    """Return what a mask adds to the attention scores: 0 for a visible key, else `filter`.
 
-    The mask is 1 for a visible key, [batch, keys] or [batch, queries, keys]; or a vector of lengths
-    [batch], or of lengths and first positions [2 * batch].
+    The result can be broadcast to [batch, heads, queries, keys]. `key` is [batch, heads, keys,
+    size]. A mask [batch, keys] or [batch, queries, keys] is positive for a visible key. A mask of
+    one axis says which range of keys each batch item sees: it holds the ends [batch], or the ends
+    and then the starts [2 * batch].
 
     Raises:
         CannotDecomposeError: for a mask of another form.

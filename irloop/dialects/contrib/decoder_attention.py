@@ -16,7 +16,10 @@ __all__ = ["DecoderMaskedMultiHeadAttention", "PackedAttention"]
 
 
 def placed(s: Steps, buffer: Term, x: Term, at: Term) -> Term:
-    """The buffer [batch, heads, length, size] with x written at position `at`, a vector [1]."""
+    """Write `x` into a buffer [batch, heads, length, size] at position `at` of the length axis.
+
+    `x` is [batch, heads, 1, size], and `at` is a vector [1]. Returns the changed buffer.
+    """
     places = s.range(0, s.size(buffer, 2))
     here = s.reshape(s.op("Equal", places, at), [1, 1, -1, 1])
     return s.where(here, x, buffer)

@@ -59,7 +59,10 @@ def applied(s: Steps, x: Term, function: Activation, limit: float | None) -> Ter
 
 
 class DynamicQuantizeLSTM(ContribOp, type="DynamicQuantizeLSTM", inputs=(12, 12), outputs=None):
-    """LSTM with quantized weights; X is quantized by its range once, the state in each step.
+    """LSTM with quantized weights that also quantizes its input and its state.
+
+    X is quantized once as a whole, the hidden state again in each step. Scale and zero point follow
+    from the range of the values.
 
     Differences from LSTM: W is [directions, input size, 4 * size], R [directions, size, 4 * size];
     scales and zero points are [directions] or [directions, 4 * size].

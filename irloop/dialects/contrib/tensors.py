@@ -189,9 +189,10 @@ class Inverse(ContribOp, type="Inverse", inputs=1):
         return s.cast(s.slice(both, rank - 1, size), x.element)
 
     def _eliminated(self, s: Steps, both: Term, at: int, size: int) -> Term:
-        """Eliminate column `at` by Gauss-Jordan elimination with pivoting.
+        """Return `both` after the step of Gauss-Jordan elimination for column `at`.
 
-        Afterwards, this column is 1 in row `at` and 0 in all other rows.
+        `both` [..., size, 2 * size] joins each matrix and the unit matrix to the right of it. The
+        step uses pivoting. After it, column `at` is 1 in row `at` and 0 in all other rows.
         """
         down, across, here = both.rank - 2, both.rank - 1, s.i64([at])
         rows = s.constant([[row] for row in range(size)], ElementType.I64)
@@ -261,11 +262,14 @@ class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
         return s.where(s.unsqueeze(far, 1), self.extrapolation_value, found)
 
     def _places(self, s: Steps, first: Term, last: Term, count: int, end: Term) -> Term:
-        """Compute `count` positions from `first` to `last` for each box: [boxes, count].
+        """Compute `count` evenly spaced positions from `first` to `last`, for each box.
 
-        They are rows or columns of the image, of which `end` is the last. A single position is in
-        the middle. The order of the calculation is that of ONNX Runtime, because it decides which
-        positions are halfway between two rows.
+        `first` and `last` are relative to the image: 0 is its first row or column, 1 its last. The
+        result [boxes, count] holds indices of rows or columns; `end` is the index of the last one.
+        If `count` is 1, the position is in the middle between `first` and `last`.
+
+        The calculation has the same order as in ONNX Runtime, because its rounding errors decide
+        which positions are halfway between two rows.
         """
         if count == 1:
             return (first + last) * 0.5 * end

@@ -115,7 +115,7 @@ class Div(Arithmetic, type="Div", since=7, inputs=2):
 
 
 class Pow(Arithmetic, type="Pow", since=7, inputs=2):
-    """The first operand to the power of the second, in its own type (Pow-7, 12, 13, 15)."""
+    """The power x ** y, in the element type of x (Pow-7, 12, 13, 15)."""
 
     function: ClassVar[str] = "power"
 
@@ -160,7 +160,7 @@ class Variadic(OnnxOp):
 
 
 class Max(Variadic, type="Max", since=1, inputs=(1, None)):
-    """The largest operand (Max-1, 6, 8, 12, 13)."""
+    """The elementwise maximum of the operands (Max-1, 6, 8, 12, 13)."""
 
     elementwise = True
 

@@ -21,10 +21,13 @@ SIMILARITIES = ("LINEAR", "POLY", "RBF", "SIGMOID")
 
 
 def _divided(args: Arguments, count: int, rows: int) -> None:
-    """Check that there is one coefficient per row and feature.
+    """Check that `count` coefficients form `rows` rows with one coefficient per input feature.
+
+    The features are the last axis of input 0. If their number is unknown, `count` must only be a
+    multiple of `rows`.
 
     Raises:
-        InferenceError: when the number of coefficients differs.
+        InferenceError: when the number of coefficients does not fit.
     """
     dims = args.shape(0).dims
     features = dims[-1] if dims else None

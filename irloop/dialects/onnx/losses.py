@@ -13,9 +13,9 @@ __all__ = ["Loss", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"]
 
 
 class Loss(OnnxOp):
-    """Base of losses, which return one loss per class index, or their sum or weighted mean.
+    """Base of losses: one loss per element of the target, or the sum or weighted mean of these.
 
-    Elements whose class is `ignore_index` do not count.
+    The target holds class indices. Elements whose class is `ignore_index` do not count.
     """
 
     ignore_index: int | None = None

@@ -309,7 +309,11 @@ class TreeEnsembleRegressor1(_Numbered, type="TreeEnsembleRegressor", since=1, i
 class TreeEnsembleRegressor3(
     TreeEnsembleRegressor1, type="TreeEnsembleRegressor", since=3, inputs=1
 ):
-    """Like version 1; numbers may also be tensors of doubles (TreeEnsembleRegressor-3, 5)."""
+    """Version 1 plus attributes for double numbers (TreeEnsembleRegressor-3, 5).
+
+    The base values, hit rates, node values and target weights can also be tensors of doubles, in
+    attributes such as `nodes_values_as_tensor`.
+    """
 
     base_values_as_tensor: Tensor | None = None
     nodes_hitrates_as_tensor: Tensor | None = None

@@ -53,10 +53,11 @@ class ConvertLike(OpenVinoOp, type="ConvertLike", since=1, inputs=2):
 
 
 class ConvertPromoteTypes(OpenVinoOp, type="ConvertPromoteTypes", since=14, inputs=2, outputs=2):
-    """Both operands in their common element type (ConvertPromoteTypes-14).
+    """Both operands, converted to a common element type (ConvertPromoteTypes-14).
 
-    With `pytorch_scalar_promotion` a scalar operand adopts the type of the other, unless its kind
-    (integer, float) is higher.
+    With `pytorch_scalar_promotion`, a scalar takes the element type of the other operand, unless
+    the scalar's own type is of a higher kind. Float is the highest kind, then integer, then
+    boolean.
     """
 
     operands = "x: any, y: any -> any, any"
@@ -116,7 +117,10 @@ def _is_signed(element: ElementType) -> bool:
 def promoted(
     left: ElementType, right: ElementType, u64_target: ElementType = ElementType.F32
 ) -> ElementType:
-    """The common type of two element types by the rules of ConvertPromoteTypes-14."""
+    """Return the type to which ConvertPromoteTypes-14 converts inputs of two different types.
+
+    `u64_target` is the result for u64 and a signed integer, because no integer type holds both.
+    """
     if _kind(left) != _kind(right):
         return left if _kind(left) > _kind(right) else right
     if _kind(left) == 2:

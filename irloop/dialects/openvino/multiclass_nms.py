@@ -17,10 +17,11 @@ __all__ = ["MatrixNms", "MulticlassNms", "MulticlassNms8"]
 
 
 class _OfClasses(OpenVinoOp):
-    """Base of suppression over classes, from boxes [B, N, 4] and scores [B, C, N] to detections.
+    """Base of MulticlassNms and MatrixNms, which select the best boxes of all classes.
 
-    The outputs are rows (class, score, box), indices and counts. The number of rows is only known
-    at run time.
+    The inputs are boxes [B, N, 4] and scores [B, C, N]. The outputs are the selected boxes as rows
+    (class, score, x1, y1, x2, y2), the index of each selected box, and the number of rows for each
+    batch item. The total number of rows is only known at run time.
     """
 
     operands = (

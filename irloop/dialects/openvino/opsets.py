@@ -77,6 +77,9 @@ def opset_of(version: str | None, type_name: str = "") -> int | None:
 
 
 def is_newer_than_2021(version: str | None) -> bool:
-    """True for an opset that OpenVINO 2021.4 lacks."""
+    """Return whether `version`, such as "opset8", names an opset that OpenVINO 2021.4 lacks.
+
+    The result is False for None and for a string that names no opset.
+    """
     number = opset_of(version)
     return number is not None and number > LAST_OF_2021

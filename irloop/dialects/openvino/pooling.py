@@ -112,9 +112,10 @@ class MaxPool1(_Pool, type="MaxPool", since=1, inputs=1):
 
 
 class _IndexedMax(_Pool):
-    """Base of versions whose output 1 holds the index of each maximum.
+    """Base of the MaxPool versions whose second output holds the index of each maximum.
 
-    The index is that of the flattened dimensions from `axis` on.
+    The index is flat over the dimensions of the data from `axis` on. For data [N, C, H, W] and axis
+    2, for example, it is h * W + w.
     """
 
     operands = "data: number -> maxima: number, indices: i32 | i64"

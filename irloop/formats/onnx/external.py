@@ -46,9 +46,10 @@ class ExternalFiles:
     def embedded(
         self, token: bytes, element: ElementType, shape: tuple[int, ...], where: str
     ) -> MappedTensor | None:
-        """Return the tensor for a token that stands for a weight inside the model file.
+        """Return the weight for which `token` stands, mapped from the model file.
 
-        None if the bytes are not such a token, but the data of the weight.
+        Large weights in the model file are represented by tokens. Returns None if `token` is not
+        one of these tokens, but the bytes of a small weight.
 
         Raises:
             ReadError: when the number of bytes does not match the shape.

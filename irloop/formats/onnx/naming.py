@@ -93,7 +93,10 @@ class Scope:
         return outputs
 
     def name_body(self, graph: Graph, captured: dict[Node, str]) -> None:
-        """Name every value of a body; captured values keep their outer names."""
+        """Name every value of a body; captured values keep their outer names.
+
+        `captured` maps the Parameter node of each captured value to its name outside the body.
+        """
         for node, name in captured.items():
             self.names[node.outputs[0]] = name
         for node in graph.parameters:

@@ -62,7 +62,10 @@ class Store:
         self._entries: list[_Entry] = []
 
     def put(self, proto: onnx.TensorProto, tensor: Tensor, name: str, where: str) -> None:
-        """Fill an empty TensorProto of the model.
+        """Fill `proto`, an empty TensorProto of the model, with the contents of `tensor`.
+
+        A large weight is represented by a token until the model is saved. `name` is the name to
+        store, or empty for none. `where` names the tensor's place in error messages.
 
         Raises:
             WriteError: for an element type that ONNX does not have.
@@ -169,10 +172,10 @@ class Store:
         return pieces
 
     def _point(self, target: Path) -> None:
-        """Make the tensors that are mapped from files external data in these files.
+        """Leave mapped tensors in their files, and let the model refer to them as external data.
 
-        Their bytes are not copied: each entry gets the path of the file, relative to the folder of
-        `target`, and the offset in it.
+        No bytes are copied: each TensorProto gets the path of the file, relative to the folder of
+        `target`, and the offset in the file.
 
         Raises:
             WriteError: when such a file is outside the folder of `target`, or is `target` itself.

@@ -85,7 +85,10 @@ class Envelope:
             self.conforms = False
 
     def open_layer(self, attributes: Mapping[str, str]) -> None:
-        """Check the attributes of a layer, whose children follow."""
+        """Start a layer: clear `conforms` if its attributes violate the schema.
+
+        The children of the layer are checked by the calls that follow.
+        """
         self._children.clear()
         self.check("layer", attributes)
 

@@ -213,9 +213,9 @@ class _Entry:
 
 
 def _are_equal(one: Tensor, other: Tensor) -> bool:
-    """Compare the bytes of two constants of the same size.
+    """Return whether two constants of the same size have the same bytes.
 
-    This is much faster than hashing them.
+    Comparing two constants is much faster than hashing them.
     """
     if one is other:
         return True

@@ -16,9 +16,11 @@ __all__ = ["WirePlace", "WirePlaces"]
 
 
 class WirePlace(NamedTuple):
-    """The place of a port map entry: its external port and line, and the line of its back edge.
+    """Where an IR file declares a wire: a port map entry and, for a state, its back edge.
 
-    If a Parameter has several back edges, the line is that of the first.
+    `port` is the external port of the entry, `line` its line in the file, and `purpose` its purpose
+    attribute. `back_edges` is the number of back edges to its Parameter, and `back_edge_line` is
+    the line of the first one, or None if there is none.
     """
 
     port: str
@@ -29,7 +31,10 @@ class WirePlace(NamedTuple):
 
 
 class WirePlaces:
-    """Finds the place in an IR file of each wire of a node that was read from this file."""
+    """Finds where an IR file declares the wires of a loop or branch: in which entry and line.
+
+    The node must have been read from this file.
+    """
 
     def __init__(self, wirings: dict[tuple[int | None, str, str], Wiring]) -> None:
         self._wirings = wirings

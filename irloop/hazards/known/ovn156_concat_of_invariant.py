@@ -1,4 +1,4 @@
-"""OVN156: Concat of an invariant value computed in place in a loop body."""
+"""OVN156: after a Concat, an operation computed in place overwrites a loop's invariant value."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ class ConcatOfInvariant(
     """Concat of an invariant value computed in place in a loop body.
 
     What happens:
-        The plugin keeps the invariant value in the memory of the concatenated value, where it needs
-        no copy. An operation that is then computed in place, such as Subtract, overwrites it: the
-        second iteration reads the result of the first one.
+        The plugin places the invariant value directly in the output memory of the Concat, so that
+        no iteration has to copy it. If an operation such as Subtract then writes its result into
+        that memory, it overwrites the invariant value: the second iteration reads the result of the
+        first one.
     Where:
         A Concat in the body of a Loop or TensorIterator reads an invariant parameter, or a state
         that never changes, and an operation that may be computed in place reads the Concat. All

@@ -129,7 +129,10 @@ def _settle_states(
 ) -> bool:
     """Turn states that never change into invariants; return True if any was changed.
 
-    If the initial value and the next value are equal constants, the body reads the constant.
+    If the initial value and the next value of a state are equal constants, the body reads this
+    constant instead of the state. With `wants_state`, the only state of a loop stays, unless the
+    loop has no other outputs than its last value. `inner` rewrites the body, `rewriter` the graph
+    around the loop.
     """
     changed = False
     for item in list(wires.states):

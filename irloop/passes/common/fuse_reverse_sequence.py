@@ -186,10 +186,11 @@ def _turn_sequence(node: Node, rewriter: MatchRewriter) -> bool:
 
 
 def _by_same_lengths(node: Node, axis: int, lengths: Value, known: Inference) -> Value | None:
-    """Return the input of `node` if it reverses the first `lengths` elements of each item.
+    """Return the sequence that `node` reverses up to `lengths`, or None.
 
-    It must reverse them along `axis`; the items are on axis 0. If it reverses the whole axis, all
-    `lengths` must equal the size of the axis. Otherwise the result is None.
+    `node` must reverse, in each item of axis 0, the first `lengths` elements along `axis`. A node
+    that reverses the whole axis counts if all `lengths` are known to equal the size of the axis.
+    Returns None for any other node.
     """
     source = _reversed(node, axis, known)
     if source is not None:

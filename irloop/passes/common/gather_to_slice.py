@@ -1,4 +1,4 @@
-"""Turns gathers by the iteration number into slices of the loop."""
+"""Replaces Gathers at the iteration number by sliced inputs of the loop."""
 
 from __future__ import annotations
 

@@ -119,9 +119,10 @@ def _joined(one: Node, two: Node, index: int) -> Node | None:
 
 
 def _moved_before(anchor: Node, node: Node, rewriter: MatchRewriter) -> bool:
-    """Move the nodes that `node` depends on in front of `anchor`, and return True.
+    """Reorder the graph so that everything `node` depends on precedes `anchor`.
 
-    Returns False and moves nothing if `node` is not behind `anchor`, or depends on it.
+    `node` itself is not moved. Returns False, and moves nothing, if `node` does not come after
+    `anchor` or depends on it.
     """
     late: set[Node] = set()
     behind = anchor.following

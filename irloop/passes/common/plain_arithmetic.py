@@ -23,7 +23,11 @@ Form = Callable[[Emitter, Node], Value | None]
 
 
 def _aligned(c: Emitter, node: Node) -> Value | None:
-    """Replace PaddlePaddle's broadcasting: append axes of size 1 to the second operand."""
+    """Replace a binary operation with PaddlePaddle's broadcasting by one with NumPy's.
+
+    If necessary, axes of size 1 are appended to the second operand. Returns None if `node` does not
+    use PaddlePaddle's broadcasting, or if the rank of an operand is unknown.
+    """
     op, (left, right) = node.op, node.inputs
     assert isinstance(op, elementwise.Binary)
     ranks = [None if value is None else shape_of(value).rank for value in (left, right)]

@@ -196,8 +196,10 @@ class _Batch:
     ) -> None:
         """Let the body read a reversed sequence from its end: element `limit` - 1 - `count`.
 
-        `limit` is the length of the sequence, `count` the number of the step, and `runs` is true
-        while `count` < `limit`. In later steps the body reads element 0, which has no effect.
+        `item` is the wire that slices the sequence, `limit` is the length of the sequence, and
+        `count` is the number of the step, starting with 0. `runs` is false in the steps after the
+        end of the sequence; they read element 0, and their results are discarded. `first` adds
+        operations at the start of the body.
         """
         name = self.session.names.fresh(item.parameter.producer.name)
         whole = self.wires.capture(item.outer, name)

@@ -91,9 +91,10 @@ class ScanToLoop(LoopPass):
         return inside.gathered(whole, index, axis)
 
     def _order_outputs(self, wires: LoopWires, rewriter: MatchRewriter) -> None:
-        """Let the Loop stack its outputs forward along axis 0, as a Loop must.
+        """Make the Loop stack its outputs forward along axis 0; a Loop knows no other way.
 
-        Operations behind the Loop move the axis and reverse the order as the Scan did.
+        A Scan may also stack along another axis or in reverse order. For such an output, the
+        method adds operations after the Loop that move the axis or reverse the order.
         """
         behind = Forms(self.model, rewriter, wires.node.following, wires.node.name)
         for leaving in wires.outputs:

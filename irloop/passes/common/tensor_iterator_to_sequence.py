@@ -141,10 +141,12 @@ class _Recurrence:
 
 
 def _weights(values: tuple[Value | None, ...], given: dict[Value, Entering]) -> list[Value] | None:
-    """Return W, R and B as values that the sequence can read, if all are invariant.
+    """Find W, R and B for the sequence that replaces a loop over a cell, or return None.
 
-    An invariant becomes its outer value, a constant of the body stays. Returns None if one is
-    missing, or is a slice, a state or computed in the body.
+    `values` are W, R and B of the cell. `given` maps each body parameter to the loop input that
+    feeds it. A parameter with an invariant input becomes the value outside the loop; a constant of
+    the body stays. The result is None if one of the three is omitted, sliced, a state, or computed
+    in the body.
     """
     found = []
     for value in values:

@@ -328,9 +328,10 @@ class _Vectoriser:
         return self._node(node, node.op, given[0].value, self._forms.constant(list(moved)))
 
     def gather(self, node: Node, given: list[_Vectorised]) -> Value:
-        """Convert a Gather, whose inputs are `given`, to one Gather for all iterations.
+        """Emit one Gather that computes a Gather of the body for all iterations.
 
-        It takes the same elements of every slice, or different elements of an invariant tensor.
+        `given` holds the vectorised inputs of `node`. Either the data or the indices may vary from
+        iteration to iteration, but not both.
         """
         if getattr(node.op, "batch_dims", 0):
             raise _NotVectorisableError

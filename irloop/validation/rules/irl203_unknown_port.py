@@ -30,7 +30,7 @@ class UnknownPort(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per end of an edge at which the layer lacks the named port."""
+        """Report each `from-port` and `to-port` of an edge that its layer does not declare."""
         for index in context.nets:
             layers = index.layers
             for edge in index.net.edges:
@@ -46,9 +46,9 @@ class UnknownPort(
 
 
 def _gives(layer: Layer, wanted: str | None) -> bool:
-    """Return whether an edge may start from an output port of `layer` with the id `wanted`.
+    """Return whether `layer` has an output port with the id `wanted`.
 
-    Only the first output port of a Parameter or a Const counts.
+    Of a Parameter or a Const, only the first output port is considered.
     """
     ports = layer.outputs
     return _has_port(ports[:1] if layer.type in ("Parameter", "Const") else ports, wanted)

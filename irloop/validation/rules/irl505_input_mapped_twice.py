@@ -40,7 +40,7 @@ class InputMappedTwice(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per entry for an input that an earlier entry maps."""
+        """Yield a finding for each port map entry whose input an earlier entry maps, too."""
         for wiring in context.wirings_with_body:
             for entry, first in mapped_again(wiring.inputs):
                 yield self.from_problem(problems.mapped_twice(wiring, entry, first))

@@ -114,7 +114,10 @@ class PortsNotCanonical(
 
 
 def _mapped_inputs(context: Context, index: NetIndex, layer: Layer) -> Iterator[SetAttribute]:
-    """Yield the edits that make the port maps of a layer number its inputs by position."""
+    """Yield an edit for each port-map input of `layer` that is not numbered by position.
+
+    The edit sets external_port_id to the position of the input port.
+    """
     for wiring in context.wirings(index, layer):
         for entry in wiring.inputs:
             number = str(entry.position)

@@ -82,8 +82,10 @@ class OneStateNotCarried(
 
 
 def _missing(context: Context) -> Iterator[tuple[Wiring, Layer, Entry, Layer]]:
-    """Yield each input that lacks a back edge: its loop, the Result where the edge should start,
-    the input, and its Parameter.
+    """Yield the loop inputs that look like states but lack a back edge.
+
+    Each item holds the loop, the body Result from which the back edge should start, the port map
+    entry of the input, and the body Parameter that it feeds.
     """
     for wiring in context.loops:
         body = wiring.body

@@ -28,7 +28,7 @@ class BranchMissing(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per body, then_body or else_body, that an If lacks."""
+        """Yield a finding for each missing body of an If: then_body, else_body or both."""
         for _, layer, both in context.branches:
             for wiring in both:
                 if wiring.body is None:

@@ -36,8 +36,9 @@ class WeightShapes(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per input W, R or B of a recurrent layer if its shape does not fit the data
-        and the state.
+        """One finding for each W, R or B of a recurrent layer that has a wrong shape.
+
+        The expected shape follows from the sizes of the layer's data and state.
         """
         for item in recurrent.recurrent_layers(context):
             layer = item.layer

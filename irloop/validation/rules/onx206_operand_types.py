@@ -38,7 +38,7 @@ class OperandTypes(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per input of a node if the operation does not accept its element type."""
+        """Yield a finding for each input whose element type the operation of its node rejects."""
         opset = context.outline.opsets.get("", 0)
         # The operation and the input types of each node without a finding. Later nodes with equal
         # ones are skipped.

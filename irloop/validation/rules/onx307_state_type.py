@@ -34,8 +34,9 @@ class StateType(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per Loop or Scan state if the initial or next value differs from the body
-        input in element type.
+        """Yield a finding for each state of a Loop or Scan that changes its element type.
+
+        The element type of the body input is compared with those of the initial and the next value.
         """
         for node in context.nodes("Loop", "Scan"):
             body = node.bodies.get("body")
