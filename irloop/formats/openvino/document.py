@@ -50,14 +50,16 @@ class Extra:
 class Port:
     """A declared `<port>`; `dims` holds the text of each `<dim>` child.
 
-    The ids in all records of this module are canonical: `+07` is stored as `7`.
+    The ids in all records of this module are canonical: `+07` is stored as `7`. Layers with equal
+    ports may share these records, so a port does not know its line: `below` is the number of lines
+    from the first line of its layer to the port.
     """
 
     id: str | None
     precision: str | None
     names: str | None
     dims: tuple[str, ...]
-    line: int
+    below: int
     rt_info: Extra | None = None
 
 
@@ -109,11 +111,12 @@ class Layer:
     #: Attributes of `<data>`; `data_line` is None when there is no such element.
     data: Mapping[str, str]
     data_line: int | None
+    #: The ports are not changed after parsing, because equal layers share these lists.
     inputs: list[Port]
     outputs: list[Port]
     #: The bodies, keyed by label: "body", "then" or "else".
-    bodies: dict[str, Net]
-    port_maps: dict[str, PortMapSection]
+    bodies: Mapping[str, Net]
+    port_maps: Mapping[str, PortMapSection]
     #: None when the section is absent.
     back_edges: list[BackEdge] | None = None
     rt_info: Extra | None = None
@@ -178,7 +181,7 @@ class Document:
             for layer in net.layers:
                 if layer.bodies:
                     nets.extend(layer.bodies.values())
-                    layer.bodies.clear()
+                    layer.bodies = {}
             net.layers.clear()
             net.edges.clear()
         self.__dict__.pop("root", None)

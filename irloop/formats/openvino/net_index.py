@@ -5,7 +5,7 @@ The reader and the rules use it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from irloop.formats.openvino.document import Edge, Layer, Net, Port
@@ -37,19 +37,25 @@ class PortFacts:
         #: Layers with two ports of the same id on the same side.
         self.repeating: list[Layer] = []
         ids, precisions, dims = self.ids, self.precisions, self.dims
-        for layer in net.layers:
-            for port in layer.inputs:
+        # Many layers share their ports, which are examined only once.
+        inputs = {id(layer.inputs): layer.inputs for layer in net.layers}
+        outputs = {id(layer.outputs): layer.outputs for layer in net.layers}
+        for ports in inputs.values():
+            for port in ports:
                 ids.add(port.id)
                 dims.add(port.dims)
-            for port in layer.outputs:
+        for ports in outputs.values():
+            for port in ports:
                 ids.add(port.id)
                 dims.add(port.dims)
                 precisions.add(port.precision)
-            if _repeats(layer.inputs) or _repeats(layer.outputs):
-                self.repeating.append(layer)
+        if any(map(_repeats, inputs.values())) or any(map(_repeats, outputs.values())):
+            self.repeating += [
+                layer for layer in net.layers if _repeats(layer.inputs) or _repeats(layer.outputs)
+            ]
 
 
-def _repeats(ports: list[Port]) -> bool:
+def _repeats(ports: Sequence[Port]) -> bool:
     if len(ports) < 2:
         return False
     return len({port.id for port in ports}) < len(ports)

@@ -74,7 +74,7 @@ def at_port(layer: Layer, port: Port) -> Location:
     """The location of a declared port of a layer."""
     side = "input" if any(item is port for item in layer.inputs) else "output"
     element = f"{layer.element_path}/{side}/port[@id={port.id}]"
-    return Location(None, port.line, layer.path, layer.id, element)
+    return Location(None, layer.line + port.below, layer.path, layer.id, element)
 
 
 def at_section(layer: Layer, section: PortMapSection) -> Location:

@@ -14,9 +14,9 @@ Line breaks are kept, so the other elements stay on their lines, but their colum
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from irloop.errors import ReadError
 
@@ -86,10 +86,13 @@ class Ports(NamedTuple):
     outputs: tuple[PlainPort, ...] | None
 
 
+#: What the reader makes of the ports of a layer.
+PortsT = TypeVar("PortsT")
+
 #: A layer of a run: the text of its id, its name, type and version, its line, the attributes of
-#: `<data>` and their line, its ports and their line. Attributes are None without `<data>`, ports
-#: are None if there are none. Lines are counted from the line on which the run begins.
-PlainLayer = tuple[str, str, str, str, int, dict[str, str] | None, int, Ports | None, int]
+#: `<data>` and their line, and its ports. Attributes are None without `<data>`. Lines are counted
+#: from the line on which the run begins.
+PlainLayer = tuple[str, str, str, str, int, dict[str, str] | None, int, PortsT]
 
 
 class Layers:
@@ -98,22 +101,43 @@ class Layers:
     def __init__(self) -> None:
         #: The matches of `_LAYER`.
         self.matches: list[re.Match[str]] = []
+        #: The attributes of every `<data>` that `read` has found, by their text; equal attributes
+        #: are one object.
+        self.data: dict[str | None, dict[str, str] | None] = {None: None}
 
-    def __iter__(self) -> Iterator[PlainLayer]:
+    def read(self, make_ports: Callable[[Ports, int], PortsT]) -> Iterator[PlainLayer[PortsT]]:
+        """Yield the layers in order.
+
+        `make_ports(ports, below)` is called once for equal texts of ports, and its result is
+        yielded with all layers that have this text. `below` is the number of lines from the first
+        line of a layer to its ports.
+        """
         # Most layers have the same ports or the same attributes as another one.
-        known_data: dict[str | None, dict[str, str] | None] = {None: None}
-        known_ports: dict[str, tuple[Ports | None, int, int]] = {}
+        known_data = self.data
+        known_ports: dict[tuple[str, str], tuple[PortsT, int, int]] = {}
         line = 0
         for match in self.matches:
             key, name, kind, version, space, attributes, rest, end = match.groups()
             if attributes not in known_data:
                 known_data[attributes] = _attributes(attributes)
-            if rest not in known_ports:
-                known_ports[rest] = _ports_in(rest)
-            data, data_line = known_data[attributes], line + space.count("\n")
-            ports, before, lines = known_ports[rest]
-            yield key, name, kind, version, line, data, data_line, ports, data_line + before
-            line = data_line + lines + end.count("\n")
+            text = space, rest
+            found = known_ports.get(text)
+            if found is None:
+                head = space.count("\n")
+                ports, before, lines = _ports_in(rest)
+                found = make_ports(ports, head + before), head, head + lines
+                known_ports[text] = found
+            yield (
+                key,
+                name,
+                kind,
+                version,
+                line,
+                known_data[attributes],
+                line + found[1],
+                found[0],
+            )
+            line += found[2] + end.count("\n")
 
 
 def _attributes(text: str) -> dict[str, str]:
@@ -219,14 +243,14 @@ class _Parts(dict[str, str]):
         return made
 
 
-def _ports_in(text: str) -> tuple[Ports | None, int, int]:
+def _ports_in(text: str) -> tuple[Ports, int, int]:
     """Read the ports in a text of white space and ports.
 
     Returns them with the number of line breaks before them and in the whole text.
     """
     ports = text.strip()
     before = text.count("\n", 0, text.index(ports))
-    return _ports_of(ports) if ports else None, before, text.count("\n")
+    return _ports_of(ports) if ports else Ports(None, None), before, text.count("\n")
 
 
 def _ports_of(text: str) -> Ports:

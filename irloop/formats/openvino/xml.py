@@ -280,8 +280,8 @@ class _Builder:
             None,
             [],
             [],
-            {},
-            {},
+            _NO_BODIES,
+            _NO_PORT_MAPS,
         )
         net.layers.append(layer)
         self.envelope.open_layer(attributes)
@@ -296,28 +296,27 @@ class _Builder:
         assert isinstance(part, Layers)
         self.joined += 1
         first, net, ids = self._parser.CurrentLineNumber, self._current, self._ids
-        layers = net.layers
-        for key, name, kind, version, line, data, data_line, ports, ports_line in part:
-            layer = Layer(
-                ids[key],
-                name,
-                kind,
-                version,
-                first + line,
-                net,
-                {"id": key, "name": name, "type": kind, "version": version},
-                _NO_DATA if data is None else data,
-                None if data is None else first + data_line,
-                [],
-                [],
-                {},
-                {},
+        add = net.layers.append
+        for key, name, kind, version, line, data, data_line, ports in part.read(self._made_ports):
+            add(
+                Layer(
+                    ids[key],
+                    name,
+                    kind,
+                    version,
+                    first + line,
+                    net,
+                    {"id": key, "name": name, "type": kind, "version": version},
+                    _NO_DATA if data is None else data,
+                    None if data is None else first + data_line,
+                    ports[0],
+                    ports[1],
+                    _NO_BODIES,
+                    _NO_PORT_MAPS,
+                )
             )
-            if data:
-                self.envelope.inside("data", data)
-            if ports is not None:
-                self._add_ports(layer, ports, first + ports_line)
-            layers.append(layer)
+        for data in filter(None, part.data.values()):
+            self.envelope.inside("data", data)
         self._parsed += len(part.matches)
         told("layers parsed", self._parsed, max(self._expected, self._parsed + 1))
 
@@ -353,20 +352,29 @@ class _Builder:
             self.envelope.open_child("input", _NO_DATA)
         if part.outputs is not None:
             self.envelope.open_child("output", _NO_DATA)
-        self._add_ports(self._layer, part, self._parser.CurrentLineNumber)
+        layer = self._layer
+        inputs, outputs = self._made_ports(part, self._parser.CurrentLineNumber - layer.line)
+        layer.inputs += inputs
+        layer.outputs += outputs
         return _SKIP
 
-    def _add_ports(self, layer: Layer, part: Ports, first: int) -> None:
-        """Add the ports of a plain part, whose text begins on line `first`, to a layer."""
+    def _made_ports(self, part: Ports, below: int) -> tuple[list[Port], list[Port]]:
+        """Make the input and output ports of a plain part.
+
+        Its text begins `below` lines below the first line of the layer.
+        """
         ids, dims = self._ids, self.dims
-        for key, precision, names, shape, line in part.inputs or ():
-            size = dims.setdefault(shape, shape)
-            layer.inputs.append(Port(ids[key], precision, names, size, first + line))
-        for key, precision, names, shape, line in part.outputs or ():
-            if precision is None:  # the only attribute that a port of a part may lack
-                self.envelope.conforms = False
-            size = dims.setdefault(shape, shape)
-            layer.outputs.append(Port(ids[key], precision, names, size, first + line))
+        inputs, outputs = [
+            [
+                Port(ids[key], precision, names, dims.setdefault(shape, shape), below + line)
+                for key, precision, names, shape, line in side or ()
+            ]
+            for side in part
+        ]
+        # The precision is the only attribute that a port of a part may lack.
+        if any(port.precision is None for port in outputs):
+            self.envelope.conforms = False
+        return inputs, outputs
 
     def _plain_edges(self, number: int) -> None:
         """Add the edges of plain part `number` to the net that is being read.
@@ -393,8 +401,8 @@ class _Builder:
             dims = self._joined_dims[attributes.pop(ATTRIBUTE)]
             self.joined += 1
         get = attributes.get
-        line = self._parser.CurrentLineNumber
-        self._port = Port(self._ids[get("id")], get("precision"), get("names"), dims, line)
+        below = self._parser.CurrentLineNumber - self._layer.line
+        self._port = Port(self._ids[get("id")], get("precision"), get("names"), dims, below)
         self._dims[:] = dims
         return self._port
 
@@ -411,7 +419,8 @@ class _Builder:
     def _port_map(self, label: str, attributes: dict[str, str]) -> _Table:
         self.envelope.open_child(f"{label} port_map", attributes)
         self._section = PortMapSection(label, [], [], self._parser.CurrentLineNumber)
-        self._layer.port_maps.setdefault(label, self._section)
+        if label not in self._layer.port_maps:
+            self._layer.port_maps = {**self._layer.port_maps, label: self._section}
         return self._map
 
     def _map_entry(self, kind: str, attributes: dict[str, str]) -> _Table:
@@ -450,7 +459,8 @@ class _Builder:
         line = self._parser.CurrentLineNumber
         element = f"{owner.element_path}/{prefix}body"
         self._current = Net(line, f"{owner.path}/{label}", element, owner)
-        owner.bodies.setdefault(label, self._current)
+        if label not in owner.bodies:
+            owner.bodies = {**owner.bodies, label: self._current}
         return self._net_table
 
     def _edge(self, attributes: dict[str, str]) -> _Table:
@@ -514,6 +524,8 @@ class _Builder:
 
 
 _NO_DATA: Mapping[str, str] = {}
+_NO_BODIES: Mapping[str, Net] = {}
+_NO_PORT_MAPS: Mapping[str, PortMapSection] = {}
 
 
 def parse(source: str | os.PathLike[str] | bytes, *, file: str | None = None) -> Document:

@@ -41,7 +41,7 @@ def content(data: bytes) -> object:
     except ReadError as error:
         return str(error)
     return [
-        (port.id, port.dims, port.line, extras(port.rt_info))
+        (port.id, port.dims, layer.line + port.below, extras(port.rt_info))
         for layer in parsed.net.layers
         for port in layer.outputs
     ]
@@ -85,7 +85,8 @@ def test_a_list_longer_than_the_buffer_of_expat() -> None:
     parsed = xml.parse(document("\n".join(f"<dim>{text}</dim>" for text in dims)))
     first, second = parsed.net.layers[0].outputs
     assert first.dims == tuple(dims)
-    assert (second.dims, second.line) == (("8", "9"), 6003)
+    line = parsed.net.layers[0].line + second.below
+    assert (second.dims, line) == (("8", "9"), 6003)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "cp037", "iso-8859-15"])

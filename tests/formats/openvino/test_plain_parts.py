@@ -145,7 +145,10 @@ def found_in(net: Net) -> Content:
     found: Content = []
     for layer in net.layers:
         inputs, outputs = (
-            [(port.id, port.precision, port.names, port.dims, port.line) for port in ports]
+            [
+                (port.id, port.precision, port.names, port.dims, layer.line + port.below)
+                for port in ports
+            ]
             for ports in (layer.inputs, layer.outputs)
         )
         bodies = list(layer.bodies.values())

@@ -95,7 +95,7 @@ def test_lines_are_those_of_the_file() -> None:
     for layer in layers:
         assert f'<layer id="{layer.id}" name="{layer.name}"' in text[layer.line - 1]
         for port in (*layer.inputs, *layer.outputs):
-            assert f'<port id="{port.id}"' in text[port.line - 1]
+            assert f'<port id="{port.id}"' in text[layer.line + port.below - 1]
     for edge in document.net.edges:
         assert f'from-layer="{edge.from_layer}"' in text[edge.line - 1]
 
