@@ -68,16 +68,20 @@ def attribute_problems(nets: Iterable[NetIndex]) -> Iterator[Problem]:
     """
     # Many layers are equal, so equal type, version and attributes are checked only once.
     sound: set[tuple[object, ...]] = set()
+    # Equal layers often share their attributes, and then even the comparison is not needed.
+    seen: set[tuple[str, str, int]] = set()
     for index in nets:
         for layer in index.net.layers:
             if layer.type in _PLAIN or layer.type is None or layer.version is None:
                 continue
-            key = (layer.type, layer.version, *layer.data.items())
-            if key in sound:
+            shared = layer.type, layer.version, id(layer.data)
+            if shared in seen:
                 continue
-            found = list(_problems(layer, layer.type, layer.version))
+            key = (layer.type, layer.version, *layer.data.items())
+            found = [] if key in sound else list(_problems(layer, layer.type, layer.version))
             if not found:
                 sound.add(key)
+                seen.add(shared)
             yield from found
         yield from _lost_variables(index.net.layers)
 

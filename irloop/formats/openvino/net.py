@@ -165,13 +165,12 @@ class NetReader:
             return
         op, unknown = reader.op(layer)
         inputs = self._inputs(layer)
-        types = reader.output_types(layer)
+        types, names = reader.outputs(layer)
         bodies = self._bodies(layer, len(inputs)) if layer.bodies else ()
         count = len(types)
         if bodies:
             mapped = [port.external + 1 for body in bodies for port in body.ports.outputs]
             count = max(count, *mapped, 0)
-        names = tuple([parse_names(port.names) for port in layer.outputs])
         place = self._location(layer)
         if len(inputs) == 5 and has_joined_weights(op, inputs):
             inputs = with_parted_weights(graph, op, layer.name or "", inputs, place)

@@ -10,6 +10,7 @@ from irloop.dialects.openvino.opsets import opset_of
 from irloop.formats.openvino import problems
 from irloop.formats.openvino.attributes import AttributeProblem, codec_of
 from irloop.formats.openvino.document import Document, Layer, Net, Port
+from irloop.formats.openvino.markup import parse_names
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import dim_integer
 from irloop.formats.openvino.places import at_layer, at_port
@@ -44,6 +45,8 @@ class Shared:
         self.ops: dict[Any, tuple[Op, Mapping[str, Any]]] = {}
         self.types: dict[tuple[str | None, tuple[str, ...]], TensorType] = {}
         self.is_static = _is_static(document)
+        #: The types and names of output ports, by the identity of their list, which layers share.
+        self._outputs: dict[int, tuple[tuple[TensorType, ...], tuple[tuple[str, ...], ...]]] = {}
         self._indexes = dict(indexes or {})
         self._wirings = wirings or {}
 
@@ -94,8 +97,16 @@ class Shared:
             raise problem.placed(layer).error(self.file) from None
         return op, unknown or _NOTHING
 
-    def output_types(self, layer: Layer) -> tuple[TensorType, ...]:
-        """The declared types of a layer's output ports."""
+    def outputs(self, layer: Layer) -> tuple[tuple[TensorType, ...], tuple[tuple[str, ...], ...]]:
+        """The declared types and the tensor names of a layer's output ports."""
+        key = id(layer.outputs)
+        found = self._outputs.get(key)
+        if found is None:
+            names = tuple([parse_names(port.names) for port in layer.outputs])
+            found = self._outputs[key] = self._output_types(layer), names
+        return found
+
+    def _output_types(self, layer: Layer) -> tuple[TensorType, ...]:
         types = self.types
         found = []
         for port in layer.outputs:
