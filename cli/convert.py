@@ -371,7 +371,10 @@ class _Job:
         return converted
 
     def _save_equal(self, source: Model, model: Model) -> tuple[str, ...]:
-        """Write `model` to the output after checking that it computes the same as `source`."""
+        """Write `model` to the output if it computes the same as `source`.
+
+        Returns the written paths. If the results differ, an error is raised and nothing is written.
+        """
         if self.weights == "share":
             # Only a file in the folder of the weights can refer to them, so the comparison runs the
             # model in memory.

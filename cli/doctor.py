@@ -25,9 +25,9 @@ Examples:
 )
 @common_options
 def command(style: str) -> None:
-    """List versions and engines, and the known hazards of those versions: what a bug report needs.
+    """List the installed versions and engines, and the known hazards of those versions.
 
-    Nothing is imported or run to find out.
+    A bug report needs this information. The engines are neither imported nor run.
     """
     from irloop import environment
 

@@ -15,7 +15,10 @@ KINDS = {Severity.ERROR: "error", Severity.WARNING: "warning"}
 
 
 def render(findings: Iterable[Diagnostic]) -> str:
-    """One command per error or warning; information is plain text."""
+    """Format findings for the log of Azure Pipelines, one line each.
+
+    An error or a warning becomes a logging command, and any other finding plain text.
+    """
     return "\n".join(map(_line, findings))
 
 

@@ -211,7 +211,10 @@ def _junit(found: Summary) -> str:
 
 
 def _html(found: Summary) -> str:
-    """A page without scripts; its only links lead to models and conversions."""
+    """Return the summary of a sweep as an HTML page without scripts.
+
+    Its links lead to its own tables, to models and to conversions, and nowhere else.
+    """
     title = f"irloop sweep: {found.models:,} models, {found.findings:,} findings"
     parts = [
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',

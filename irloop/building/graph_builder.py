@@ -44,7 +44,10 @@ class Target:
 
 
 class OperationBuilder:
-    """Adds operations and constants to one graph; `outer` builds the graph around a body."""
+    """Adds operations and constants to one graph.
+
+    If the graph is a body, `outer` is the builder of the graph around it, otherwise None.
+    """
 
     def __init__(
         self, inner: builder.Builder, target: Target, outer: OperationBuilder | None

@@ -17,9 +17,9 @@ __all__ = ["computed_alike", "known", "owners_alike"]
 
 
 def known(names: Mapping[Value, str], value: Value) -> str:
-    """Return the name of the pair to which `value` or a copy of it belongs; empty if none.
+    """Return the name that `names` has for `value` or for a copy of it; "" if there is none.
 
-    A pair consists of corresponding values of the two models.
+    A name stands for a pair of corresponding values, one in each of the two models.
     """
     alike = (value, unchanged(value), *copies(value))
     return next((names[item] for item in alike if item in names), "")

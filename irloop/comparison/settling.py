@@ -53,7 +53,11 @@ class Settled(Record):
 
 
 class Settler:
-    """Finds input sizes and integers with which a model runs, by trying them."""
+    """Finds input sizes and a range for integer inputs with which a model runs.
+
+    It runs the model with one candidate after another until all outputs have elements, and all of
+    these are finite. If no candidate achieves this, it takes the best one.
+    """
 
     def __init__(
         self,

@@ -69,9 +69,10 @@ def _forms(dialect: str) -> list[Form]:
 
 
 def _had_form(test: Test, model: Model, known: Known) -> Callable[[Node], bool]:
-    """Return a test that is true for each node of `model` for which `test` is true at this call.
+    """Apply `test` to all nodes of `model` now; return a test that repeats these answers.
 
-    It stays true for such a node as long as the node keeps its name and its operation type.
+    The new test recognises a node by its name and operation type, so it does not notice other
+    changes of the node.
     """
     nodes = (*model.graph.parameters, *all_nodes(model.graph))
     found = {(node.name, node.op.type) for node in nodes if test(node, known)}

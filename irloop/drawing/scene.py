@@ -137,10 +137,12 @@ class _Builder:
         return self.scene
 
     def build_body(self, node: Node, pins: list[int]) -> tuple[dict[int, int], dict[int, int]]:
-        """Build the scene of a body of `node`; return the pins of the inputs and of the outputs.
+        """Build the scene of a body of `node`; return the boxes of its inputs and outputs.
 
-        Both dictionaries map the position of an input or output of `node` to the number of the box
-        of its pin. `pins` are the positions of inputs that no body maps, but that are drawn anyway.
+        A pin is a box that stands for an input or output of `node`. The first dictionary maps the
+        position of an input to the number of its pin; the second does the same for outputs.
+
+        `pins` lists the positions of further inputs to draw, although no body uses them.
         """
         body = self.body
         assert body is not None

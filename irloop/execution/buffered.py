@@ -219,11 +219,11 @@ def _escaping(
 
 
 def _one_call_for_parts(steps: Sequence[Step]) -> list[Step]:
-    """Call a function once on a whole tensor instead of once on each part of a small Split.
+    """Rewrite steps so that a function is called once before a small Split, not on each part.
 
-    This is done if the same function gets at least half of the tensor, part by part: the function
-    is called before the Split, which then splits its result. Results for the other parts are not
-    read.
+    The Split then splits the result of the function. This is done for an elementwise function that
+    is applied to at least two parts, if these make up at least half of the tensor. The results for
+    the other parts are not read. Returns the new list of steps.
     """
     found = list(steps)
     free = 1 + max((slot for step in steps for slot in (*step.ins, *step.outs)), default=0)

@@ -186,7 +186,10 @@ class Program:
         return len(self.template)
 
     def slots(self, context: Context) -> list[Any]:
-        """Fresh slots for one execution."""
+        """Return a list of values, indexed by slot number, for one execution of the program.
+
+        Constants are filled in, and the slot `CONTEXT` holds `context`.
+        """
         slots = self.template.copy()
         slots[CONTEXT] = context
         return slots

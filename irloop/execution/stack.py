@@ -72,7 +72,10 @@ class Stack:
         return None if self._exact is None else self._buffer
 
     def parts(self, count: int) -> Array:
-        """The first `count` parts (at least one was added) as one array [count, ...]."""
+        """Return the first `count` parts as one array [count, ...].
+
+        At least one part must have been added.
+        """
         buffer = self._buffer
         assert buffer is not None
         return buffer if len(buffer) == count else buffer[:count].copy()

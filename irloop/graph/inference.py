@@ -58,7 +58,11 @@ VISIT_LIMIT = 5_000_000
 
 
 class NodeArguments:
-    """`Arguments` of one node of a graph that an `Inference` works on."""
+    """The inputs of one node, as seen by the shape inference of its operation.
+
+    This is the implementation of `Arguments` for nodes of a graph. It takes the types and the known
+    elements of the inputs from an `Inference`.
+    """
 
     __slots__ = ("_inference", "looked", "n_outputs", "node", "types")
 

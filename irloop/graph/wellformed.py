@@ -83,9 +83,9 @@ def require_wellformed(graph: Graph) -> None:
 
 
 def _output_misfit(node: Node) -> Misfit | None:
-    """Return the misfit of the first output of `node` that a body does not return exactly once.
+    """Find an output of `node` that a body does not return exactly once, and describe it.
 
-    Returns None if each body returns each output exactly once.
+    The first such output counts. Returns None if each body returns each output exactly once.
     """
     for body in node.bodies:
         given = Counter(out.external for out in body.ports.outputs)

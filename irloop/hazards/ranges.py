@@ -110,7 +110,11 @@ def _is_further(stop: Value, start: Value) -> bool:
 
 
 def _origin(value: Value) -> Value:
-    """The value before operations that change only the shape or the type."""
+    """Follow `value` back through conversions and reshapes; return the value before them.
+
+    The operations are Convert, Reshape, Squeeze and Unsqueeze. If none of them produces `value`, it
+    is returned itself.
+    """
     while isinstance(value.producer.op, Convert | Reshape | Squeeze | Unsqueeze):
         given = value.producer.inputs[0]
         if given is None:

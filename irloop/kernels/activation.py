@@ -304,7 +304,10 @@ def _bound(value: float, dtype: np.dtype[Any]) -> Array:
 
 
 def clamp(low: float, high: float) -> Function:
-    """min(max(x, low), high); for integers, low is rounded up and high is rounded down."""
+    """Return a function that computes min(max(x, low), high).
+
+    For integers, `low` is rounded up and `high` is rounded down.
+    """
 
     @lru_cache(maxsize=16)
     def bounds(dtype: np.dtype[Any]) -> tuple[Array, Array]:

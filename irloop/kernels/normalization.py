@@ -404,7 +404,11 @@ def dropout(seed: int | None, n_outputs: int) -> Callable[..., Any]:
 
 
 def no_dropout(n_outputs: int, *, mask: bool, boolean: bool) -> Callable[[Array], Any]:
-    """Return the operand and a mask filled with `mask`, boolean or of the operand's type."""
+    """Return the kernel of a Dropout that drops nothing.
+
+    The kernel returns its operand and, if `n_outputs` is 2, an array of the same shape filled with
+    `mask`. This array is boolean if `boolean` is set, and otherwise has the operand's type.
+    """
 
     def apply(x: Array) -> Any:
         element = np.dtype(np.bool_) if boolean else x.dtype

@@ -115,8 +115,9 @@ def real_dft(x: Array, axes: Array, sizes: Array | None = None) -> Any:
 def inverse_real_dft(x: Array, axes: Array, sizes: Array | None = None) -> Any:
     """Compute the inverse of `real_dft` along `axes`.
 
-    `sizes` holds the lengths of the result along `axes`. A last length of -1 stands for the even
-    one of the two lengths that the spectrum can have come from.
+    `sizes` holds the lengths of the result along `axes`, and -1 keeps the length of the spectrum.
+    For the last of the axes, -1 means 2 * (n - 1), where n is the length of the spectrum: a
+    spectrum of length 5 gives 8 numbers. Without `sizes`, all lengths are -1.
     """
     z = _complex(x)
     chosen, lengths = _plan(z.shape, axes, sizes)
@@ -130,10 +131,11 @@ def inverse_real_dft(x: Array, axes: Array, sizes: Array | None = None) -> Any:
 
 
 def onnx_dft(*, inverse: bool, onesided: bool, axis: int) -> Function:
-    """Transform along one axis, from real numbers (last axis of size 1) or from pairs.
+    """Return the kernel of DFT: a Fourier transform along one axis.
 
-    `onesided` returns only the first half of the frequencies; in the inverse it takes that half and
-    returns real numbers.
+    The last axis of the data has size 1 for real numbers, or size 2 for complex numbers as pairs
+    (real part, imaginary part). With `onesided`, the transform returns only the first half of the
+    frequencies. The inverse transform then expects this half, and returns real numbers.
     """
 
     def apply(x: Array, length: Array | None = None, chosen: Array | None = None) -> Any:

@@ -75,10 +75,13 @@ def regressor(
 
 
 def duel_weights(coefficients: Sequence[float], per_class: Sequence[int]) -> Array:
-    """Weights [pairs, S] of each support vector in the comparison of each pair of classes.
+    """Return the weight of each support vector for each pair of classes, as [pairs, S].
 
-    Coefficients are [classes - 1, S]: a vector of class i is weighted against class j by row j - 1
-    if j > i, and by row j if j < i.
+    S is the number of support vectors. They are ordered by class; `per_class` holds their number in
+    each class. A support vector has the weight 0 in pairs without its class.
+
+    `coefficients` is the table [classes - 1, S], as a flat list. For a vector of class i, the
+    weight in the pair with class j is in row j - 1 if j > i, and in row j if j < i.
     """
     ends = np.cumsum(per_class)
     starts = ends - per_class

@@ -82,7 +82,11 @@ def tensors_of(evidence: Evidence) -> Tensors:
 
 
 def _by_value(recording: Recording) -> dict[Value, dict[tuple[int, ...], Any]]:
-    """The recorded arrays, keyed by value and then by the iterations; constants are left out."""
+    """Return the recorded arrays of each value except constants.
+
+    The key of the inner dictionaries holds the iteration numbers of the loops around the value,
+    outermost first.
+    """
     found: dict[Value, dict[tuple[int, ...], Any]] = {}
     for (value, at), made in recording.values.items():
         if not isinstance(value.producer.op, Constant):

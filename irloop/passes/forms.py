@@ -147,7 +147,10 @@ class Forms(Emitter):
         return self.transposed(value, [*rest[:target], source, *rest[target:]])
 
     def sliced(self, value: Value, axis: int, start: int, end: int) -> Value:
-        """Elements `start` to `end` of `axis`; both must be non-negative."""
+        """Return the elements of `value` from `start` up to, but not including, `end` on `axis`.
+
+        `start` and `end` must not be negative.
+        """
         return self._slice(value, axis, start, end, 1)
 
     def range_of(self, value: Value, port: Sliced) -> Value:

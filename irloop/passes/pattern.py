@@ -101,7 +101,10 @@ class _Explained(Match):
 
 
 class Pattern(ABC):
-    """The base of patterns, which a value may match."""
+    """Base class of patterns: conditions on a value and the operations that compute it.
+
+    `match` tests a node, and records in a `Match` what the pattern has found.
+    """
 
     #: The operation types of a possible root; None means any type.
     root_types: tuple[type[Op], ...] | None = None

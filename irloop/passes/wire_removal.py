@@ -123,7 +123,10 @@ def drop_outputs(node: Node, dropped: set[int], rewriter: Rewriter) -> None:
 
 
 def replace_body(node: Node, rewriter: Rewriter, old: Body, ports: PortMap) -> Body:
-    """Replace the port map of one body of `node`; return the new body."""
+    """Replace the port map of body `old` in `node` with `ports`; return the new body.
+
+    The new body keeps the label and the graph of `old`.
+    """
     new = Body(old.label, old.graph, ports)
     bodies = tuple(new if body is old else body for body in node.bodies)
     rewriter.set_bodies(node, bodies)

@@ -51,7 +51,11 @@ _NUMBERS = frozenset({"int", "float", "ints", "floats"})
 
 @cache
 def operation_of(type_name: str, version: str) -> Operation | None:
-    """The description of an operation in an opset, from its class; None if it has no class."""
+    """Return the description of an OpenVINO operation; None if irloop has no class for it.
+
+    `version` is the `version` attribute of the layer, such as ``opset7``. The arity and the
+    attributes are those of the class of the operation in that opset.
+    """
     from irloop.dialects.openvino import OPENVINO
 
     opset = opset_of(version, type_name)

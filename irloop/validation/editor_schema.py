@@ -294,11 +294,13 @@ def _data() -> Iterator[str]:
 
 
 def _type_of(users: list[Attribute], fixed: str) -> list[str]:
-    """Return the lines of XSD that define the type of an attribute.
+    """Return the lines of XSD that define the type of the attribute that `users` describe.
 
-    `users` are the attributes of this name in all operations; the type allows the values of each of
-    them. If Const or Parameter has the attribute, too, `fixed` is its type there, and any text is
-    allowed; otherwise `fixed` is empty.
+    `users` holds one entry for each operation that has an attribute of this name. The type allows
+    the values of all of them.
+
+    `fixed` is the type of the attribute in Const or Parameter. It is empty if they do not have the
+    attribute. If it is not empty, any text is allowed.
     """
     kinds = {item.kind for item in users}
     if fixed or len(kinds) > 1:

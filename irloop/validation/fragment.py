@@ -32,10 +32,12 @@ _ELSEWHERE = ("IRL108", "IRL3")
 
 
 def document_of(file: str) -> Document | None:
-    """The document of a file whose root is a layer; None if the root is another element.
+    """Return the document of a file whose root element is a layer; None for any other file.
+
+    None is also returned if the file cannot be read at all.
 
     Raises:
-        ReadError: when the layer itself cannot be read.
+        ReadError: when the file contains a layer that cannot be read.
     """
     try:
         data = read_regular(file, MOST_BYTES)

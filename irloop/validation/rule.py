@@ -81,7 +81,11 @@ class Rule:
         raise NotImplementedError
 
     def repairs(self, context: Any) -> Iterator[Repair]:
-        """The repairs that `irloop validate --fix` can make, each at its finding's location."""
+        """Yield the repairs that `irloop validate --fix` can make for this rule's findings.
+
+        Each repair has the location of the finding that it repairs. A rule without repairs yields
+        none.
+        """
         yield from ()
 
     def repair(

@@ -288,11 +288,12 @@ class _Search:
     def _common_inputs(
         self, first: Node, second: Node, at: tuple[int, ...]
     ) -> list[tuple[int, Value, Value]]:
-        """Return the inputs that have the same meaning in two corresponding nodes.
+        """Pair the inputs that have the same role in two corresponding nodes.
 
         Each item is the position of the input in the second node, its value in the first, and its
-        value in the second. Inputs at one position may have different meanings if the formats
-        differ: what is an attribute in one may be an input in the other.
+        value in the second. If the nodes have different numbers of inputs, only values with equally
+        many elements are paired, because an input in one format, such as the axis of a Gather, may
+        be an attribute in the other. `at` holds the iteration numbers of the enclosing loops.
         """
         pairs = [
             (second.inputs.index(its), mine, its)
@@ -400,7 +401,10 @@ class _Search:
         return self._seen.cause("operation", message, first, second)
 
     def _of_attributes(self, first: Node, second: Node) -> Cause | None:
-        """The cause if two nodes of one operation have different attributes."""
+        """Return the cause if two nodes of the same operation type differ in attributes.
+
+        Returns None if their attributes are equal, or if their types differ.
+        """
         changed = "; ".join(
             f"{name} {after} instead of {before}"
             for name, before, after in attribute_changes(first, second)

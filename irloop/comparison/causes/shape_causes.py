@@ -339,7 +339,10 @@ def _body_of(value: Value) -> Body | None:
 
 
 def _returned(body: Body, external: int) -> Value | None:
-    """The body value from which an output of a loop is made."""
+    """Return the body value that output number `external` of a loop comes from.
+
+    Returns None if the port map has no such output.
+    """
     port = next((port for port in body.ports.outputs if port.external == external), None)
     return None if port is None else body.graph.results[port.result].inputs[0]
 

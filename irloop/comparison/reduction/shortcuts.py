@@ -1,7 +1,7 @@
 """Shortens the computation of corresponding values of two models.
 
-Many operations are replaced by one, and an If by one of its branches. Each change is made to
-corresponding places of both models.
+A value is computed from an earlier one by a single addition or Reshape, and an If is replaced by
+one of its branches. Each change is made at corresponding places in both models.
 """
 
 from __future__ import annotations

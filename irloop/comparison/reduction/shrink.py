@@ -161,11 +161,11 @@ def _applied(
     *,
     keeps_ports: bool,
 ) -> Pair | None:
-    """Apply `change` to a copy of `pair`, and remove what nothing reads from the result.
+    """Apply `change` to a copy of `pair`, and then remove the dead code from both models.
 
-    `most` is the permitted number of contradictions in each of the two models. Returns None if
-    `change` returns None or fails, or if a changed model has more contradictions than that. With
-    `keeps_ports`, loops keep inputs and outputs that nothing reads.
+    Returns None if `change` returns None or fails, or if a changed model has too many operations
+    that type inference finds contradictory. `most` holds the permitted number of these for each
+    model. With `keeps_ports`, loops keep inputs and outputs that nothing reads.
     """
     try:
         copies = tuple(clone_model(model) for model in pair.models)

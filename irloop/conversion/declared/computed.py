@@ -35,11 +35,13 @@ MOST_DIMS = 8
 def _reduced(
     b: Builder, op: reduction.ByInput, inputs: Inputs, dims: list[Dims]
 ) -> list[Value] | None:
-    """Emit a reduction over each set of axes that fits the output shape, and select at run time.
+    """Emit a reduction for axes that are known only at run time; the output shape is declared.
 
-    The value of the input `axes` decides which of them is the result. None if there is no such
-    input, if the sizes of the data are unknown, if no set of axes fits, or if the dimensions or
-    the sets are too many.
+    Every set of axes that leads to the declared shape gets its own reduction. At run time, the
+    value of the input `axes` selects one of their results.
+
+    Returns None if there is no input `axes`, if the sizes of the data are unknown, if no set of
+    axes leads to the declared shape, or if there are too many dimensions or sets.
     """
     data = inputs[0]
     axes = inputs[1] if len(inputs) > 1 else None

@@ -100,10 +100,11 @@ def export_best(
 def export_pyramid(
     c: Conversion, op: ov.ExperimentalDetectronROIFeatureExtractor, rois: Value, *maps: Value
 ) -> list[Value]:
-    """ExperimentalDetectronROIFeatureExtractor -> RoiAlign of the regions of each map.
+    """ExperimentalDetectronROIFeatureExtractor -> one RoiAlign per feature map.
 
-    Opset 10 lacks ScatterND: RoiAlign then reads all regions from each map, and the level of a
-    region selects its features.
+    From opset 11 on, each RoiAlign gets only the regions of its pyramid level. Opset 10 lacks
+    ScatterND, so each RoiAlign gets all regions, and a Where selects the features of the right
+    level.
     """
     if op.aligned and c.opset < 16:
         raise c.refuse("RoiAlign with half pixels needs ONNX opset 16 or later", opset=16)

@@ -176,11 +176,14 @@ def listed(c: Conversion, value: Value, element: ElementType) -> Value:
 
 
 def _below(c: Conversion, limit: Value, iou: Value | None) -> tuple[Value, Value]:
-    """Adapt `limit`, the number of boxes per class, and the IoU threshold from OpenVINO to ONNX.
+    """Convert two inputs of NonMaxSuppression from OpenVINO's meaning to ONNX's.
 
-    OpenVINO suppresses a box with an overlap equal to the threshold, and ONNX keeps it. Therefore,
-    the threshold is lowered a little. With a threshold of 0, OpenVINO keeps at most one box, so the
-    limit becomes 1 at most.
+    `limit` is the maximum number of boxes per class, and `iou` the IoU threshold (None: 0). Returns
+    both, adapted.
+
+    OpenVINO suppresses a box if its overlap equals the threshold, but ONNX keeps it. Therefore, the
+    threshold is lowered a little. With a threshold of 0, OpenVINO keeps at most one box. The limit
+    is then lowered to at most 1.
     """
     import numpy as np
 

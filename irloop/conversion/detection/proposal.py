@@ -90,9 +90,10 @@ class _Chosen:
 
 
 def _best(c: Conversion, boxes: Value, scores: Value, before: int) -> box_selection.Candidates:
-    """The `before` best boxes of each item, by score: boxes [N, P, 4], scores [N, P].
+    """Keep only the best boxes of each batch item by score, at most `before` of them.
 
-    All boxes belong to one class.
+    `boxes` are [N, P, 4] and `scores` [N, P]; all boxes belong to one class. A negative `before`
+    keeps all boxes.
     """
     return box_selection.candidates(
         c, forms.unsqueeze(c, boxes, [1]), forms.unsqueeze(c, scores, [1]), before

@@ -122,11 +122,11 @@ def number_of(c: Conversion, rois: Value, at: int) -> Value:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The samples along one side of each region.
+    """The positions of the samples along one side (the height or the width) of each region.
 
-    `place` is the distance of each sample from the middle of the region, and `count` the number of
-    samples per bin. All regions have as many entries as the region with most samples; `own` is true
-    for the samples that a region really has.
+    `place` is the distance of each sample from the middle of the region. `count` is the number of
+    samples per bin. It may differ between regions, but the arrays have room for the largest number
+    in all regions. `own` is true for the entries that are samples, and false for the unused ones.
     """
 
     place: Value

@@ -331,10 +331,11 @@ def import_bitwise_not(c: Conversion, op: onnx.BitwiseNot, x: Value) -> Value:
 
 @imports(onnx.BitShift)
 def import_bit_shift(c: Conversion, op: onnx.BitShift, x: Value, amount: Value) -> Value:
-    """BitShift -> x * 2^n or x / 2^n.
+    """BitShift -> x * 2^n or x / 2^n, where n is `amount`.
 
     If n is at least the width of the type, a left shift returns 0, and a right shift 0 or -1.
-    OpenVINO's CPU plugin takes u32 from 2^31 on for negative numbers, so u32 is shifted in i32.
+    OpenVINO's CPU plugin treats u32 numbers of 2^31 or more as negative. So u32 is converted to
+    i32, shifted there, and converted back.
     """
     element = element_of(x)
     if element is not ElementType.U32:

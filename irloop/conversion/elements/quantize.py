@@ -137,9 +137,10 @@ def unsqueezed(c: Conversion, parameter: Value, axes: list[int]) -> Value:
 
 
 def _repeated(c: Conversion, parameter: Value, x: Value, axis: int, block: int) -> Value:
-    """Repeat each element of `parameter` `block` times along `axis`, for blockwise scales.
+    """Repeat each element of a blockwise quantisation parameter for its whole block of `x`.
 
-    The result is cut to the size of `x` along this axis, because its last block may be shorter.
+    `parameter` holds scales or zero points, with one element for each `block` elements of `x` along
+    `axis`. The result has the size of `x` along this axis: the last block of `x` may be shorter.
     """
     dims, size = shape_of(parameter).static(), shape_of(x).dim(axis)
     if dims is None or not isinstance(size, int):

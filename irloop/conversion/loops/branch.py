@@ -76,7 +76,10 @@ def _taken(c: Conversion, condition: Value) -> str | None:
 def _inline(
     c: Conversion, label: str, inputs: tuple[Converted | None, ...]
 ) -> list[Converted | None]:
-    """Inline the branch `label`, which a constant condition selects."""
+    """Convert an If with a constant condition: emit only the branch `label`, without an If.
+
+    `inputs` are the converted inputs of the If. Returns its converted outputs, in order.
+    """
     body = c.node.body(label)
     outputs: list[Converted | None] = [None] * len(c.node.outputs)
     parameters = [_given(c, inputs, body, index) for index in range(len(body.graph.parameters))]

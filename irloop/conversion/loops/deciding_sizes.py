@@ -62,10 +62,11 @@ def _origins(condition: Value) -> Iterator[tuple[Value | None, bool]]:
 
 
 def fixing(inputs: list[Value]) -> str:
-    """Write an `irloop transform` command that makes `inputs` constant and removes decided Ifs.
+    """Return the text of an `irloop transform` command that makes `inputs` constant.
 
-    The user replaces each VALUE in the command; each If whose condition is then constant is
-    replaced by the branch that runs.
+    Error messages show this command as a fix. The user replaces each VALUE in it by the value of
+    the input. The command also replaces each If whose condition is then constant by the branch that
+    runs.
     """
     options = " ".join(f"--pass fix_input={value.producer.name}=VALUE" for value in inputs)
     return f"irloop transform MODEL -o FIXED {options} --pass inline_constant_if"

@@ -71,10 +71,10 @@ class OpenGrowingStates(LoopPass):
         wires.replace(node.op, rewriter)
 
     def _unknown(self, wires: LoopWires, emitter: Emitter) -> Value | None:
-        """Emit a vector [1] of i64 that OpenVINO cannot know before the model runs.
+        """Emit an i64 vector of one number that OpenVINO learns only when the model runs.
 
-        It is made from an input of the loop or the graph. Returns None if there is no suitable
-        input.
+        The value of the number does not matter. It is computed from an input of the loop or of the
+        graph around it. Returns None if there is no suitable input.
         """
         graph = wires.node.graph
         assert graph is not None

@@ -17,11 +17,11 @@ __all__ = ["ReadLoopsByCopies"]
 
 
 class ReadLoopsByCopies(ModelPass):
-    """Lets operations read copies of loop outputs if they would read old memory in OpenVINO.
+    """Copies loop outputs for operations that would read old memory in OpenVINO.
 
-    These operations are loops, a Concat that gets an output of known size more than once, and all
-    readers of an output that the graph also returns. If the loop is in the body of another loop,
-    all readers that are not elementwise are included.
+    The operations that get the copy are loops, a Concat that gets an output of known size more than
+    once, and all readers of an output that the graph also returns. If the loop is in the body of
+    another loop, all readers that are not elementwise get the copy.
 
     Given::
 

@@ -245,9 +245,10 @@ class OpenVinoLoopBuilder:
         return moving if self._iteration is None else moving | {self._iteration}
 
     def _safe_scans(self, scans: list[Scanned]) -> list[Scanned]:
-        """Copy the values of concatenated outputs that share memory with body parameters.
+        """Prevent concatenated outputs from sharing memory with body parameters.
 
-        The other outputs are returned as they are.
+        Where the value of such an output would share memory, the output gets a copy of the value.
+        Returns all outputs of `scans`, in order.
         """
         parameters = set(self.inner.graph.inputs)
         return [

@@ -189,10 +189,11 @@ def _from(c: Conversion, stack: Value, start: Value) -> Value:
 
 
 def joined(c: Conversion, parts: Sequence[Value], axis: int = 0) -> Value:
-    """Concatenate parts along `axis`; an empty part takes the other dimensions of another one.
+    """Concatenate parts along `axis`, even if the other dimensions of an empty part do not fit.
 
-    This is necessary if these dimensions are known only at run time, because a part that holds no
-    item yet does not have them.
+    For example, a state that starts empty may have the shape [0, 1] at run time. Beside a part of
+    shape [4, 3], it is reshaped to [0, 3]. A part is left as it is if it is never empty, or if its
+    other dimensions are known in advance.
     """
     filled = [part for part in parts if _never_empty(part, axis)]
     fitted = []

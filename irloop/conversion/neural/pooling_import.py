@@ -192,8 +192,11 @@ def _compared(
 ) -> list[Value | None]:
     """Emit the maximum of each window as an elementwise maximum of strided slices.
 
-    Returns the maxima and, if `indexed`, their positions, otherwise None. With `indexed`, there is
-    one slice for each element of a window.
+    Returns two values: the maxima and their flat positions. The positions are None unless `indexed`
+    is set. They count the spatial axes in row-major order or, with `by_columns`, in column-major
+    order.
+
+    With `indexed`, there is one slice for each element of a window.
 
     Raises:
         RefusedError: when the shape of `data` is not fully known.

@@ -83,9 +83,10 @@ class _Dynamic(Record):
 
 
 def _found(codes: Value) -> _Dynamic | None:
-    """Return the data, scale and zero point if `codes` are computed by a dynamic quantisation.
+    """Recognise a dynamic quantisation of f32 data; return its data, scale and zero point.
 
-    The codes are f32 numbers from 0 to 255. The result is None for other values.
+    `codes` are the quantised integers, stored as f32 numbers from 0 to 255. Returns None if they
+    are not the result of a dynamic quantisation.
     """
     limited = _limited(codes)
     total = None if limited is None else inputs_of(limited, Add)

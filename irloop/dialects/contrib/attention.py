@@ -373,10 +373,11 @@ class MultiHeadAttention(ContribOp, type="MultiHeadAttention", inputs=(1, 10), o
         return q, k, v
 
     def _biased(self, s: Steps, parts: Sequence[Term], bias: Term | None) -> list[Term]:
-        """Add the bias to each part, and swap the axes of positions and heads.
+        """Add the bias to the query, key and value, and swap the axes of positions and heads.
 
-        A part is [batch, positions, heads, size], and the result is [batch, heads, positions,
-        size]. `bias` holds the biases of all parts, one after the other; None means no bias.
+        `parts` holds all three, or only the query. A part is [batch, positions, heads, size], and
+        its result is [batch, heads, positions, size]. `bias` is the concatenation of the biases of
+        the parts; None means no bias.
         """
         found, start = [], 0
         for part in parts:

@@ -76,10 +76,10 @@ def unpacked(
 
 
 def separated(s: Steps, codes: Term, bits: int, *, high_first: bool = False) -> Term:
-    """Unpack bytes that each hold several integers of `bits` bits; each result holds one.
+    """Unpack small integers: each byte of `codes` holds 8 / `bits` of them.
 
-    The elements of the result are u8. The last axis becomes 8 / `bits` times as long. With
-    `high_first`, the first integer is in the highest bits.
+    The result is u8 with one integer per element, so its last axis is 8 / `bits` times as long. The
+    first integer is in the lowest bits of a byte, or in the highest bits with `high_first`.
     """
     if bits == 8:
         return codes

@@ -52,9 +52,10 @@ class CTCGreedyDecoder(OpenVinoOp, type="CTCGreedyDecoder", since=1, inputs=2):
 class CTCGreedyDecoderSeqLen(
     OpenVinoOp, type="CTCGreedyDecoderSeqLen", since=6, inputs=(2, 3), outputs=2
 ):
-    """Greedy decoding: scores [N, T, C], lengths [N], blank to classes [N, T] and counts [N].
+    """Decodes scores [N, T, C] greedily into classes [N, T] and sequence lengths [N].
 
-    The blank defaults to the last class (CTCGreedyDecoderSeqLen-6).
+    The inputs are the scores, the lengths [N] of the score sequences, and the index of the blank
+    class, by default the last class (CTCGreedyDecoderSeqLen-6).
     """
 
     operands = (

@@ -23,17 +23,20 @@ BF16_SINCE = 16
 
 
 def check_model(proto: onnx.ModelProto, store: Store, name: str, *, sound: bool) -> bytes | None:
-    """Check a model whose weights are still in `store`; `name` appears in the message.
+    """Check a model with the ONNX checker before it is written.
 
-    Returns the text of `proto` if it was checked without any change, so that the caller need not
-    encode it again.
+    The weights of the model are still in `store`. `name` is the model's name in error messages. A
+    model that is not `sound` (see `soundness`) is checked in a child process.
 
-    A model that is not `sound` (see `soundness`) is checked in a child process.
+    The checker sees a copy with changes if the model needs them:
 
-    Operations of ai.onnx that only ONNX Runtime has are moved to its own domain for the check,
-    because the checker skips other domains. Before opset 16 not all operations support bf16. ONNX
-    Runtime runs such files anyway, so irloop writes them as they were read; only for the check,
-    bf16 is replaced by f16, which all opsets support.
+    - Operations of ai.onnx that only ONNX Runtime has are moved to its own domain, because the
+      checker skips other domains.
+    - Before opset 16, bf16 is replaced by f16, because not all operations support bf16 there. ONNX
+      Runtime runs such files anyway, so the written file keeps bf16.
+
+    Returns the serialised `proto` if it was checked without any change and `store` is empty. The
+    caller then need not serialise it again. Otherwise, the result is None.
 
     Raises:
         WriteError: when the checker refuses the model, or crashes.

@@ -44,7 +44,7 @@ class ReadBody(Record):
 
     @property
     def n_own(self) -> int:
-        """The number of inputs that the body has in the file."""
+        """How many inputs the body itself declares in the file; captured values are not counted."""
         return len(self.graph.parameters) - len(self.captures)
 
 

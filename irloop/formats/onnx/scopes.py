@@ -69,7 +69,7 @@ class NodeSource:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The names that the node reads, including those of its bodies."""
+        """The names that the node reads: its inputs, and the outer names that its bodies use."""
         if not self.bodies:
             return self.inputs
         captured = [name for body in self.bodies.values() for name in body.captures]

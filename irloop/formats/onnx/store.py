@@ -1,6 +1,7 @@
-"""Stores the weights of a model that is written.
+"""Stores the weights of a model that is being written to a file.
 
-They are stored in the model's file, next to it, or in an existing file.
+The weights go into the model's file, or into a data file next to it. If the model shares weights
+with existing files, it only refers to these files.
 """
 
 from __future__ import annotations
@@ -114,7 +115,8 @@ class Store:
     def save(self, proto: onnx.ModelProto, encoded: bytes | None = None) -> tuple[Path, ...]:
         """Write the model file and, if needed, the data file; return the written paths.
 
-        `encoded` is the text of `proto`, if the caller has it and this store is empty.
+        A caller that has already serialised `proto` passes the bytes as `encoded`, so that they are
+        not computed again. This is allowed only if this store is empty.
 
         Raises:
             WriteError: when a file cannot be written; the old files are unchanged then.

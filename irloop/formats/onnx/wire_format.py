@@ -102,12 +102,14 @@ class _Walk:
     def message(
         self, start: int, end: int, fields: Mapping[int, Any]
     ) -> tuple[list[Piece], int] | None:
-        """Rewrite fields of the message that occupies the bytes from `start` to `end`.
+        """Rewrite fields of the message at the bytes `start` to `end`; return its new content.
 
-        `fields` maps the number of a field to None if the field itself may be replaced, or to such
-        a mapping if the field is a message whose fields may be replaced.
+        `fields` selects the fields to rewrite by their numbers. A number maps to None if the
+        function `replace` gives the new content of the whole field. If the field is itself a
+        message, its number maps to another such table, which selects fields inside it.
 
-        Returns the new content in pieces, and its length in bytes; None if nothing changes.
+        Returns the new content as a list of pieces, and its length in bytes; None if nothing
+        changes.
 
         Raises:
             ValueError: when the bytes are not a protobuf message.

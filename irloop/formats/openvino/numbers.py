@@ -61,7 +61,10 @@ def unsigned(text: str | None) -> int | None:
 
 
 def canonical_id(text: str) -> str:
-    """The digits of an id, so that `+07` and `7` are equal; other texts are returned unchanged."""
+    """Return an id without a plus sign and leading zeros, so that `+07` becomes `7`.
+
+    A text that is not a non-negative integer is returned unchanged.
+    """
     if len(text) < _CERTAIN and text.isdecimal() and text.isascii() and text[0] != "0":
         return text
     value = unsigned(text)

@@ -58,7 +58,10 @@ _LABELS = {"": "body", "then_": "then", "else_": "else"}
 
 
 class _Ids(dict[str | None, str | None]):
-    """The canonical form of each id in the file, computed once: `ids[text]`."""
+    """A cache of ids in canonical form: `ids["+07"]` is "7".
+
+    A text that is not a number is returned unchanged, and None for None.
+    """
 
     def __missing__(self, text: str | None) -> str | None:
         self[text] = found = None if text is None else canonical_id(text)

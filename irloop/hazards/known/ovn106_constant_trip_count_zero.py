@@ -29,9 +29,10 @@ class ConstantTripCountZero(
 
     What happens:
         The process crashes while the model is compiled (SIGFPE), or the empty output has a wrong
-        shape. Measured in larger models in 2026.4.1. The minimal model, and six variants of it
-        (with and without a state or its last value, read by an operation, from the file and from a
-        model in memory), do not reproduce it there: their outputs are right.
+        shape. This was measured in larger models in 2026.4.1. The minimal model and six variants of
+        it do not reproduce the fault there: their outputs are right. The variants have a state or
+        none, return its last value or do not, let an operation read the output, and are compiled
+        from a file or from memory.
     Where:
         The trip count of a Loop is a constant 0.
     What irloop does:

@@ -68,10 +68,12 @@ class GatherToSlice(LoopPass):
             wires.replace(ov.Loop(), rewriter)
 
     def _axis(self, node: Node, item: Entering, limit: int) -> int | None:
-        """Return the axis of a Gather from a loop input if it has at least `limit` elements.
+        """Return the axis of a Gather that reads a loop input, if the axis is long enough.
 
-        `limit` is the trip count, so the iteration numbers are valid indices. The result is None if
-        the axis or its size is unknown, or if the body converts the input to another element type.
+        The axis must have at least `limit` elements. `limit` is the trip count, so each iteration
+        number is then a valid index. Returns None if the axis is shorter, if the axis or its size
+        is unknown, if the Gather has batch dimensions, or if the body converts the input to another
+        element type.
         """
         where, dims = node.inputs[2], shape_of(item.outer).dims
         known = None if where is None else self.session.inference.constant(where)

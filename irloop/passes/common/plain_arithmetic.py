@@ -66,7 +66,10 @@ def _logical(c: Emitter, node: Node) -> Value | None:
 
 
 def _with_result_labels(c: Emitter, node: Node) -> Value | None:
-    """Add the labels of the result to an Einsum equation without "->"."""
+    """Write the result labels of an Einsum explicitly: "ij,jk" becomes "ij,jk->ik".
+
+    Returns None if the equation already has "->".
+    """
     op = node.op
     assert isinstance(op, matmul.Einsum)
     if "->" in op.equation:

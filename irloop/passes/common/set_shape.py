@@ -169,12 +169,13 @@ class _ShapePropagation(Inference):
             self._replace(node, 1, pattern)
 
     def _pattern(self, node: Node, known: list[int]) -> list[int] | None:
-        """Return the new constant shape for a Reshape whose input has changed its shape.
+        """Return the target shape that a Reshape needs after the shape of its data has changed.
 
-        Returns None if the old shape input still fits.
+        `known` is the present target shape. For example, if the data grows from [2, 12] to [5, 12],
+        the target [2, 3, 4] becomes [5, 3, 4]. Returns None if `known` still fits.
 
         Raises:
-            InferenceError: when it is not certain which entries change.
+            InferenceError: when it is not certain which dimensions of the result change.
         """
         first = node.inputs[0]
         before = None if first is None else self._old.get(first, Shape(None)).static()
