@@ -165,14 +165,9 @@ class Builder:
         budget.spend(STEPS_A_NODE + count // 2, "building a graph")
         while inputs and inputs[-1] is None:
             inputs = inputs[:-1]
+        own = self.names.fresh(name or self._name(op.type))
         node = self.graph.add_node(
-            op,
-            self.names.fresh(name or self._name(op.type)),
-            inputs,
-            count,
-            bodies=bodies,
-            types=types,
-            location=self.location,
+            op, own, inputs, count, types=types, bodies=bodies, location=self.location
         )
         self.inference.visit(node)
         return node

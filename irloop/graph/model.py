@@ -275,9 +275,11 @@ class Graph:
         self, tensor: Tensor, name: str, names: tuple[str, ...] = (), location: Location = NOWHERE
     ) -> Value:
         """Append a constant and return its value."""
-        return self.add_node(
-            Constant(tensor), name, (), 1, types=(tensor.type,), names=(names,), location=location
-        ).outputs[0]
+        node = Node(Constant(tensor), name, location)
+        value = Value(node, 0, tensor.type, names)
+        node.outputs = (value,)
+        link(self, node, before=None)
+        return value
 
     def add_node(
         self,
@@ -292,8 +294,29 @@ class Graph:
         location: Location = NOWHERE,
     ) -> Node:
         """Append a node after all others; its inputs must precede it or be parameters."""
-        node = make_node(op, name, inputs, n_outputs, types, names, bodies, location)
-        link(self, node, before=None)
+        if n_outputs != 1 or bodies:
+            node = make_node(op, name, inputs, n_outputs, types, names, bodies, location)
+            link(self, node, before=None)
+            return node
+        # Nearly every node takes this path. It is `make_node` and `link` written out, because the
+        # calls would take a third of the time of building a large graph.
+        node = Node(op, name, location)
+        node.inputs = inputs
+        for position, value in enumerate(inputs):
+            if value is not None:
+                value._uses[node, position] = None
+        type = types[0] if types else UNKNOWN_TYPE
+        node.outputs = (Value(node, 0, type, names[0] if names else ()),)
+        node.graph = self
+        last = node._previous = self._last
+        if last is None:
+            self._first = node
+        else:
+            last._next = node
+        self._last = node
+        self._size += 1
+        kinds, kind = self._kinds, op.__class__
+        kinds[kind] = kinds.get(kind, 0) + 1
         return node
 
     def __repr__(self) -> str:
@@ -369,20 +392,15 @@ def make_node(
     for position, value in enumerate(inputs):
         if value is not None:
             value._uses[(node, position)] = None
-    if n_outputs == 1:
-        # Nearly every node takes this path, which takes most of the time of building a large graph.
-        type = types[0] if types else UNKNOWN_TYPE
-        node.outputs = (Value(node, 0, type, names[0] if names else ()),)
-    else:
-        node.outputs = tuple(
-            Value(
-                node,
-                index,
-                types[index] if index < len(types) else UNKNOWN_TYPE,
-                names[index] if index < len(names) else (),
-            )
-            for index in range(n_outputs)
+    node.outputs = tuple(
+        Value(
+            node,
+            index,
+            types[index] if index < len(types) else UNKNOWN_TYPE,
+            names[index] if index < len(names) else (),
         )
+        for index in range(n_outputs)
+    )
     node.bodies = bodies
     for body in bodies:
         body.graph.owner = node

@@ -266,6 +266,10 @@ class Constant(Op, type="Const", inputs=0):
 
     tensor: Tensor
 
+    def __init__(self, tensor: Tensor) -> None:
+        # Faster than the general method. A large model has thousands of constants.
+        self.__dict__["tensor"] = tensor
+
     def infer(self, args: Arguments) -> list[ValueType]:
         return [self.tensor.type]
 

@@ -93,9 +93,8 @@ class Record:
         names = self._fields
         # Nearly all calls give all fields, either by position or by name.
         if not named and len(values) == len(names):
-            own = self.__dict__
-            for name, value in zip(names, values, strict=True):
-                own[name] = value
+            if names:
+                self.__dict__.update(zip(names, values, strict=True))
             return
         if not values and named.keys() == self._names:
             self.__dict__.update(named)

@@ -17,6 +17,7 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from irloop.diagnostics import Location
@@ -69,7 +70,7 @@ class Tensor(ABC):
     @property
     def type(self) -> TensorType:
         """Element type and static shape."""
-        return TensorType(self.element, Shape(self.shape))
+        return _type_of(self.element, self.shape)
 
     @property
     def count(self) -> int:
@@ -127,6 +128,13 @@ class Tensor(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.element}, {list(self.shape)})"
+
+
+@lru_cache(maxsize=4096)
+def _type_of(element: ElementType, shape: tuple[int, ...]) -> TensorType:
+    # Many constants of a model have one type. The cache is bounded, because a process may read any
+    # number of models.
+    return TensorType(element, Shape(shape))
 
 
 class MappedFile:

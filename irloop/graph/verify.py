@@ -24,13 +24,11 @@ def verify(graph: Graph) -> None:
     for node in graph.parameters:
         _require(isinstance(node.op, Parameter), node, "a parameter that is not a Parameter")
         _require(node.graph is graph, node, "a parameter that belongs to another graph")
-        _verify_uses(node)
-        seen.update(node.outputs)
+        _verify_outputs(node, seen)
     count = 0
     for node in graph.nodes:
         count += 1
         _verify_node(node, graph, seen)
-        seen.update(node.outputs)
         for body in node.bodies:
             _require(body.graph.owner is node, node, f"body {body.label!r} has another owner")
             verify(body.graph)
@@ -50,18 +48,20 @@ def _verify_node(node: Node, graph: Graph, seen: set[Value]) -> None:
             continue
         if value not in seen:
             raise _broken(node, f"input {position} is not made before it in this graph")
-        if not value.is_read_by(node, position):
+        if (node, position) not in value._uses:
             raise _broken(node, f"input {position} is not listed as a use of its value")
-    _verify_uses(node)
+    _verify_outputs(node, seen)
 
 
-def _verify_uses(node: Node) -> None:
+def _verify_outputs(node: Node, seen: set[Value]) -> None:
+    """Check the outputs of a node and their lists of uses, and add the outputs to `seen`."""
     for index, value in enumerate(node.outputs):
+        seen.add(value)
         if value.producer is not node:
             raise _broken(node, f"output {index} has another producer")
         if value.index != index:
             raise _broken(node, f"output {index} has the index {value.index}")
-        for user, position in value.uses:
+        for user, position in value._uses:
             if position >= len(user.inputs) or user.inputs[position] is not value:
                 raise _broken(node, f"output {index} lists a use that does not read it")
 

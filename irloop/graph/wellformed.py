@@ -45,12 +45,14 @@ def misfit(node: Node) -> Misfit | None:
     op = node.op
     if isinstance(op, (Constant, UnknownOp)):
         return None
-    least, _ = op.arity
-    count = len(node.inputs)
-    if count < least:
-        return Misfit("it lacks inputs", f"at least {least}", str(count), "inputs")
-    for position in range(least):
-        if node.inputs[position] is None and position not in op.omissible:
+    inputs = node.inputs
+    least = op.arity[0]
+    if len(inputs) < least:
+        return Misfit("it lacks inputs", f"at least {least}", str(len(inputs)), "inputs")
+    # Nearly every node has all inputs.
+    missing = None in inputs
+    for position in range(least if missing else 0):
+        if inputs[position] is None and position not in op.omissible:
             return Misfit(f"input {position} is missing", kind="inputs")
     return _body_misfit(node, op.body_labels) if op.body_labels else None
 

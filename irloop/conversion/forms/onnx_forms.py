@@ -106,6 +106,9 @@ __all__ = [
 
 BYTES = frozenset({ElementType.I8, ElementType.U8})
 
+#: The element types that some operations lack. All operations on numbers have the other types.
+_PARTLY_SUPPORTED = BYTES | SHORTS | TINY_INTEGERS | TINY_FLOATS
+
 #: 4-bit floats, of which ONNX or ONNX Runtime cannot cast constants: their codes are looked up in a
 #: table.
 LISTED = frozenset({ElementType.NF4, ElementType.F4E2M1})
@@ -190,6 +193,8 @@ def computing_type(
     it takes 16-bit integers (None: it never does). bf16 is computed in f32: ONNX Runtime does not
     support bf16, and the runtimes that support it compute in f32 as well.
     """
+    if element not in _PARTLY_SUPPORTED:
+        return element
     if element in BYTES and (small is None or c.opset < small):
         return ElementType.I32
     if element in SHORTS and (half is None or c.opset < half):

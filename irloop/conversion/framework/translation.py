@@ -154,7 +154,8 @@ class Conversion(Builder):
         Raises:
             RefusedError: naming the opset that has it.
         """
-        if self.converter.rules is EXPORTS and not op.domain and op.since > self.opset:
+        converter = self.converter
+        if op.since > converter.opset and converter.rules is EXPORTS and not op.domain:
             reason = f"it needs {op.type} of opset {op.since}, but {self.opset} is being written"
             raise self.refuse(reason, opset=op.since)
 
@@ -240,18 +241,26 @@ class Conversion(Builder):
         values: dict[Value, Converted] = dict(zip(source.inputs, parameters, strict=True))
         outer = (self._node, self.location, self.prefix)
         nodes: Iterable[Node] = source.nodes
-        if source.owner is None:
+        is_body = source.owner is not None
+        if not is_body:
             nodes = counted("operations", nodes, len(source), every=16)
         for node in nodes:
             self._node, self.location, self.prefix = node, node.location, node.name
-            outputs = self._convert_node(
-                node, [None if v is None else values[v] for v in node.read_inputs]
-            )
+            op = node.op
+            outputs: Sequence[Converted | None]
+            if isinstance(op, Constant):
+                outputs = (self.tensor(op.tensor, node.name),)
+            else:
+                outputs = self._convert_node(
+                    node, [None if v is None else values[v] for v in node.read_inputs]
+                )
             for old, new in zip(node.outputs, outputs, strict=False):
                 if new is None:
                     continue
                 values[old] = new
                 if isinstance(new, Value):
+                    if is_body:
+                        self.converter.in_bodies.append((old, new))
                     self._take_type(old, new)
                     new.names = new.names or old.names
         self._node, self.location, self.prefix = outer
@@ -260,8 +269,6 @@ class Conversion(Builder):
     def _convert_node(
         self, node: Node, inputs: list[Converted | None]
     ) -> Sequence[Converted | None]:
-        if isinstance(node.op, Constant):
-            return [self.tensor(node.op.tensor, node.name)]
         rule = self.converter.rules.find(type(node.op))
         try:
             wrong = misfit(node)
@@ -365,10 +372,8 @@ class Conversion(Builder):
             target.info = source.info
 
     def _take_type(self, old: Value, new: Value) -> None:
-        type, graph = new.type, old.producer.graph
-        if graph is not None and graph.owner is not None:
-            self.converter.in_bodies.append((old, new))
         # Keep the type that the source declares if inference finds none for the target.
+        type = new.type
         if isinstance(type, TensorType):
             unknown = type.element is ElementType.DYNAMIC or type.shape.dims is None
             if unknown and new.producer.graph is self.graph:

@@ -200,6 +200,8 @@ class WeightsWriter:
 
 #: The number of bytes at both ends of a constant that are compared before anything is hashed.
 _SAMPLE = 64
+#: The number of bytes of a constant that are compared at a time.
+_PIECE = 1 << 16
 _Look = tuple[int, bytes, bytes]
 
 
@@ -219,8 +221,10 @@ def _are_equal(one: Tensor, other: Tensor) -> bool:
     """
     if one is other:
         return True
+    if one.nbytes <= _PIECE:
+        return bytes(one.raw()) == bytes(other.raw())
     # Pieces are small, because each larger piece would need new pages of memory.
-    pieces = zip(one.pieces(1 << 16), other.pieces(1 << 16), strict=True)
+    pieces = zip(one.pieces(_PIECE), other.pieces(_PIECE), strict=True)
     return all(bytes(first) == bytes(second) for first, second in pieces)
 
 

@@ -31,13 +31,15 @@ from irloop.formats.openvino.xml import SECTIONS
 from irloop.formats.unwritable import unwritable
 from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.op import Constant, Op, Parameter, Result, UnknownOp
-from irloop.graph.types import LARGEST_SIZE, TensorType
+from irloop.graph.types import LARGEST_SIZE, ElementType, TensorType
 from irloop.graph.verify import verify
 from irloop.progress import counted
 
 __all__ = ["write"]
 
 VERSIONS = (10, 11)
+
+_NO_INFO: Mapping[str, Any] = {}
 
 
 def write(
@@ -122,9 +124,13 @@ class _Writer:
         self._names = Names()
         #: The precision and the lines of dimensions, keyed by the identity of a type and the depth.
         self._types: dict[tuple[int, int], tuple[str, str]] = {}
-        #: As text: ports that have no names and no runtime information, keyed by the identity of
-        #: their type, their number and the depth.
-        self._plain: dict[tuple[int, int, int], str] = {}
+        #: The input ports of a layer as XML, keyed by the depth and the identity of each type.
+        self._inputs: dict[tuple[int, ...], str] = {}
+        #: The only output port of a layer as XML, before and after its names, keyed by the identity
+        #: of its type, its number and the depth.
+        self._outputs: dict[tuple[int, int, int], tuple[str, str]] = {}
+        #: The type and shape of a constant as attributes.
+        self._constants: dict[tuple[ElementType, tuple[int, ...]], str] = {}
         #: The type and version of a layer as attributes, keyed by operation class.
         self._kinds: dict[type[Op], str] = {}
         #: The attributes of equal operations as text. None for classes whose equal attributes may
@@ -170,59 +176,69 @@ class _Writer:
         edges: list[str] = []
         results = graph.results + [graph.results[index] for index in doubled]
         self._line(depth, "<layers>")
-        add_edge = edges.append
+        add_edge, indent = edges.append, _TABS[depth + 1]
         nodes = [*graph.parameters, *graph.nodes, *results]
         layers: Iterable[Node] = nodes
         if graph.owner is None:
             layers = counted("layers", nodes, len(nodes), every=64)
         for number, node in enumerate(layers):
-            inputs = _connected(node)
-            wires = wires_of(node, inputs) if node.bodies else Wires(inputs, node.outputs)
-            for port, value in enumerate(wires.inputs):
+            inputs, outputs, wires = _connected(node), node.outputs, None
+            if node.bodies:
+                wires = wires_of(node, inputs)
+                inputs, outputs = wires.inputs, wires.outputs
+            for port, value in enumerate(inputs):
                 source, source_port = places[value]
                 add_edge(
-                    f'<edge from-layer="{source}" from-port="{source_port}" '
-                    f'to-layer="{number}" to-port="{port}"/>'
+                    f'{indent}<edge from-layer="{source}" from-port="{source_port}" '
+                    f'to-layer="{number}" to-port="{port}"/>\n'
                 )
-            for index, value in enumerate(wires.outputs):
-                places[value] = (number, len(wires.inputs) + index)
-            self._layer(node, number, wires, depth + 1)
+            for place, value in enumerate(outputs, len(inputs)):
+                places[value] = (number, place)
+            if wires is not None or (self._has_info and node.info):
+                self._layer(node, number, wires or Wires(inputs, outputs), depth + 1)
+            else:
+                self._plain_layer(node, number, inputs, depth + 1)
+            if len(self._lines) > _LINES:
+                self._flush()
         self._line(depth, "</layers>")
         if edges:
-            indent = _TABS[depth + 1]
             self._line(depth, "<edges>")
-            self._lines += [f"{indent}{edge}\n" for edge in edges]
+            self._lines += edges
             self._line(depth, "</edges>")
         else:
             self._line(depth, "<edges/>")
 
     def _layer(self, node: Node, number: int, wires: Wires, depth: int) -> None:
-        op = node.op
-        name = self._names.layers.get(node, node.name)
-        names = node.attributes.get("output_names")
-        extra = ""
-        if isinstance(op, Result) and self._has_info and names is not None:
-            extra = f' output_names="{escape(str(names))}"'
-        lines, indent = self._lines, _TABS[depth]
-        lines.append(
-            f'{indent}<layer id="{number}" name="{escape(name)}" {self._kind(node)}{extra}>\n'
-        )
-        data = self._data_text(node, op)
-        if data:
-            lines.append(f"{indent}\t<data{data}/>\n")
+        """Write a layer that may have bodies and runtime information."""
+        indent = _TABS[depth]
+        self._lines.append(f"{indent}{self._head(node, number)}{self._data_element(node, depth)}")
         for line in wires.lines:
             self._line(depth + 1, line)
-        if wires.inputs:
-            self._ports("input", node, wires.inputs, 0, depth + 1)
-        if wires.outputs:
-            self._ports("output", node, wires.outputs, len(wires.inputs), depth + 1)
+        inputs, outputs = wires.inputs, wires.outputs
+        self._lines.append(self._input_ports(node, inputs, depth + 1))
+        self._lines.append(self._output_ports(node, outputs, len(inputs), depth + 1))
         for body in node.bodies:
             self._body(body, wires.doubled.get(body.label, []), depth + 1)
         if self._has_info and node.info:
             self._info(node.info, depth + 1)
-        lines.append(f"{indent}</layer>\n")
-        if len(lines) > _LINES:
-            self._flush()
+        self._lines.append(f"{indent}</layer>\n")
+
+    def _plain_layer(self, node: Node, number: int, inputs: tuple[Value, ...], depth: int) -> None:
+        """Write a layer without bodies and runtime information, as nearly all layers are."""
+        indent = _TABS[depth]
+        head, data = self._head(node, number), self._data_element(node, depth)
+        sources = self._input_ports(node, inputs, depth + 1)
+        targets = self._output_ports(node, node.outputs, len(inputs), depth + 1)
+        self._lines.append(f"{indent}{head}{data}{sources}{targets}{indent}</layer>\n")
+
+    def _head(self, node: Node, number: int) -> str:
+        """The start tag of a layer."""
+        name = self._names.layers.get(node, node.name)
+        extra = ""
+        if self._has_info and isinstance(node.op, Result):
+            names = node.attributes.get("output_names")
+            extra = "" if names is None else f' output_names="{escape(str(names))}"'
+        return f'<layer id="{number}" name="{escape(name)}" {self._kind(node)}{extra}>\n'
 
     def _kind(self, node: Node) -> str:
         """The type and version of a layer, as in ``type="Add" version="opset1"``."""
@@ -241,13 +257,22 @@ class _Writer:
         self._net(body.graph, depth + 1, doubled)
         self._line(depth, f"</{tag}>")
 
+    def _data_element(self, node: Node, depth: int) -> str:
+        """Return the `data` element of a layer at `depth`, which it lacks if it is empty."""
+        text = self._data_text(node, node.op)
+        return f"{_TABS[depth]}\t<data{text}/>\n" if text else ""
+
     def _data_text(self, node: Node, op: Op) -> str:
         """Return the attributes of a layer's `data` element as XML, each after a space."""
         if isinstance(op, Constant) and not node.attributes:
-            offset, size = self._weights.place(op.tensor)
-            shape = ",".join(map(str, op.tensor.shape))
-            stored = f'element_type="{op.tensor.element.value}" shape="{shape}"'
-            return f' {stored} offset="{offset}" size="{size}"'
+            tensor = op.tensor
+            offset, size = self._weights.place(tensor)
+            stored = self._constants.get((tensor.element, tensor.shape))
+            if stored is None:
+                shape = ",".join(map(str, tensor.shape))
+                stored = f' element_type="{tensor.element}" shape="{shape}"'
+                self._constants[tensor.element, tensor.shape] = stored
+            return f'{stored} offset="{offset}" size="{size}"'
         if node.attributes or isinstance(op, (Parameter, Constant, Result, UnknownOp)):
             return attributes_text(self._data(node, op))
         cls = type(op)
@@ -284,30 +309,65 @@ class _Writer:
             return {name: str(text) for name, text in op.attributes.items()} | others
         return codec_of(type(op)).write(op) | others
 
-    def _ports(
-        self, tag: str, node: Node, values: tuple[Value, ...], first: int, depth: int
-    ) -> None:
-        lines, indent = self._lines, _TABS[depth]
-        lines.append(f"{indent}<{tag}>\n")
+    def _input_ports(self, node: Node, values: tuple[Value, ...], depth: int) -> str:
+        """The `input` element of a layer, which it lacks if it has no inputs."""
+        if not values:
+            return ""
+        key = (depth, *[id(value.type) for value in values])
+        known = self._inputs.get(key)
+        if known is None:
+            indent = _TABS[depth]
+            ports = [
+                "".join(self._port(node, value, port, depth)) for port, value in enumerate(values)
+            ]
+            known = f"{indent}<input>\n{''.join(ports)}{indent}</input>\n"
+            self._inputs[key] = known
+        return known
+
+    def _output_ports(self, node: Node, values: tuple[Value, ...], first: int, depth: int) -> str:
+        """The `output` element of a layer, which it lacks if it has no outputs.
+
+        `first` is the number of the first port.
+        """
+        indent = _TABS[depth]
+        if len(values) == 1 and not (self._has_info and values[0].info):
+            (value,) = values
+            key = id(value.type), first, depth
+            known = self._outputs.get(key)
+            if known is None:
+                head, rest = self._port(node, value, first, depth)
+                known = f"{indent}<output>\n{head}", f"{rest}{indent}</output>\n"
+                self._outputs[key] = known
+            return f"{known[0]}{self._names_of(value)}{known[1]}"
+        ports = []
         for port, value in enumerate(values, first):
-            names = self._names.values.get(value, value.names) if tag == "output" else ()
-            info: Mapping[str, Any] = value.info if tag == "output" and self._has_info else {}
-            key = id(value.type), port, depth
-            if not names and not info and (known := self._plain.get(key)) is not None:
-                lines.append(known)
-                continue
-            precision, dims = self._type_lines(node, value, depth + 1)
-            text = f' names="{escape(names_text(names))}"' if names else ""
-            head = f'{indent}\t<port id="{port}" precision="{precision}"{text}'
-            extra = info_of_attributes(info) if info else None
-            inside = dims
-            if extra is not None:
-                inside += "".join([f"{line}\n" for line in extra_lines(extra, depth + 2)])
-            made = f"{head}>\n{inside}{indent}\t</port>\n" if inside else f"{head}/>\n"
-            lines.append(made)
-            if not names and not info:
-                self._plain[key] = made
-        lines.append(f"{indent}</{tag}>\n")
+            head, rest = self._port(
+                node, value, port, depth, value.info if self._has_info else _NO_INFO
+            )
+            ports.append(f"{head}{self._names_of(value)}{rest}")
+        return f"{indent}<output>\n{''.join(ports)}{indent}</output>\n" if ports else ""
+
+    def _names_of(self, value: Value) -> str:
+        """The tensor names of an output as an attribute of its port, after a space."""
+        names = self._names.values.get(value, value.names)
+        return f' names="{escape(names_text(names))}"' if names else ""
+
+    def _port(
+        self,
+        node: Node,
+        value: Value,
+        port: int,
+        depth: int,
+        info: Mapping[str, Any] = _NO_INFO,
+    ) -> tuple[str, str]:
+        """Return the element of a port in two parts; its names are written between them."""
+        precision, inside = self._type_lines(node, value, depth + 1)
+        indent = _TABS[depth + 1]
+        extra = info_of_attributes(info) if info else None
+        if extra is not None:
+            inside += "".join([f"{line}\n" for line in extra_lines(extra, depth + 2)])
+        head = f'{indent}<port id="{port}" precision="{precision}"'
+        return head, (f">\n{inside}{indent}</port>\n" if inside else "/>\n")
 
     def _type_lines(self, node: Node, value: Value, depth: int) -> tuple[str, str]:
         """Return the precision of a port, and the XML lines that list its dimensions.
