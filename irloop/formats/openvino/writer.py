@@ -258,7 +258,7 @@ class _Writer:
         self._line(depth, f"</{tag}>")
 
     def _data_element(self, node: Node, depth: int) -> str:
-        """Return the `data` element of a layer at `depth`, which it lacks if it is empty."""
+        """Return the `data` element of a layer as XML; "" if the layer has no attributes."""
         text = self._data_text(node, node.op)
         return f"{_TABS[depth]}\t<data{text}/>\n" if text else ""
 
@@ -310,7 +310,7 @@ class _Writer:
         return codec_of(type(op)).write(op) | others
 
     def _input_ports(self, node: Node, values: tuple[Value, ...], depth: int) -> str:
-        """The `input` element of a layer, which it lacks if it has no inputs."""
+        """Return the `input` element of a layer as XML; "" if the layer has no inputs."""
         if not values:
             return ""
         key = (depth, *[id(value.type) for value in values])
@@ -325,7 +325,7 @@ class _Writer:
         return known
 
     def _output_ports(self, node: Node, values: tuple[Value, ...], first: int, depth: int) -> str:
-        """The `output` element of a layer, which it lacks if it has no outputs.
+        """Return the `output` element of a layer as XML; "" if the layer has no outputs.
 
         `first` is the number of the first port.
         """
@@ -348,7 +348,7 @@ class _Writer:
         return f"{indent}<output>\n{''.join(ports)}{indent}</output>\n" if ports else ""
 
     def _names_of(self, value: Value) -> str:
-        """The tensor names of an output as an attribute of its port, after a space."""
+        """Return the `names` attribute of a port, after a space; "" if the output has no names."""
         names = self._names.values.get(value, value.names)
         return f' names="{escape(names_text(names))}"' if names else ""
 
@@ -360,7 +360,7 @@ class _Writer:
         depth: int,
         info: Mapping[str, Any] = _NO_INFO,
     ) -> tuple[str, str]:
-        """Return the element of a port in two parts; its names are written between them."""
+        """Return the XML of a port in two parts, before and after its `names` attribute."""
         precision, inside = self._type_lines(node, value, depth + 1)
         indent = _TABS[depth + 1]
         extra = info_of_attributes(info) if info else None
