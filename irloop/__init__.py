@@ -753,8 +753,8 @@ def compare(
             model that has such an input.
         lengths: the number of tensors in each sequence or optional input of `first`, by name;
             `first` then has one input for each tensor, as after `convert`.
-        rtol: the relative tolerance: |x - y| may be atol + rtol * |x|; the default depends on the
-            element type.
+        rtol: the relative tolerance: values x and y count as equal if |x - y| is at most
+            atol + rtol * |x|; the default depends on the element type.
         atol: the absolute tolerance.
         seconds: the time limit of one run of one model.
         max_memory: the memory limit of an engine's process in bytes; None means no limit. Linux

@@ -33,12 +33,14 @@ Test = Callable[[Node, Known], bool]
 class Form(Record):
     """A pass for an engine, and tests for the nodes that it rewrites.
 
-    `transform` uses `test` to leave nodes alone: the pass `item` does not rewrite nodes for which
-    `test` was true before any pass ran. If `test` is None, it may rewrite all nodes. If `tidies` is
-    true, the pass cleans up after other forms during a conversion, and `transform` leaves it out.
+    Before `transform` runs any pass, it calls `test` for each node. The pass `item` then does not
+    rewrite the nodes for which `test` was true. If `test` is None, the pass may rewrite every node.
+    If `tidies` is true, the pass only cleans up after other passes in a conversion, and `transform`
+    does not run it.
 
-    `matches` tells which nodes a `MatcherPass` for single operations rewrites; it is None for other
-    passes. Such a pass is skipped if the model has no operation of the types in `beside`.
+    If `item` is a `MatcherPass` for single operations, `matches` is true for the nodes that it
+    rewrites; for other passes, `matches` is None. The pass is skipped if the model has no operation
+    of the types in `beside`.
     """
 
     item: Pass

@@ -1,4 +1,4 @@
-"""Finds the operation classes of both dialects by type."""
+"""Looks up operation classes, in both dialects, by the name of the operation type."""
 
 from __future__ import annotations
 

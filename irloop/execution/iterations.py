@@ -89,7 +89,11 @@ class Plan:
 
 
 class Iterations:
-    """One execution of a loop, from iteration 0 until the condition or `stop` ends it."""
+    """Runs the iterations of one execution of a loop.
+
+    The loop ends when its condition becomes false, or after `stop` iterations; None sets no
+    limit.
+    """
 
     def __init__(
         self,

@@ -166,11 +166,11 @@ class Loop:
         feeds: Sequence[Feed],
         trip: int | None,
     ) -> Outcome:
-        """Run the iterations of the loop, at least one, and return the outcome.
+        """Run the loop for one or more iterations and return the outcome.
 
-        `values` are the values at the start, keyed by the number of the body parameter. `feeds` are
-        the sliced inputs. `trip` is the trip count, or None if the loop has none. The condition of
-        the body may end the loop earlier.
+        `values` maps the index of a body parameter to the value that the parameter has in the first
+        iteration. `feeds` are the sliced inputs. `trip` is the trip count, or None if the loop has
+        none. The loop may end before `trip` iterations, because the body can compute a condition.
         """
         slots = self.program.slots(context)
         for parameter, value in values.items():

@@ -103,7 +103,7 @@ class Session:
         self.failed: tuple[Node, tuple[Extents, ...]] | None = None
 
     def reset(self) -> None:
-        """Reset the variables."""
+        """Delete the values of all variables: the next run starts with their initial values."""
         self._variables.clear()
 
     @guarded("running a model")

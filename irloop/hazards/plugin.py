@@ -1,6 +1,7 @@
-"""Finds patterns outside of loop wires that OpenVINO's CPU plugin computes wrongly or refuses.
+"""Finds patterns that OpenVINO's CPU plugin computes wrongly or refuses, apart from loop wires.
 
-Hazards use these functions to find their patterns, and the conversion to IR to avoid them.
+The classes of hazards use these functions to find their patterns. The conversion to IR uses the
+same functions to avoid the patterns.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Cases of loops and branches that OpenVINO's CPU plugin computes wrongly or refuses, or on which
-it crashes.
+"""Cases of loops and branches for which OpenVINO's CPU plugin fails.
+
+The plugin computes a wrong result, refuses the model, or crashes.
 """
 
 from __future__ import annotations
