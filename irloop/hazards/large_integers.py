@@ -91,7 +91,7 @@ def is_compared_in_f32(node: Node) -> bool:
 
 
 def chooses_in_f32(node: Node) -> bool:
-    """True for a Select of integers that the plugin computes together with its condition.
+    """True for a Select that chooses between integers, but is computed in f32 with its condition.
 
     The condition is computed elementwise, and one of the integers may need more than 24 bits.
     """
@@ -258,8 +258,8 @@ def _same(left: Value | None, right: Value) -> bool:
 def _is_corrected(node: Node, left: Value, right: Value) -> bool:
     """True if the model corrects the quotient of `left` and `right` that `node` computes.
 
-    For this, it computes the remainder left - quotient * right. It then compares the remainder with
-    0 and with `right`, or divides it again.
+    To correct the quotient, the model computes the remainder left - quotient * right. It then
+    compares the remainder with 0 and with `right`, or divides the remainder again.
     """
     for user, _ in node.output.uses:
         for reader, _ in user.output.uses if isinstance(user.op, Multiply) else ():
@@ -273,9 +273,9 @@ def _is_corrected(node: Node, left: Value, right: Value) -> bool:
 def _corrects(node: Node, divisor: Value) -> bool:
     """Return whether the readers of a remainder correct a rounded quotient with it.
 
-    `node` computes the remainder of a division by `divisor`. It corrects the quotient in two cases:
-    if Less operations compare it with 0 and with `divisor`, or if all its readers are Divide,
-    FloorMod and Subtract, and at least one is not a Subtract.
+    `node` computes the remainder of a division by `divisor`. The result is True in two cases: Less
+    operations compare the remainder with 0 and with `divisor`; or each reader of the remainder is a
+    Divide, FloorMod or Subtract, and at least one of them is not a Subtract.
     """
     readers = [user for user, _ in node.output.uses]
     bounds = [user.inputs[1] for user in readers if isinstance(user.op, Less)]

@@ -35,9 +35,10 @@ _MOST_ELEMENTS = 1 << 22
 def lost_nans(node: Node) -> list[Value]:
     """Return the inputs in which OpenVINO may lose a NaN when it computes `node`.
 
-    The result of the node is then a number where it should be NaN. NaN results from a Softmax of
-    nothing but -inf; this may happen if the Softmax depends on a constant with infinities, such as
-    an attention mask. An input is not returned if a Select after the node already restores its NaN.
+    The result of the node is then a number where it should be NaN. A Softmax gives NaN for a row
+    that holds only -inf. An input may therefore hold NaNs if it depends on a Softmax or LogSoftmax
+    that itself depends on a constant with a row of infinities, such as an attention mask. An input
+    is not returned if a Select after the node already restores its NaN.
     """
     if not isinstance(node.op, LOSING) or not element_of(node.output).is_float:
         return []

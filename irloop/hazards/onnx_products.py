@@ -57,8 +57,9 @@ def turns_before_a_vector(node: Node) -> bool:
 def has_weights_that_become_integers(node: Node) -> bool:
     """True for a product with constant f32 weights between DequantizeLinear and QuantizeLinear.
 
-    These are the conditions of ONNX Runtime's optimiser: one scale for all data, weights that are a
-    constant of the same graph, a constant bias or none, and one reader of the product.
+    ONNX Runtime's optimiser quantises the weights of such a product if four conditions hold: the
+    data have a single scale, the weights are a constant of the same graph, the bias is constant or
+    missing, and the product has only one reader.
     """
     if not isinstance(node.op, QUANTISED_PRODUCTS) or len(node.inputs) < 2:
         return False

@@ -151,7 +151,7 @@ def scanned_across(node: Node) -> list[ScanInput | ScanOutput | Concatenated]:
 
 
 def read_inputs(node: Node) -> list[Value]:
-    """Return those inputs of a node that remain inputs when OpenVINO has simplified it.
+    """Return the inputs that a node still has after OpenVINO has simplified the node.
 
     OpenVINO removes an input of a loop if it is the same in each iteration and nothing in the body
     reads it.
@@ -194,8 +194,8 @@ def returned_twice(node: Node) -> dict[int, int]:
     The parameter is a captured value, or a state that the body does not change. At least one of the
     outputs must return the last value: OpenVINO tries to remove such an output, and crashes.
 
-    Returns a dictionary from the position of the body result that returns such a parameter to the
-    number of these outputs.
+    Returns a dictionary. Its keys are the positions of the body results that return such a
+    parameter. Each value is the number of loop outputs that the body result feeds.
     """
     body = node.body()
     parameters, results = body.graph.inputs, body.graph.outputs
@@ -229,10 +229,10 @@ def dropped_before_iteration(node: Node) -> list[int]:
     """Return the positions of removed parameters that precede the iteration number of a loop.
 
     The positions are those in the body of the loop `node`. OpenVINO removes a body parameter on
-    which no model output depends, even if a nested loop or If takes it as an input; only such
-    inputs are listed. For example, let parameter 0 be an input of a nested loop whose body does not
-    read it. If parameter 1 is the iteration number, the result is [0]. Without an iteration number,
-    the list is empty.
+    which no model output depends, even if a nested loop or If takes the parameter as an input. Only
+    parameters that a nested loop or If takes are listed. For example, let parameter 0 be an input
+    of a nested loop whose body does not read it. If parameter 1 is the iteration number, the result
+    is [0]. Without an iteration number, the list is empty.
     """
     body = node.body()
     iteration = body.ports.iteration
@@ -264,7 +264,7 @@ def computes_its_condition(body: Body) -> bool:
 def is_invariant(body: Body, value: Value) -> bool:
     """True for a body parameter that has the same outer value in every iteration.
 
-    OpenVINO makes a state that the body returns unchanged an invariant.
+    This includes a state that the body returns unchanged: OpenVINO turns it into an invariant.
     """
     for port in body.ports.inputs:
         if body.graph.input(port.parameter) is not value:

@@ -108,9 +108,10 @@ def sums_double_constants(node: Node) -> bool:
 def reduced_wrongly(node: Node) -> int | None:
     """Return the axis of a reduction that OpenVINO may compute wrongly, or None otherwise.
 
-    OpenVINO may fail under three conditions: the operand has rank 3; the one reduced axis is
-    constant, and the first or the last; and arithmetic with a constant of more than one element
-    reads the result, directly or after elementwise operations. The returned axis is 0 or 2.
+    OpenVINO may fail if three conditions hold. The operand has rank 3. The node reduces a single
+    axis, which is given by a constant and is the first or the last. An elementwise operation with a
+    constant of several elements reads the result, directly or after other elementwise operations.
+    The returned axis is 0 or 2.
     """
     if not isinstance(node.op, Reduction) or len(node.inputs) < 2:
         return None
@@ -303,10 +304,10 @@ def passes_an_input_on(node: Node) -> bool:
 
 
 def overwrites_its_concat(node: Node) -> bool:
-    """True if OpenVINO would apply `node`, an Abs, for the other readers of its Concat, too.
+    """True for an Abs of a Concat that OpenVINO would apply for other readers of the Concat, too.
 
-    This happens if `node` reads a Concat whose result has rank 1 (or an unknown rank) and another
-    reader. The other reader then gets absolute values.
+    This happens if the result of the Concat has rank 1 (or an unknown rank) and also has
+    another reader. The other reader then gets absolute values.
     """
     value = node.inputs[0] if isinstance(node.op, Abs) else None
     if value is None or not isinstance(value.producer.op, Concat):

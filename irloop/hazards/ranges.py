@@ -87,9 +87,9 @@ def _is_limited(stop: Value, start: Value, bound: type[Op]) -> bool:
 def _is_stopped(stop: Value, start: Value) -> bool:
     """Return whether `stop` is limited so that a Range with any step never points away from it.
 
-    The step is not constant. `stop` must be Select(..., Minimum(start, x), Maximum(start, y)).
-    The first is meant for negative steps, so stop <= start; the second is meant for other steps, so
-    stop >= start. Its condition is not checked.
+    The step is not constant. `stop` must be Select(..., Minimum(start, x), Maximum(start, y)). The
+    Select should choose the Minimum for negative steps, so that stop <= start, and the Maximum for
+    other steps, so that stop >= start. The condition of the Select is not checked.
     """
     if not isinstance(stop.producer.op, Select) or None in stop.producer.inputs:
         return False

@@ -1,7 +1,7 @@
 """Finds values in a loop body that share memory in OpenVINO's CPU plugin and may be overwritten.
 
-Hazards use it to find their patterns; the conversion and the pass `body_barriers` use it to decide
-where copies are needed.
+Hazards use these functions to find their patterns. The conversion and the pass `body_barriers` use
+them to decide where copies are needed.
 """
 
 from __future__ import annotations
@@ -248,7 +248,8 @@ def _is_rotated(half: Value) -> bool:
 def has_one_source(node: Node) -> bool:
     """True if at most one input of a node is computed from parameters.
 
-    OpenVINO folds the other inputs to constants and may then remove the node, as it removes x + 0.
+    OpenVINO folds the other inputs to constants. It may then remove the node, for example an Add of
+    a constant 0.
     """
     given = [value.producer for value in node.inputs if value is not None]
     varying = [
@@ -294,10 +295,10 @@ def may_share(value: Value, moving: AbstractSet[Value]) -> bool:
     """Return whether `value` may be computed in the memory of a parameter in `moving`.
 
     `moving` holds the loop parameters whose memory OpenVINO's CPU plugin overwrites for the next
-    iteration. The plugin may compute a value in the memory of a parameter if it reads the parameter
-    through a view, such as a Reshape, or through a Concat or a split that copies nothing
-    (measured). Then the value can be lost: the plugin copies the next slice into this memory before
-    it copies the value along its back edge.
+    iteration. The plugin may compute a value in the memory of a parameter if the path from the
+    parameter to the value contains a view, such as a Reshape, or a Concat or split that copies
+    nothing (measured). Then the value can be lost: the plugin copies the next slice into this
+    memory before it copies the value along its back edge.
     """
     pending = [(value, False)]
     seen: set[tuple[Value, bool]] = set()

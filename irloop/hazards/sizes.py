@@ -22,7 +22,7 @@ _SIGNED = frozenset({ElementType.I4, ElementType.I8, ElementType.I16})
 
 
 def narrows_a_size(node: Node) -> bool:
-    """True if a Convert makes a size narrow, and another Convert reads its result.
+    """True if `node` converts a size to a narrow type, and another Convert reads the result.
 
     A size is a value computed from a ShapeOf. Narrow types are boolean and integers of less than 32
     bits; the size itself has a wider type. The result is False if the size is a copy (see `is_copy`
@@ -35,7 +35,7 @@ def narrows_a_size(node: Node) -> bool:
 
 
 def narrows_a_size_with_sign(node: Node) -> bool:
-    """True if a Convert turns a size into a narrow signed type, and OpenVINO bounds that size.
+    """True if `node` converts a size to a narrow signed type, and OpenVINO may bound that size.
 
     The result is false if the Convert reads a running sum (see `is_running_sum`), because OpenVINO
     does not compute bounds through it.

@@ -44,8 +44,8 @@ def is_computed_from_inputs(
 ) -> bool | None:
     """True if a node depends on an input of its graph, a variable or a random number.
 
-    None if more than `MOST` nodes would have to be visited to know it. `followed` selects the
-    inputs of a node to follow.
+    The result is None if more than `MOST` nodes would have to be visited to decide this. `followed`
+    selects the inputs of a node to follow.
     """
     for visited, found in enumerate(sources([node], followed)):
         if not found.op.pure or not (found.inputs or isinstance(found.op, Constant)):

@@ -40,9 +40,8 @@ MOVING = tuple(_DATA)
 def moved_strings(node: Node) -> tuple[int, ...]:
     """Return the positions of the inputs whose strings `node` copies to its output.
 
-    For example, the result is (1, 2) for an OpenVINO Select between strings. It covers those
-    OpenVINO operations that the CPU plugin cannot run with strings; for all other nodes, it is
-    empty.
+    For example, the result is (1, 2) for an OpenVINO Select between strings. The result is empty
+    unless `node` is an OpenVINO operation on strings that the CPU plugin cannot run.
     """
     places = _DATA.get(type(node.op), ())
     if not places or element_of(node.outputs[0]) is not ElementType.STRING:

@@ -429,7 +429,7 @@ def per_row(function: Function, axis: int) -> Function:
 
 
 def grn(bias: float) -> Function:
-    """x / sqrt(sum of x * x over axis 1 + bias)."""
+    """x / sqrt(s + bias), where s is the sum of x * x over axis 1."""
 
     @floating
     def apply(x: Array) -> Any:

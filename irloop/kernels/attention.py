@@ -191,10 +191,13 @@ def _attended(
 
 
 def rotary_embedding(*, interleaved: bool, size: int, heads: int) -> Function:
-    """Rotate pairs of elements of [B, H, S, D] or [B, S, H * D] by the angle of their position.
+    """Make a kernel that rotates pairs of elements by an angle that depends on their position.
 
-    `size` is the number of elements of a head to rotate (0: all). With `interleaved` a pair is two
-    neighbours; without it, the partners are half of the rotated elements apart.
+    The data is [B, H, S, D] or [B, S, H * D].
+
+    `size` is the number of elements of each head that are rotated; 0 means all. With `interleaved`,
+    a pair is two neighbouring elements. Otherwise, element i of the first half of the rotated
+    elements is paired with element i of the second half.
     """
 
     def apply(x: Array, cosines: Array, sines: Array, places: Array | None = None) -> Any:

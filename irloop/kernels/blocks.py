@@ -1,4 +1,4 @@
-"""Elementwise functions of several steps, over blocks that stay in the cache of a core."""
+"""Computes elementwise functions of several steps in blocks that fit in the cache of a core."""
 
 from __future__ import annotations
 
@@ -102,7 +102,10 @@ def over_step(kernel: Callable[..., Any]) -> OverStep | None:
 
 
 def overwrite(step: OverStep, x: Array) -> None:
-    """Let `step` replace the elements of `x`, which has at least one dimension, block by block."""
+    """Overwrite `x` block by block with the results of `step`.
+
+    `x` must have at least one dimension.
+    """
     if x.flags.c_contiguous:
         x = x.reshape(-1)
     inner = math.prod(x.shape[1:])

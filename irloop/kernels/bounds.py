@@ -22,7 +22,7 @@ def bounded(start: int | None, end: int | None, step: int, dim: int) -> slice:
 
 
 def chunks(dim: int, count: int) -> tuple[int, ...]:
-    """Sizes of `count` chunks of an axis. The last chunks may be smaller than the others, or 0."""
+    """Return the sizes of `count` chunks of an axis; the last chunks may be smaller or empty."""
     chunk = -(-dim // count)
     return tuple(max(0, min(chunk, dim - chunk * part)) for part in range(count))
 

@@ -161,7 +161,7 @@ def _truth(x: Array) -> Array:
     The result is False if this integer is 0, so "0.5" gives False and "2.5" gives True.
 
     Raises:
-        ValueError: when a string does not begin with an integer, or with one of more
+        ValueError: when a string does not begin with an integer, or begins with an integer of more
             than 64 bits.
     """
     spend_each(x.size, 400, "reading numbers from text")
@@ -264,8 +264,8 @@ def promote(u64_target: np.dtype[Any], *, pytorch_scalars: bool) -> Function:
     """Make a kernel that converts two operands to their common element type.
 
     The rules are those of ConvertPromoteTypes-14. `u64_target` is the common type of u64 and a
-    signed integer. With `pytorch_scalars`, a scalar takes the type of the tensor, unless its own
-    type is of a higher kind.
+    signed integer. With `pytorch_scalars`, a scalar is converted to the type of the tensor, unless
+    the scalar's own type is of a higher kind (booleans are lowest, then integers, then floats).
     """
 
     def apply(left: Array, right: Array) -> tuple[Any, Any]:

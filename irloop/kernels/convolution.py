@@ -218,7 +218,7 @@ def transposed(
 
 
 def _spread_sizes(sizes: Sequence[int], window: Window) -> list[int]:
-    """The sizes of the axes over which the windows of a transposed convolution spread."""
+    """Return the spatial sizes of the result of a transposed convolution before it is cropped."""
     return [
         max((size - 1) * window.strides[axis] + window.extent(axis), 0)
         for axis, size in enumerate(sizes)

@@ -2,12 +2,13 @@
 
 Data is [N, C, spatial...], filters are [O, C/groups, kernel...]. Five methods are used:
 
-- Positions: images with many more channels than their result are computed by `few_outputs`.
-- Rows: images with long rows and few channels of the result are computed by `row_products`.
-- Flat: the padded data of a channel is one row of memory, in which each position of the kernel is a
-  constant distance away. Rows of the output are computed tile by tile: the shifted rows are copied
-  below each other, and one matrix product computes the tile of all channels. A tile fits the cache.
-  At the end of each row a few columns too many are computed, and dropped.
+- Positions: `few_outputs` computes images that have many more channels than the result.
+- Rows: `row_products` computes images with long rows if the result has few channels.
+- Flat: the padded data of a channel is one row of memory. For each position of the kernel, the
+  elements that it reads are this row shifted by a constant distance. Rows of the output are
+  computed tile by tile: the shifted rows are copied below each other, and one matrix product
+  computes the tile of all channels. A tile fits the cache. At the end of each row a few columns too
+  many are computed, and dropped.
 - Exact: like flat, but the copy leaves out the columns that would be dropped. This copy is slower,
   which pays for small images of many channels.
 - Depthwise: each channel has its own filter. Large images are computed by `depthwise`. For many
@@ -137,8 +138,8 @@ def _with(then: OverStep | None, result: Array) -> Array:
 def _has_long_rows(layout: _Layout, outputs: int) -> bool:
     """Return whether to convolve with one matrix product for each row of the result.
 
-    `outputs` is the number of output channels. This way is fast if the rows of the result are long
-    compared with it, and the kernel has several columns.
+    `outputs` is the number of output channels. This method is fast if the rows of the result are
+    long compared with `outputs`, and the kernel has several columns.
     """
     window, counts = layout.window, layout.counts
     if len(counts) != 2 or not layout.few_positions:
@@ -184,10 +185,11 @@ def _width(room: int) -> int:
 
 
 class _Layout(NamedTuple):
-    """The sizes of a convolution: of data, of results, and of the planes between them.
+    """The sizes of the data, the planes and the results of a convolution.
 
-    A plane holds the padded data. With strides there is one plane for each remainder of a position
-    divided by the stride, so that neighbouring windows read neighbouring elements of each plane.
+    A plane holds the padded data that the windows read. With strides, there is one plane for each
+    remainder of a position divided by the stride, so that neighbouring windows read neighbouring
+    elements of each plane.
     """
 
     window: Window
@@ -345,11 +347,11 @@ def _tiled(
 
 
 class _Columns:
-    """The columns of data that a convolution multiplies by its filters, in one matrix product.
+    """The columns of data that a convolution multiplies by its filters in matrix products.
 
-    All columns together are [groups, C/groups * kernel positions, n]. They are ordered by rows: the
-    `row` columns of one row belong to the same index along the first spatial axis of the result,
-    and have the shape `inner`. In the last row, only the first `used` columns are needed.
+    All n columns together are [groups, C/groups * kernel positions, n]. They are grouped by their
+    index along the first spatial axis of the result. Each index has `row` columns, which have the
+    shape `inner`. For the last index, only the first `used` columns are needed.
 
     The array that `part` returns may be overwritten by the next call.
     """

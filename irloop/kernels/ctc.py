@@ -45,10 +45,11 @@ def _decoded(labels: Array, valid: Array, blank: int, merge: bool) -> tuple[Arra
 
 
 def greedy(*, merge: bool) -> Function:
-    """Greedy decoding: scores [T, N, C] and a mask [T, N] to classes [N, T, 1, 1], padded with -1.
+    """Make a kernel that decodes scores greedily: in each frame, it chooses the best class.
 
-    A sequence ends at the first 0 of its mask. The last class is the blank. With `merge` a class
-    that repeats the class of the previous frame is dropped.
+    The kernel takes scores [T, N, C] and a mask [T, N]. It returns classes [N, T, 1, 1], padded
+    with -1. A sequence ends at the first 0 of its mask. The last class is the blank. With `merge` a
+    class that repeats the class of the previous frame is dropped.
     """
 
     def apply(data: Array, mask: Array) -> Any:

@@ -34,9 +34,10 @@ def base_places(window: Window, sizes: Sequence[int]) -> Array:
 def _corners(place: Array, size: int, *, blend: bool) -> list[tuple[Array, Array]]:
     """For both elements around each position on an axis, return the indices and the weights.
 
-    Elements outside the axis have weight 0. With `blend`, a position near the border is a blend of
-    an element and 0; without it, a position inside the data has the value of the border element
-    there, and a position outside has the value 0.
+    Elements outside the axis have weight 0. With `blend`, a position less than one element outside
+    the data is interpolated between the border element and 0. Without `blend`, a position between
+    the last element and the end of the axis takes the value of the last element, and a position
+    outside the axis gives 0.
     """
     if not blend:
         # Positions outside count as 0. A position between the last element and the border takes the

@@ -67,8 +67,9 @@ def overlaps_with(boxes: Array, box: Array) -> Array:
 def suppressed(boxes: Array, threshold: float, share: Function) -> list[int]:
     """Indices of the boxes that non-maximum suppression keeps.
 
-    `boxes` are sorted, the best first. A box is suppressed if its overlap with a box that is
-    already kept is above the threshold.
+    `boxes` are sorted, the best first. `share(boxes, box)` returns the overlap of each of the boxes
+    with one box. A box is suppressed if its overlap with a box that is already kept is above the
+    threshold.
     """
     alive = np.ones(len(boxes), bool)
     kept = []
@@ -125,8 +126,8 @@ def _by_box(how: Detection, boxes: Array, scores: Array) -> list[tuple[int, int]
 def _limited(how: Detection, rows: list[tuple[int, int]], scores: Array) -> list[tuple[int, int]]:
     """Keep the `how.kept` rows (class, box) with the highest scores, and sort them by class.
 
-    All rows are returned in their order if there are at most `how.kept`, or if it is negative.
-    `scores` is indexed by [box, class].
+    If `how.kept` is negative, or there are not more rows than `how.kept`, all rows are returned in
+    their order. `scores` is indexed by [box, class].
     """
     if how.kept < 0 or len(rows) <= how.kept:
         return rows
@@ -155,12 +156,13 @@ def detect(how: Detection, rows: Callable[[int, int, int], int]) -> Function:
     """Make a kernel that decodes predicted boxes, selects the best and lists them.
 
     The kernel's operands are offsets [N, P * 4], scores [N, P * C] and P priors. The priors have
-    the shape [1 or N, 1 or 2, P * 4], or P * 5 at the end if they are not normalized. Two optional
-    operands are the scores and offsets of a first stage. The offsets of the first stage move the
-    priors. Its scores exclude priors that contain no object.
+    the shape [1 or N, 1 or 2, P * 4]; if they are not normalized, the last dimension is P * 5. Two
+    optional operands are the scores and offsets of a first stage. The offsets of the first stage
+    move the priors. Its scores exclude priors that contain no object.
 
     The result has the shape [1, 1, rows(N, P, C), 7]. Each row holds the item, the class, the score
-    and the four coordinates of a box. If rows are left over, the first of them has the item -1.
+    and the four coordinates of a box. If some rows are not needed, the first of these has the item
+    -1.
     """
 
     def decoded(priors: Array, item: int, moves: Array, first: Array | None) -> Array:

@@ -68,7 +68,10 @@ def prior_grid(size: tuple[int, int], strides: tuple[float, float], *, flatten: 
 
 
 def best_rois(count: int) -> Function:
-    """The best `count` of the regions [R, 4] by score [R], padded with zeros."""
+    """Make a kernel that returns the `count` regions with the highest scores, padded with zeros.
+
+    The kernel takes regions [R, 4] and their scores [R].
+    """
 
     def apply(rois: Array, scores: Array) -> Any:
         order = np.argsort(-scores, kind="stable")[:count]
@@ -92,8 +95,8 @@ def pyramid(size: int, ratio: int, scales: tuple[float, ...], *, aligned: bool) 
 
     Its operands are the regions and the maps [1, C, H, W]; it returns the features and the regions.
     A region with sides of about 224 is read from the third map, a region of half that size from the
-    second, and so on. `scales` holds the size of a cell of each map, `ratio` is the number of
-    samples per bin and axis, and with `aligned` coordinates are shifted by half a cell. An empty
+    second, and so on. `scales` holds the size of a cell of each map, and `ratio` is the number of
+    samples per bin and axis. With `aligned`, coordinates are shifted by half a cell. An empty
     region gives zeros.
     """
     readers = [
@@ -138,10 +141,11 @@ def _share(boxes: Array, box: Array) -> Array:
 
 
 def detections(final: Final) -> Function:
-    """Final detections from regions [R, 4], offsets [R, 4 C], scores [R, C] and the image.
+    """Make a kernel that selects the final detections from scored regions.
 
-    The image is (height, width, scale). Returns boxes [per_image, 4], classes and scores
-    [per_image], padded with zeros; class 0 is the background.
+    The kernel takes regions [R, 4], offsets [R, 4 C], scores [R, C] and the image (height,
+    width, scale). It returns boxes [per_image, 4], classes [per_image] and scores
+    [per_image], padded with zeros. Class 0 is the background.
     """
 
     def apply(rois: Array, moves: Array, scores: Array, image: Array) -> tuple[Array, Array, Array]:

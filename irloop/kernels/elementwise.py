@@ -88,9 +88,10 @@ def minimum(left: Array, right: Array) -> Any:
 
 
 def align_pdpd(array: Array, rank: int, axis: int) -> Array:
-    """Append ones to the shape of `array` so that its first dimension aligns with `axis` of `rank`.
+    """Append dimensions of 1 to `array` so that its first axis broadcasts against axis `axis`.
 
-    If `axis` is -1, the last dimensions are aligned and `array` is returned. Trailing dimensions of
+    `rank` is the rank of the other operand, to which `axis` refers. If `axis` is -1, the
+    last dimensions are aligned and `array` is returned. Trailing dimensions of
     size 1 that would exceed the rank are dropped first.
     """
     if axis == -1:

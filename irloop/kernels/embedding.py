@@ -62,11 +62,11 @@ def _bags(
 ) -> tuple[Array, Array]:
     """Return the sum of the embeddings in each segment, and the number of embeddings in each.
 
-    The sums are [count, ...] for `count` segments. Entry i of `indices` selects a row of `table`;
-    entry i of `segments` is the segment it is added to, and entry i of `weights`, if given, its
-    factor. Entries with a segment outside 0 ... count - 1 are left out. `default` is the index of
-    the row of `table` that an empty segment gets. If `default` is None or negative, an empty
-    segment gets zeros.
+    The sums are [count, ...] for `count` segments. Entry i of `indices` selects a row of `table`.
+    This row is multiplied by entry i of `weights`, if weights are given, and added to the segment
+    with the number in entry i of `segments`. Entries with a segment outside 0 ... count - 1 are
+    left out. `default` is the index of the row of `table` that an empty segment gets. If `default`
+    is None or negative, an empty segment gets zeros.
     """
     inside = (segments >= 0) & (segments < count)
     _reserve(table, indices)
@@ -112,10 +112,11 @@ def bags_by_segments(
     default: Array | None = None,
     weights: Array | None = None,
 ) -> Array:
-    """Sum the embeddings of each segment: [segments, ...].
+    """Sum the embeddings of each segment, and return the sums as [count, ...].
 
-    `count` is the number of segments. `segments` has the segment of each entry of `indices`, and
-    `weights` its factor. `default` is the row of `table` that an empty segment gets; if it is
+    `count` is the number of segments. For each entry of `indices`, `segments` holds the
+    segment to which the embedding belongs, and `weights` the factor by which it is
+    multiplied. `default` is the row of `table` that an empty segment gets; if it is
     negative or None, an empty segment gets zeros.
     """
     size = int(count.reshape(-1)[0])
@@ -150,8 +151,8 @@ def sparse_fill_empty_rows(
 ) -> tuple[Array, Array, Array]:
     """Add an entry with the default value to every empty row of a sparse matrix.
 
-    Indices are [count, 2]. Returns the indices sorted by row, the values, and which rows were
-    empty.
+    Indices are [count, 2]. Returns the indices sorted by row, the values in the same order, and a
+    mask of the rows that were empty.
     """
     rows = int(dense_shape.reshape(-1)[0])
     budget.reserve(80 * max(rows, 0), "empty rows")

@@ -117,9 +117,11 @@ def _gather_nd_plain(data: Array, indices: Array) -> Array:
 
 
 def gather_nd(batch_dims: int, merge: bool = False) -> Callable[[Array, Array], Array]:
-    """Slices at the coordinates stored in the last axis of the indices.
+    """Make a kernel of GatherND, which takes the slices at given coordinates.
 
-    With `merge` the batch axes of the result are merged into one (GatherND-5).
+    The last axis of the indices holds the coordinates. The first `batch_dims` axes of data
+    and indices are batch axes. With `merge`, the batch axes of the result are merged into
+    one (GatherND-5).
     """
 
     if batch_dims == 0:
@@ -142,7 +144,7 @@ def gather_nd(batch_dims: int, merge: bool = False) -> Callable[[Array, Array], 
 
 
 def gather_tree(ids: Array, parents: Array, lengths: Array, end_token: Array) -> Array:
-    """Full beams from the steps of a beam search (GatherTree-1).
+    """Return the full beams of a beam search, traced back through its steps (GatherTree-1).
 
     `ids` and `parents` are [steps, batch, beams]; `lengths` holds the length of the longest beam of
     each batch item. Everything after a beam's first end token becomes end tokens.

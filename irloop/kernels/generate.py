@@ -87,7 +87,11 @@ def zeros(shape: Array) -> Array:
 
 
 def eye(dtype: np.dtype[Any]) -> Callable[..., Array]:
-    """Ones on a diagonal of each matrix; the batch shape is an optional input."""
+    """Make a kernel that returns matrices with ones on one diagonal and zeros elsewhere.
+
+    The kernel takes the numbers of rows and columns, the number of the diagonal and,
+    optionally, the batch shape.
+    """
 
     def run(rows: Array, columns: Array, shift: Array, batch: Array | None = None) -> Array:
         height, width, k = (int(item.reshape(-1)[0]) for item in (rows, columns, shift))

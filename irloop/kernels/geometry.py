@@ -40,8 +40,9 @@ def _filled(values: Sequence[int], rank: int, default: int) -> tuple[int, ...]:
 class Window:
     """A window that moves over the spatial axes of a tensor.
 
-    `rounding` decides what happens when the last step does not fit: `floor` drops it, `ceil` keeps
-    it wherever it starts, `ceil_torch` keeps it when it starts before the end padding.
+    `rounding` decides what happens when the last window does not fit on the padded axis: `floor`
+    drops this window, `ceil` keeps it wherever it starts, and `ceil_torch` keeps it if it starts
+    before the end padding.
     """
 
     kernel: tuple[int, ...]
@@ -146,8 +147,8 @@ def openvino_placement(
 
     The start is an index into the uncropped result. `size` is the length of the data along the
     axis, and `extra` is the output padding. With a `wanted` length, same_upper crops the larger
-    half at the beginning and same_lower at the end. Without one, same_upper and same_lower mean no
-    padding.
+    half at the beginning and same_lower at the end. Without a `wanted` length, same_upper and
+    same_lower mean no padding.
     """
     full = window.strides[axis] * (size - 1) + window.extent(axis) + extra
     explicit = window.auto_pad == "explicit"
@@ -165,8 +166,9 @@ def onnx_placement(
 ) -> tuple[int, int]:
     """Start and length of the result of a transposed convolution (ONNX).
 
-    `extra` is the output padding. SAME_UPPER crops the smaller half at the beginning; SAME_LOWER
-    and an explicit output shape crop the larger half there.
+    `extra` is the output padding. If an odd number of elements is cropped, SAME_UPPER crops the
+    smaller half at the beginning. SAME_LOWER and an explicit output shape crop the larger half at
+    the beginning.
     """
     full = window.strides[axis] * (size - 1) + window.extent(axis) + extra
     if wanted is None and window.auto_pad.startswith("same"):

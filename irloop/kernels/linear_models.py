@@ -45,7 +45,10 @@ def regressor(
 
 
 def of_two(score: Array, *, share: bool) -> Array:
-    """Scores of two classes from the score s of the second: (1 - s, s) if `share`, else (-s, s)."""
+    """Return the scores of two classes, given the score s of the second class.
+
+    The scores are (1 - s, s) if `share` is true, else (-s, s).
+    """
     return np.concatenate(((1 - score if share else -score), score), axis=1)
 
 

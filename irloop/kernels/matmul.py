@@ -76,7 +76,7 @@ def product(left: Array, right: Array) -> Any:
 def spend_product(left: Array, right: Array) -> None:
     """Charge the budget for a matrix product of `left` and `right`.
 
-    The steps follow from the number of multiplications, as `multiplications` estimates it.
+    The number of steps depends on the number of multiplications, which `multiplications` estimates.
 
     Raises:
         LimitError: when fewer steps are left in the budget.
@@ -294,9 +294,10 @@ def determinant(x: Array) -> Any:
 def attention(*, causal: bool = False) -> Function:
     """Scaled dot product attention: softmax(Q @ K^T * scale + mask) @ V.
 
-    Q is [..., L, E], K [..., S, E], V [..., S, Ev]. The mask is optional: it is added, or, if
-    boolean, true where a key may be attended. The scale is 1 / sqrt(E) when missing. With `causal`
-    a query attends to the keys up to its own position, and the mask is ignored.
+    Q is [..., L, E], K [..., S, E], V [..., S, Ev]. The mask is optional. Numbers in the mask are
+    added to the scores; a boolean mask is true where a query may attend to a key. The scale is 1 /
+    sqrt(E) when missing. With `causal` a query attends to the keys up to its own position, and the
+    mask is ignored.
     """
 
     def apply(

@@ -208,10 +208,10 @@ def multiclass_nms(limits: Limits, iou: float, eta: float) -> Function:
 
 
 def matrix_nms(limits: Limits, decay: str, sigma: float, least: float) -> Function:
-    """Like `multiclass_nms`, but lowers scores of overlapping boxes instead of removing them.
+    """Make a kernel like `multiclass_nms` that lowers the scores of overlapping boxes.
 
-    A box that overlaps a better one gets a lower score. Boxes whose score stays above `least` are
-    kept. `decay` is linear or gaussian.
+    A box that overlaps a better one is not removed, but gets a lower score. Boxes whose score stays
+    above `least` are kept. `decay` is linear or gaussian.
     """
 
     def choose(boxes: Array, scores: Array) -> tuple[Array, Array]:

@@ -24,9 +24,9 @@ Function = Callable[..., Any]
 class Pool:
     """The n-grams to count, stored one after the other, shorter ones first.
 
-    `starts` holds the index in `items` at which the n-grams of length 1, 2, ... start, `columns`
-    the column in which each n-gram is counted, and `weights` (may be empty) the factor of each
-    count.
+    `starts` holds the index in `items` at which the n-grams of length 1, 2, ... start. `columns`
+    holds the column in which each n-gram is counted. `weights` holds the factor of each count, and
+    may be empty.
     """
 
     items: Sequence[Any]
@@ -69,9 +69,9 @@ def _numbered(pool: Array, items: Array) -> tuple[Array, Array]:
 def _matching_ngrams(grams: Array, windows: Array) -> Array:
     """The index of the n-gram that matches each window [..., length]; -1 if none matches.
 
-    An integer stands for the items of an n-gram or window that have been read so far, so that equal
-    beginnings have equal integers. The integers are renumbered from 0 after each further item,
-    because they would overflow otherwise.
+    The items are compared one position at a time. For each n-gram and each window, an integer
+    stands for all items up to this position; equal beginnings have equal integers. The integers are
+    renumbered from 0 after each further item, because they would overflow otherwise.
     """
     count = int(grams.max()) + 1
     code, seen = grams[:, 0], windows[..., 0]

@@ -49,7 +49,10 @@ def _mean(x: Array, axes: Axes) -> Any:
 
 
 def _standardized(x: Array, axes: Axes, epsilon: float) -> tuple[Array, Array, Array]:
-    """x with mean 0 and variance 1, the mean, and 1 / sqrt(variance + epsilon)."""
+    """Scale x to mean 0 and variance 1 over `axes`.
+
+    Returns the scaled x, the mean and 1 / sqrt(variance + epsilon).
+    """
     centre = _mean(x, axes)
     shifted = x - centre
     inverse = scalar(1, x.dtype) / np.sqrt(
@@ -109,7 +112,8 @@ def _normalized(
 ) -> Array:
     """Compute (x - mean) * factor + bias for x [N, C, ...].
 
-    It is computed in blocks of channels that fit into the cache. `then` is applied to the result.
+    The result is computed in blocks of channels that fit into the cache. If `then` is given, it is
+    applied to each block.
     """
     made = np.empty(x.shape, x.dtype)
     each = max(1, BLOCK // math.prod(x.shape[2:]))
@@ -288,7 +292,10 @@ def lrn_channels(alpha: float, beta: float, bias: float, size: int) -> Callable[
 
 
 def normalize_l2(epsilon: float, *, maximum: bool) -> Callable[[Array, Array], Any]:
-    """x divided by its Euclidean norm over the axes; epsilon is applied under the square root.
+    """Make a kernel that divides x by its Euclidean norm over the axes in its second operand.
+
+    The norm is the square root of the sum of squares. With `maximum`, a sum of squares
+    below epsilon is replaced by epsilon; otherwise, epsilon is added to the sum.
 
     Without axes, each element is divided by itself and the result is 1, as OpenVINO defines it.
     """

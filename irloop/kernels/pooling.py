@@ -51,7 +51,7 @@ def _lowest(dtype: np.dtype[Any]) -> Any:
 
 
 def _spend(x: Array, window: Window, counts: Sequence[int]) -> None:
-    """Charge the budget for pooling `x`: one element read per element of each window.
+    """Charge the budget for pooling `x`: one read for each element of each window.
 
     `counts` holds the number of windows along each spatial axis.
     """
@@ -202,11 +202,11 @@ def _average(x: Array, window: Window, include_pad: bool, clip_end: bool) -> Arr
 
 
 def members(window: Window, axis: int, size: int, *, include_pad: bool, clip_end: bool) -> Array:
-    """Count, for a mean, the elements of each window along one axis.
+    """Return the divisors of a mean: the number of elements of each window along one axis.
 
     `size` is the length of the axis. Without `include_pad`, only elements of the data count. With
-    it, padding counts, too; with `clip_end` as well, positions beyond the end padding do not count.
-    Each count is at least 1.
+    `include_pad`, padding counts, too. If `clip_end` is also true, positions beyond the end padding
+    do not count. Each count is at least 1.
     """
     count = max(window.outputs(axis, size), 0)
     if include_pad and not clip_end:
@@ -264,15 +264,15 @@ def global_lp(order: float) -> Function:
 def _bins(size: int, count: int) -> tuple[Array, Array]:
     """Divide `size` elements into `count` bins; return where each bin begins and ends.
 
-    The begin is the index of the first element, the end that after the last one. Neighbouring bins
-    may share an element.
+    A bin begins at the index of its first element, and ends at the index after its last element.
+    Neighbouring bins may share an element.
     """
     index = np.arange(count)
     return index * size // count, -((index + 1) * -size // count)
 
 
 def bin_weights(size: int, count: int) -> Array:
-    """How much each element contributes to the mean of each bin: [size, count]."""
+    """Return the weight of each element in the mean of each bin, as a matrix [size, count]."""
     first, end = _bins(size, count)
     place = np.arange(size)[:, None]
     weights: Array = ((place >= first) & (place < end)) / (end - first)

@@ -82,10 +82,10 @@ def anchor_boxes(anchors: Anchors) -> Array:
 def refined(boxes: Array, moves: Array, border: float, *, ends: bool, limit: float) -> Array:
     """Apply predicted offsets to boxes [..., 4].
 
-    The first two offsets shift the centre, relative to the size of the box; the other two are the
-    logarithms of the factors by which width and height grow, at most `limit`. A width or height is
-    the difference of two coordinates plus `border`. With `ends`, `border` is subtracted from the
-    far corner of the result.
+    The first two offsets shift the centre of the box, in multiples of its size. The other two are
+    the logarithms of the factors by which its width and height are multiplied; larger logarithms
+    than `limit` are replaced by `limit`. A width or height is the difference of two coordinates
+    plus `border`. With `ends`, `border` is subtracted from the far corner of the result.
     """
     one = boxes.dtype.type(border)
     size = boxes[..., 2:] - boxes[..., :2] + one
@@ -251,10 +251,11 @@ def single_image_proposals(selection: Selection) -> Function:
 
 
 def generate_proposals(selection: Selection, dtype: np.dtype[Any], *, normalized: bool) -> Function:
-    """Proposals from image sizes [N, 3 or 4], anchors [H, W, A, 4], offsets and scores.
+    """Make a kernel that computes the region proposals of a batch of images.
 
-    Offsets are [N, 4 A, H, W], scores [N, A, H, W]. Returns the boxes [K, 4] and scores [K] of all
-    items, and the number of boxes of each item [N].
+    The kernel takes image sizes [N, 3 or 4], anchors [H, W, A, 4], offsets [N, 4 A, H, W]
+    and scores [N, A, H, W]. It returns the boxes [K, 4] and scores [K] of all items, and
+    the number of boxes of each item [N].
     """
     border = 0.0 if normalized else 1.0
     share = _overlap(border)

@@ -67,7 +67,10 @@ def _limits(dtype: np.dtype[Any]) -> tuple[float, float]:
 
 
 def _saturated(values: Array, dtype: np.dtype[Any]) -> Array:
-    """Limit to the range of `dtype`; NaN becomes its lowest value, as in ONNX Runtime on x86."""
+    """Convert to `dtype` and clamp to its range; NaN becomes its lowest value.
+
+    ONNX Runtime on x86 converts NaN in the same way.
+    """
     low, high = _limits(dtype)
     bounded: Array = np.clip(np.where(np.isnan(values), low, values), low, high)
     return bounded.astype(np.int64).astype(dtype)

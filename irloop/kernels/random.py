@@ -111,10 +111,12 @@ def philox_uniform(
 def philox_multinomial(
     dtype: np.dtype[Any], global_seed: int, op_seed: int, *, replace: bool, logs: bool
 ) -> Callable[[Array, Array], Array]:
-    """Sample classes: weights [batch, classes] or [classes] to class indices [..., samples].
+    """Make a kernel that samples class indices with probabilities proportional to weights.
 
-    With `logs` the weights are given by their logarithms. The random numbers come from Philox; the
-    sampled class is the first whose cumulative probability reaches the random number.
+    The weights are [batch, classes] or [classes]; the result is [..., samples]. With
+    `logs`, the weights are given by their logarithms. The random numbers come from Philox;
+    the sampled class is the first whose cumulative probability is greater than the random
+    number.
     """
     uniform_numbers = philox_uniform(np.dtype(np.float32), global_seed, op_seed)
 

@@ -185,9 +185,9 @@ def sum_of_columns(
     """Return a kernel that adds overlapping blocks into an image, as Col2Im does.
 
     The kernel maps data [n, c * block, l] to [n, c, *image], where c is the number of channels and
-    l that of the blocks; n may be missing in both. Its operands are the data, the sizes of the
-    image and the sizes of a block. `begins` and `ends` are the pads of the image. Empty `strides`
-    and `dilations` mean ones, empty `begins` and `ends` mean zeros.
+    l is the number of blocks. The axis n may be missing in both shapes. Its operands are the data,
+    the sizes of the image and the sizes of a block. `begins` and `ends` are the pads of the image.
+    Empty `strides` and `dilations` mean ones, empty `begins` and `ends` mean zeros.
     """
 
     def run(data: Array, image: Array, block: Array) -> Array:

@@ -236,10 +236,11 @@ def _summed_bias(kind: Cell, bias: Array | None, size: int) -> tuple[Array | Non
 
 
 def cell(kind: Cell, n_outputs: int) -> Function:
-    """One step of an OpenVINO cell.
+    """Make a kernel that computes one step of an OpenVINO cell.
 
-    Takes X [B, I], H [B, S], for an LSTM C [B, S], then W [G*S, I], R [G*S, S] and B [G*S] (4*S for
-    a GRU with linear_before_reset). Returns H and, for an LSTM, C.
+    The kernel takes X [B, I], H [B, S] and, for an LSTM, C [B, S]; then W [G*S, I], R [G*S,
+    S] and B [G*S], which is [4*S] for a GRU with linear_before_reset. It returns H and, for
+    an LSTM, C.
     """
     has_state = isinstance(kind, LstmCell)
 
@@ -272,9 +273,11 @@ def _run(
     *,
     reverse: bool,
 ) -> tuple[Array, Array, Array | None]:
-    """Run all steps of one direction: X [T, B, I] to Y [T, B, S], and h and c at each item's end.
+    """Run all time steps of one direction of a recurrent layer.
 
-    With `lengths`, each item stops after its own number of steps: the outputs of later steps are 0.
+    `x` is X [T, B, I]. Returns Y [T, B, S], and h and c after the last step of each item.
+    With `lengths`, each item stops after its own number of steps, and the outputs of later
+    steps are 0.
     The final states of an item without steps are 0, too.
     """
     steps, items = x.shape[:2]
@@ -313,8 +316,8 @@ def _run(
 def _partial(lengths: Array | None, steps: int) -> Array | None:
     """Return the sequence lengths as i64 [batch], or None if no sequence ends early.
 
-    `steps` is the length of the sequence axis. If it is 0 and there are no `lengths`, the result is
-    a single 0.
+    `steps` is the length of the sequence axis. If `steps` is 0 and there are no `lengths`, the
+    result is an array with a single 0.
     """
     if lengths is None:
         return None if steps else np.zeros(1, dtype=np.int64)

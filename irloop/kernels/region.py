@@ -23,7 +23,9 @@ def _sigmoid(x: Array) -> Any:
 def region_yolo(
     coords: int, classes: int, regions: int, *, softmax: bool, flat: tuple[int, int]
 ) -> Function:
-    """Activate positions, confidence and classes of [N, regions * (coords + 1 + classes), H, W].
+    """Make a kernel that activates the positions, the confidence and the classes of YOLO regions.
+
+    The data is [N, regions * (coords + 1 + classes), H, W].
 
     Each region has `coords` coordinates, the confidence and one value per class. The first two
     coordinates and the confidence go through a sigmoid, and the classes through a sigmoid or a

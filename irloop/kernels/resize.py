@@ -1,7 +1,8 @@
 """Resizing along some of the axes (Interpolate, Resize, Upsample).
 
 Every mode works axis by axis: an output element is a weighted sum of a few input elements of that
-axis, its taps. Positions are computed in f32, as in the runtimes, because this decides ties.
+axis, its taps. Positions are computed in f32, as in the runtimes, because the precision decides how
+positions halfway between two elements are rounded.
 """
 
 from __future__ import annotations
@@ -364,11 +365,11 @@ def onnx_plans(
 
 
 def needed(plans: Sequence[Axis], how: Resampling) -> list[Axis]:
-    """The plans of the axes that change; with tf_crop_and_resize, the plans of all axes.
+    """Return the plans of the axes that change; with tf_crop_and_resize, return all plans.
 
-    An axis that keeps its size with a scale of 1 does not change. By its formula,
-    tf_half_pixel_for_nn would shift such an axis by half an element and so mix batch items and
-    channels; no runtime does that.
+    An axis that keeps its size with a scale of 1 does not change. The formula of
+    tf_half_pixel_for_nn would shift even such an axis by half an element, which would mix batch
+    items and channels. No runtime shifts it.
     """
     if how.coordinates == "tf_crop_and_resize":
         return list(plans)

@@ -48,7 +48,11 @@ def _places(first: Array, end: Array, size: int) -> tuple[Array, Array]:
 
 
 def roi_pool_max(height: int, width: int, scale: float) -> Function:
-    """The maximum of each bin of regions [R, 5] (item, x1, y1, x2, y2); 0 for an empty bin."""
+    """Make a kernel that returns the maximum of each bin of each region; 0 for an empty bin.
+
+    The kernel takes the data and regions [R, 5] (item, x1, y1, x2, y2). Each region has
+    `height` * `width` bins, and `scale` converts its coordinates to elements of the data.
+    """
 
     def bins(low: float, high: float, count: int, size: int) -> tuple[Array, Array]:
         start = math.floor(low * scale + 0.5)
@@ -141,8 +145,9 @@ def _align_axis(
     """Find the elements between which the samples on one axis lie.
 
     A region of length `extent` has `count` bins on the axis, each with `ratio` samples; if `ratio`
-    is 0, each bin has about one sample per element. Returns the elements' indices [positions, 2],
-    their weights, and which positions are on the axis or at most one element outside.
+    is 0, each bin has about one sample per element. Returns the indices [positions, 2] of the
+    elements, their weights, and a mask of the positions that are on the axis or at most one element
+    outside.
     """
     samples = ratio if ratio > 0 else max(math.ceil(extent / count), 1)
     budget.reserve(samples * count * 80, "the samples of a region")

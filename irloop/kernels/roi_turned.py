@@ -24,7 +24,7 @@ Function = Callable[..., Any]
 def _read(plane: Array, channels: Array, y: Array, x: Array) -> Array:
     """Read `plane` [C, H, W] bilinearly at positions inside it.
 
-    `channels`, `y` and `x` are broadcast.
+    `channels`, `y` and `x` are broadcast against each other.
     """
     height, width = plane.shape[1:]
     top, left = np.floor(y).astype(np.int64), np.floor(x).astype(np.int64)
@@ -39,9 +39,10 @@ def _read(plane: Array, channels: Array, y: Array, x: Array) -> Array:
 def roi_align_rotated(
     height: int, width: int, ratio: int, scale: float, *, clockwise: bool
 ) -> Function:
-    """ROI align for rotated regions [R, 5] (centre x, centre y, width, height, angle in radians).
+    """Make a kernel for ROI align with rotated regions.
 
-    The function also takes the index of the image for each region [R]. Each of height x width bins
+    The kernel takes the data, the regions [R, 5] (centre x, centre y, width, height, angle
+    in radians) and the index of the image for each region [R]. Each of height x width bins
     is the mean of `ratio` samples per axis; a `ratio` of 0 means about one sample per element.
     """
 

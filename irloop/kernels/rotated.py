@@ -1,4 +1,7 @@
-"""Computes the overlaps of rotated boxes: of all boxes with one chosen box in each call."""
+"""Computes the overlaps of rotated boxes.
+
+Each call computes the overlaps of all boxes with one chosen box.
+"""
 
 from __future__ import annotations
 

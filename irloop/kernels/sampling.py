@@ -50,10 +50,10 @@ def cubic_weights(fraction: Array, a: float) -> list[Array]:
 
 
 def weighted_corners(data: Array, corners: Sequence[Corners]) -> Array:
-    """Compute weighted sums of elements of `data` [N, C, ...] at P positions: [N, C, P].
+    """Read `data` [N, C, ...] at P positions, as weighted sums of elements: [N, C, P].
 
-    `corners` lists, for each spatial axis, the indices and weights of the elements that take part;
-    each is [N, P].
+    For each spatial axis, `corners` lists pairs of indices and weights, both [N, P]. They
+    belong to the elements that contribute to the sums.
 
     Raises:
         LimitError: when the budget has fewer steps left than this takes.

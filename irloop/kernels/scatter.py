@@ -42,7 +42,7 @@ _LOGICAL: dict[str, Any] = {
 
 
 def _combine(result: Array, where: Index, updates: Array, reduction: str) -> None:
-    """Write updates into `result`; duplicate indices are combined one after the other."""
+    """Write updates into `result`; updates with the same index take effect one after the other."""
     if reduction == "none":
         result[where] = updates
         return

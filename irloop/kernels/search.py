@@ -88,7 +88,7 @@ def arg_extreme(axis: int, largest: bool, keep: bool, last: bool) -> Callable[[A
 
 
 def nonzero(dtype: np.dtype[Any], *, scalar_is_list: bool) -> Callable[[Array], Array]:
-    """The coordinates of the elements that are not 0: [rank, count].
+    """Make a kernel that returns the coordinates of the elements that are not 0: [rank, count].
 
     With `scalar_is_list`, a scalar counts as a list of one element; otherwise it has no
     coordinates.
@@ -104,15 +104,17 @@ def nonzero(dtype: np.dtype[Any], *, scalar_is_list: bool) -> Callable[[Array], 
 
 
 def running_sum(exclusive: bool, reverse: bool) -> Callable[..., Array]:
-    """Running sums along the axis in the second input.
+    """Make a kernel that computes running sums along the axis in its second input.
 
-    If that input is missing, the sums run along the first axis.
+    If that input is missing, the sums run along the first axis. With `exclusive`, the sum
+    at a position leaves out the element at this position. With `reverse`, the sums begin at
+    the end of the axis.
     """
     return _running(np.cumsum, 0, exclusive, reverse)
 
 
 def running_product(exclusive: bool, reverse: bool) -> Callable[..., Array]:
-    """Running products along the axis in the second input, or along axis 0 without that input."""
+    """Make a kernel like that of `running_sum`, but for running products."""
     return _running(np.cumprod, 1, exclusive, reverse)
 
 

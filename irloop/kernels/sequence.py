@@ -53,7 +53,7 @@ def at(sequence: list[Any], position: Array) -> Any:
 
 
 def insert(sequence: list[Any], item: Any, position: Array | None = None) -> list[Any]:
-    """Insert `item` before `position`, or at the end if that is missing.
+    """Insert `item` before `position`, or at the end if `position` is missing.
 
     Raises:
         ValueError: when `position` is not in -n..n.
@@ -64,7 +64,7 @@ def insert(sequence: list[Any], item: Any, position: Array | None = None) -> lis
 
 
 def erase(sequence: list[Any], position: Array | None = None) -> list[Any]:
-    """Remove the item at `position`, or the last one if that is missing.
+    """Remove the item at `position`, or the last item if `position` is missing.
 
     Raises:
         ValueError: when there is no such item.

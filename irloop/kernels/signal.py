@@ -1,6 +1,7 @@
-"""Fourier transforms. Complex numbers are pairs in a last axis of size 2.
+"""Fourier transforms of real and complex numbers.
 
-16-bit floats are transformed in f32, f64 in f64.
+A complex number is a pair (real part, imaginary part) in a last axis of size 2. 16-bit
+floats are transformed in f32, and f64 in f64.
 """
 
 from __future__ import annotations
@@ -228,11 +229,12 @@ def stft(*, transpose_frames: bool) -> Function:
 
 
 def inverse_stft(*, center: bool, normalized: bool) -> Function:
-    """Inverse STFT: [B, frequencies, frames, 2] to [B, samples].
+    """Make a kernel that computes the inverse of a short-time Fourier transform.
 
-    Takes the spectrum, the window, the frame size, the step and the length. Overlapping frames are
-    added and divided by the sum of the squared windows. `center` removes half a frame at each end,
-    `normalized` undoes a division by the square root of the frame size.
+    The kernel takes the spectrum [B, frequencies, frames, 2], the window, the frame size,
+    the step and, optionally, the length. It returns [B, samples]. Overlapping frames are
+    added and divided by the sum of the squared windows. `center` removes half a frame at
+    each end. `normalized` undoes a division by the square root of the frame size.
     """
 
     def apply(
@@ -263,8 +265,8 @@ def inverse_stft(*, center: bool, normalized: bool) -> Function:
 def _trimmed(result: Array, margin: int, length: Array | None) -> Array:
     """Remove `margin` samples at both ends.
 
-    With `length`, only those at the beginning are removed, and the result is cut or padded with
-    zeros to `length` samples.
+    With `length`, `margin` samples are removed at the beginning only. The rest is then cut or
+    padded with zeros to `length` samples.
     """
     if length is None:
         return result[:, margin : result.shape[1] - margin]

@@ -133,7 +133,7 @@ class Masks:
 
     @staticmethod
     def at(mask: tuple[bool, ...], position: int) -> bool:
-        """The mask at `position`; False beyond its end."""
+        """Return the value of `mask` at `position`; False if the mask is shorter."""
         return position < len(mask) and mask[position]
 
 

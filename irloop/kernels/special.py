@@ -157,9 +157,10 @@ def _erf_of_all(dtype: np.dtype[Any]) -> Array:
 def _erf32(x: Array, out: Array) -> None:
     """The error function in f32, rounded correctly.
 
-    At the distance d from the nearest entry q of the tables, the series is erf(q) + erf'(q) * d *
-    (1 - q * d - d * d / 3 + 2 / 3 * (q * d)**2). The factor in parentheses differs from 1 by less
-    than 0.001, so its terms other than 1 are computed in f32; everything else is computed in f64.
+    The nearest entry of the tables is at the position q, and d is the distance of x from q. Then
+    the series is erf(q) + erf'(q) * d * (1 - q * d - d * d / 3 + 2 / 3 * (q * d)**2). The factor in
+    parentheses differs from 1 by less than 0.001, so its terms other than 1 are computed in f32;
+    everything else is computed in f64.
     """
     heights, slopes = _tables()
     with np.errstate(invalid="ignore", under="ignore"):

@@ -21,7 +21,9 @@ Function = Callable[..., Any]
 
 
 def similarity(kind: str, parameters: Sequence[float]) -> Function:
-    """Similarity of rows [N, F] and vectors [S, F]: [N, S].
+    """Make a kernel that returns the similarity of each row to each vector, as [N, S].
+
+    The kernel takes rows [N, F] and vectors [S, F].
 
     `kind` is LINEAR, POLY, RBF or SIGMOID; the parameters are gamma, coef0 and degree.
     """
@@ -112,7 +114,10 @@ class Duels:
     shares: tuple[Sequence[float], Sequence[float]] | None
 
     def votes(self, scores: Array) -> Array:
-        """How many comparisons each class wins, from the scores [N, pairs]: [N, classes]."""
+        """Count the comparisons that each class wins.
+
+        The scores are [N, pairs], and the counts are [N, classes].
+        """
         spend_each(scores.shape[1], 10_000 + 10 * len(scores), "comparing classes")
         result = np.zeros((len(scores), self.count), np.int64)
         for column, (one, other) in enumerate(combinations(range(self.count), 2)):

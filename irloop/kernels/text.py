@@ -57,9 +57,11 @@ def can_match() -> bool:
 
 
 def full_match(pattern: str) -> Function:
-    """True where the whole string matches an RE2 expression; takes linear time.
+    """Make a kernel that tests whether each whole string matches an RE2 expression.
 
-    The function raises ValueError for an expression that RE2 does not support.
+    The test takes linear time.
+
+    The kernel raises ValueError for an expression that RE2 does not support.
     """
 
     def apply(x: Array) -> Array:
@@ -129,8 +131,8 @@ def packed(begins: Array, ends: Array, symbols: Array) -> Array:
 def unpacked(x: Array) -> tuple[Array, Array, Array]:
     """Encode strings as one array of UTF-8 bytes.
 
-    Returns the position at which each string begins and that at which it ends (i32, in the shape of
-    `x`), then the bytes.
+    Returns three arrays: the positions at which the strings begin, the positions at which they end,
+        and the bytes. The positions are i32 and have the shape of `x`.
     """
     raw = [text.encode("utf-8", "surrogateescape") for text in x.flat]
     lengths = np.fromiter(map(len, raw), dtype=np.int32, count=len(raw))

@@ -42,11 +42,11 @@ _MEMBER, _LEAF = 6, 7
 class Forest:
     """An ensemble of decision trees, stored as arrays with one entry per node.
 
-    `roots` has one entry per tree instead: the number of its root. A node compares one feature of a
-    row with the number in `splits`; `features` holds the index of the feature, and `modes` the
-    index of the comparison in MODES. If the comparison holds, the next node is `true`, otherwise
-    `false`. NaN also leads to `true` if `tracks` is set. `weights` [nodes, targets] holds the
-    values that a leaf contributes, and `votes` [nodes, targets] tells to which targets it
+    Only `roots` has one entry per tree instead: the number of the root node. A node compares one
+    feature of a row with the number in `splits`; `features` holds the index of the feature, and
+    `modes` the index of the comparison in MODES. If the comparison holds, the next node is `true`,
+    otherwise `false`. NaN also leads to `true` if `tracks` is set. `weights` [nodes, targets] holds
+    the values that a leaf contributes, and `votes` [nodes, targets] tells to which targets it
     contributes. `members` holds the sets of the nodes that test membership, as two arrays: node
     members[0][i] has the value members[1][i] in its set.
     """
@@ -134,8 +134,9 @@ def of_lists(
 ) -> Forest:
     """Make the forest of trees that are stored as a list of inner nodes and a list of leaves.
 
-    `true` and `false` are the branches of the inner nodes: the indices of the next nodes, and flags
-    that are not 0 where the index is that of a leaf.
+    `true` and `false` are the two branches of the inner nodes. Each is a pair of lists: the indices
+    of the next nodes, and flags. If a flag is not 0, the next node is a leaf, and its index refers
+    to the list of leaves.
 
     Raises:
         ValueError: when the lengths of the lists do not match.
@@ -282,7 +283,8 @@ def _aggregated(forest: Forest, leaves: Array, how: str) -> Array:
     """Compute the scores [N, targets] of N rows from the leaves that the rows reach.
 
     `leaves` [N, trees] holds the node numbers of these leaves. `how` is SUM, AVERAGE, MIN or MAX,
-    and says how their values are combined. A target for which no leaf votes has the score 0.
+    and says how the values of the leaves are combined. A target for which no leaf votes has the
+    score 0.
     """
     shape = (len(leaves), forest.weights.shape[1])
     budget.reserve(16 * (math.prod(shape) + forest.weights.size), "the votes of trees")

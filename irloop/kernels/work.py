@@ -164,8 +164,8 @@ def bytes_of(value: Any) -> float:
 def factor_of(dtype: np.dtype[Any]) -> int:
     """How many times longer NumPy takes for a byte of this type than for a byte of f32.
 
-    It is above 1 for Python objects and for floats of one or two bytes. Such floats other than f16
-    have the kind V in NumPy.
+    The factor is above 1 for Python objects and for floats of one or two bytes. NumPy gives these
+    floats the kind V, except f16.
     """
     if dtype.kind == "O":
         return OBJECTS

@@ -75,7 +75,8 @@ def with_activations(
 ) -> Callable[..., Any]:
     """Mark a kernel as one that can also compute an activation of its result.
 
-    `make(activation)` is the kernel that does so, block by block where that is faster.
+    `make(activation)` returns a kernel that computes the result and applies the activation to it,
+    block by block where that is faster.
     """
     for marked in (kernel, *map(kernel.__dict__.get, ("in_runs", "of_floats"))):
         if marked is not None:

@@ -1,7 +1,8 @@
 """Collects the content of a page about a model as plain data for JSON.
 
-The content consists of graphs, nodes, edges and wires. The data is flat, even if bodies are nested:
-nodes and graphs are numbered, and refer to each other by these numbers.
+The content consists of graphs, nodes, edges and wires. A wire connects a port of a node with bodies
+to a parameter or a result of one of its bodies. The data is flat, even if bodies are nested: nodes
+and graphs are numbered, and refer to each other by these numbers.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ class Contents:
             self._add_wires(entry, owner, body)
 
     def _members(self, graph: Graph) -> Iterator[Node]:
-        """The nodes that are drawn as boxes; a constant only if it is a result."""
+        """Yield the nodes that are drawn as boxes; a constant is drawn only if it is a result."""
         yield from graph.parameters
         for node in graph.nodes:
             if not isinstance(node.op, Constant) or node.outputs[0].is_output:
@@ -148,9 +149,9 @@ class Contents:
         return {"name": value.name, "type": str(value.type)}
 
     def _constant(self, node: Node) -> int:
-        """The index of a constant in `constants`; adds the constant if it is not there.
+        """Return the index of a constant in `constants`; add the constant if it is not there yet.
 
-        Thus the weights of a constant are read only once.
+        Each constant has only one entry, so its weights are read only once.
         """
         if node in self._constant_numbers:
             return self._constant_numbers[node]
@@ -207,7 +208,7 @@ class Contents:
                 labels[at] = [*input_label(owner, at), *omitted]
 
     def _add_source(self) -> None:
-        """Add the text of the line in the XML file to each node and constant with a known line."""
+        """Add to each node and constant the text of its line in the XML file, if it is known."""
         if self._model.dialect != "openvino" or self._model.source is None:
             return
         entries = [*self.nodes, *self.constants]

@@ -30,7 +30,7 @@ _MARKS = {"added": "new", "removed": "gone"}
 
 
 def drawn_models(result: Result, models: Sequence[Any]) -> list[Any]:
-    """The models, or paths of models, to draw; for a validation, those with findings come first."""
+    """Return the models, or their paths, to draw; those with findings in a report come first."""
     if not isinstance(result, Report):
         return list(models)
     files = {item.location.file for item in result}

@@ -69,9 +69,9 @@ class Values:
         """The values that were kept, as data for the page: `by_node` and `left_out`.
 
         `by_node` maps the number of each node to a dictionary with the values of the node's outputs
-        in each iteration. Its keys hold the iteration of each enclosing loop, outermost first, such
-        as "0,3" in two nested loops; the key is empty outside loops. `left_out` counts the entries
-        that were not kept.
+        in each iteration. A key of this dictionary lists the iterations of the enclosing loops,
+        outermost first, such as "0,3" in two nested loops. Outside loops, the key is empty.
+        `left_out` counts the entries that were not kept.
         """
         found: dict[int, dict[str, Any]] = {}
         last = (((number, at), made) for number, (at, made) in self._last.items())

@@ -19,7 +19,10 @@ Callback = Callable[[Node], bool]
 
 
 class PassConfig:
-    """The enabled passes, and the nodes that they must not change; nested passes share it."""
+    """Says which passes are enabled, and which nodes they must not change.
+
+    A pass and the passes that it runs share one configuration.
+    """
 
     def __init__(self) -> None:
         self._enabled: dict[str, bool] = {}

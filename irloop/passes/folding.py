@@ -105,10 +105,10 @@ def _computed(op: Op, arrays: Sequence[Array | None], count: int) -> tuple[Any, 
 def _keeps_numbers(node: Node, arrays: Sequence[Array | None], results: tuple[Any, ...]) -> bool:
     """Return whether constants that hold `results` can replace a node without changing a value.
 
-    `arrays` are the inputs of the node; None stands for an omitted input. Only outputs of half
-    precision in an IR can be changed: OpenVINO computes them in single precision and does not round
-    them inside the model, but a constant is rounded. So the node is computed in single precision,
-    too, and the result is True if this gives the same numbers.
+    `arrays` are the inputs of the node; None stands for an omitted input. Only half-precision
+    outputs in an IR are at risk: OpenVINO computes them in single precision and does not round them
+    inside the model, whereas a constant is rounded. For such outputs, the node is computed in
+    single precision, too, and the result is True if this gives the same numbers.
     """
     elements = [value.type.element for value in node.outputs if isinstance(value.type, TensorType)]
     if not isinstance(node.op, OpenVinoOp) or not _HALF.intersection(elements):

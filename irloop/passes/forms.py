@@ -70,8 +70,8 @@ def selected(emit: Callable[..., Value], condition: Value, then: Value, otherwis
 
     `emit` appends an operation and returns its output. Booleans are selected by logical operations
     instead of a Select: OpenVINO's CPU plugin computes booleans as u8, but leaves a constant
-    condition boolean, and refuses a Select in which such a constant is both the condition and a
-    choice.
+    condition boolean. It therefore refuses a Select that reads the same constant as its condition
+    and as one of its choices.
     """
     if element_of(then) is not ElementType.BOOLEAN:
         return emit(ov_comparison.Select(), condition, then, otherwise)
@@ -249,7 +249,7 @@ class Forms(Emitter):
         """Return `value`, or a copy of it, as the replacement of `output`.
 
         A copy is needed if `output` is an output of the graph, and `value` is an input or another
-        output of the graph: both must keep their names, but one value has one name.
+        output of the graph: both must keep their names, but a value has only one name.
         """
         shown = output.is_output
         taken = value.is_output

@@ -1,6 +1,4 @@
-"""Passes that rewrite the matches of one pattern, and the walk that runs several of them over a
-graph.
-"""
+"""Defines passes that rewrite the matches of a pattern, and runs several of them over a graph."""
 
 from __future__ import annotations
 
@@ -30,8 +28,9 @@ FEWEST_CHANGES = 10_000
 class MatcherPass(Pass):
     """A pass with one pattern, which rewrites each match.
 
-    If `rewrite` returns True, it has replaced the root, and no other matcher is tried at that node.
-    It may also edit other nodes and return False.
+    The root of a match is the node at which the pattern was tried. If `rewrite` returns True, it
+    has replaced the root, and no other matcher is tried at that node. `rewrite` may also edit other
+    nodes and return False.
     """
 
     #: How often each matcher matched when the pass last ran on its own.
@@ -55,7 +54,7 @@ class MatcherPass(Pass):
         whole model are inferred first, so that predicates can ask for them.
 
         Raises:
-            PassError: when the pass raises an exception of its own.
+            PassError: when the code of the pass raises an exception that is not irloop's.
         """
         root = node.graph
         assert root is not None, "the node was erased"
@@ -78,10 +77,10 @@ class MatcherPass(Pass):
 class GraphRewrite(Pass):
     """Visits nodes in topological order and tries its matchers in the order given.
 
-    Parameters come first and results last; the bodies of a node are visited before the node
-    itself. At each node the first matcher whose `rewrite` returns True ends the visit; the nodes
-    that it inserted are visited next. Matchers whose pattern has a type at its root are tried at
-    nodes of that type only.
+    Parameters come first and results last; the bodies of a node are visited before the node itself.
+    At each node, matchers are tried until the `rewrite` of one of them returns True; the nodes that
+    it inserted are visited next. Matchers whose pattern has a type at its root are tried at nodes
+    of that type only.
 
     After a rewrite that returns True, nodes that only the replaced nodes read are erased, and so
     are inserted nodes without consumers. Inserted nodes that remain get the runtime information of
@@ -210,9 +209,9 @@ class _Run:
 
 
 def _rewritten(matcher: MatcherPass, match: Match, rewriter: MatchRewriter) -> bool:
-    """Run the callback on a match; return True if it replaced the root.
+    """Call `matcher.rewrite` for a match; return True if it replaced the root of the match.
 
-    If it did, nodes that became unread are erased.
+    If the root was replaced, nodes that nothing reads any more are erased.
     """
     root = match.root
     touched = [*match.nodes, *(v.producer for v in root.inputs if v is not None)]

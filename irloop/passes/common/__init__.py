@@ -25,8 +25,8 @@ options
 
     Types: int, float, bool, str, one of these or None, Literal of texts, and tuple[T, ...] for an
     option that may be given several times. The first one is the pass's main option: users write
-    ``unroll=8``, or ``unroll:trips=8:nodes=1000``. Every option has a default, so that the class
-    without arguments is the pass that its plain name denotes. An invalid value raises UsageError in
+    ``unroll=8``, or ``unroll:trips=8:nodes=1000``. Every option has a default: if users write only
+    ``unroll``, the class is called without arguments. An invalid value raises UsageError in
     `__post_init__`.
 
 Passes of other projects have the same form; the entry point group ``irloop.passes`` names them.

@@ -36,13 +36,14 @@ class BodyBarriers(LoopPass):
     After an iteration, OpenVINO's CPU plugin copies the next slices and then the back edges, one
     after the other, into the memory of the parameters. A body result that shares this memory may be
     overwritten before it is read, so this pass inserts a copy. Only a state that never changes
-    needs none.
+    needs no copy.
 
     An invariant, or a state that never changes, is written into the body's memory only once, before
-    the first iteration. Operations in `hazards.shared_memory.IN_PLACE` overwrite it there. So do
-    elementwise operations on a view of it, or on a Concat if the plugin puts the value into the
-    Concat's memory without a copy. The next iteration would read what they wrote, so this pass lets
-    the body read a copy instead.
+    the first iteration. Three kinds of operations overwrite this memory: those in
+    `hazards.shared_memory.IN_PLACE`; elementwise operations on a view of the value; and elementwise
+    operations on a Concat if the plugin puts the value into the Concat's memory without a copy. The
+    next iteration would read what these operations wrote, so this pass lets the body read a copy of
+    the value instead.
 
     The copy is the maximum of a value with itself (for booleans, LogicalOr), an operation that the
     plugin neither removes nor computes in place. Concat, Tile, Broadcast, Transpose and x + 0 were

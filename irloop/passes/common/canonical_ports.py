@@ -131,8 +131,8 @@ def _settle_states(
 
     If the initial value and the next value of a state are equal constants, the body reads this
     constant instead of the state. With `wants_state`, the only state of a loop stays, unless the
-    loop has no other outputs than its last value. `inner` rewrites the body, `rewriter` the graph
-    around the loop.
+    loop has no outputs other than the last value of this state. `inner` rewrites the body,
+    `rewriter` the graph around the loop.
     """
     changed = False
     for item in list(wires.states):
@@ -199,7 +199,7 @@ def _merge_inputs(wires: LoopWires, inner: Rewriter) -> bool:
 
 
 def _merge_outputs(wires: LoopWires, rewriter: MatchRewriter) -> bool:
-    """Merge outputs that return the same value in the same way."""
+    """Merge outputs that return the same value in the same way; return True if any was merged."""
     seen: dict[tuple[Value, Entering | None, OutputPort], Leaving] = {}
     changed = False
     for leaving in list(wires.outputs):

@@ -126,7 +126,7 @@ class CompressToFp16(ModelPass):
 def _largest_error(tensor: Tensor, half: Tensor) -> float | None:
     """The largest rounding error in `half`; None if `tensor` should not be stored as f16.
 
-    This is the case if a finite number becomes infinite in f16, or if too many numbers become 0.
+    The result is None if a finite number becomes infinite in f16, or if too many numbers become 0.
     """
     before, after = tensor.numpy(), half.numpy()
     if not np.array_equal(np.isfinite(before), np.isfinite(after)):

@@ -30,9 +30,9 @@ class ConstantFolding(ModelPass):
         Loop:   y = x * Const 5
 
     The pass does not fold operations with a state or random numbers, results of more than `limit`
-    bytes, or results that a half-precision constant would round. Branches that are never taken are
-    removed by inline_constant_if; ONNX's checker may refuse them if they contradict the folded
-    constants.
+    bytes, or results that a half-precision constant would round. The pass does not remove branches
+    that are never taken; inline_constant_if does. ONNX's checker may refuse such a branch if it
+    contradicts the folded constants.
     """
 
     name = "constant_folding"

@@ -125,9 +125,10 @@ def _gather_nd(c: _Downgrade) -> list[Value] | None:
 
 
 def _coordinates(c: _Downgrade, batch_dims: int) -> Value | None:
-    """The indices of GatherND, or a non-negative form of them if some may be negative.
+    """Return the indices of a GatherND; indices that may be negative are made non-negative.
 
-    None if the sizes of the axes, which must be added to negative indices, are unknown.
+    For this, the size of the axis is added to each negative index. Returns None if these
+    sizes are needed, but are unknown.
     """
     data, indices = c.inputs
     known, element = c.inference.constant(indices), element_of(indices)
@@ -171,8 +172,9 @@ def _slice(c: _Downgrade) -> list[Value] | None:
 def _computed_slice(c: _Downgrade, axes: list[int], whole: list[int]) -> list[Value]:
     """Emit a StridedSlice for a Slice with computed bounds.
 
-    A Slice lists bounds for `axes`, a StridedSlice for all axes in `whole`. So each bound is moved
-    to the position of its axis, and masks mark the axes that have no bounds.
+    A Slice lists bounds for `axes` only, and a StridedSlice lists bounds for all axes in `whole`.
+    Therefore, each bound is moved to the position of its axis, and masks mark the axes that have no
+    bounds.
     """
     masks = tuple(int(axis not in axes) for axis in whole)
     data, *bounds = c.inputs

@@ -221,9 +221,9 @@ Product = tuple[Value, Value, bool]
 def _terms(value: Value) -> tuple[list[Product], list[Value]]:
     """Split the sum `value` into its matrix products and its constants.
 
-    A recurrent cell adds at most two products. A sum with any other term is therefore marked as
-    unsuitable: for such a term, three dummy products are added to the result, and every caller
-    rejects three products or more.
+    A recurrent cell adds at most two products. If the sum has a term that is neither a matrix
+    product nor a constant, it cannot belong to a cell. Three dummy products are then added to the
+    result, because every caller rejects three products or more.
     """
     products: list[Product] = []
     constants: list[Value] = []
@@ -256,8 +256,8 @@ def _weights(
     needs.
 
     A constant is transposed if necessary and put in this order. A computed matrix is never changed:
-    it must be `transposed`, and `rows` must be ascending. The result is None if the matrix is
-    computed and does not meet this, or if the shape of the constant does not match `rows`.
+    it must be `transposed`, and `rows` must be ascending. The result is None if a computed matrix
+    does not meet these two conditions, or if the shape of a constant does not match `rows`.
     """
     op = matrix.producer.op
     if not isinstance(op, Constant):

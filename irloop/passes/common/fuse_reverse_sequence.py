@@ -40,10 +40,10 @@ class FuseReverseSequence(MatcherPass):
                                -> z = joined s, axis 0, backwards
 
     A slice with step -1 over the whole axis counts as a reversal, too. An LSTM, GRU or RNN sequence
-    changes its direction if its input and, if it is read, its output are reversed up to the
-    sequence's own lengths. A reversal up to other lengths is not fused. The reversal of an output
-    is not fused if anything else reads this output, or if the reversed value is an output of the
-    model.
+    changes its direction if its input is reversed up to the sequence's own lengths. If the output
+    of the sequence is read, it must be reversed in the same way. A reversal up to other lengths is
+    not fused. The reversal of an output is not fused if anything else reads this output, or if the
+    reversed value is an output of the model.
     """
 
     name = "fuse_reverse_sequence"

@@ -146,9 +146,9 @@ def _same_shape(node: Node) -> bool:
 def _reshaped_back(node: Node, inference: Inference) -> Value | None:
     """Return an earlier value with the elements and the shape of the output of `node`, or None.
 
-    There is one if reshapes undo each other. The function goes back through the reshaping
-    operations that end in `node` until a value has the same shape. If none has, it calls
-    `_unpaired`.
+    Such a value exists if reshaping operations undo each other. The function goes back through the
+    chain of reshaping operations that ends in `node`, until it finds a value with the same shape.
+    If it finds none, it calls `_unpaired`.
     """
     wanted = shape_of(node.outputs[0])
     value = node.outputs[0]

@@ -142,7 +142,7 @@ def _separate(wires: LoopWires, forms: Forms) -> None:
     """Give every result its own value, different from parameters and from other results.
 
     ONNX Runtime swaps the buffers of a Scan's states, so a state that is returned unchanged is
-    lost, and if one value is two results, only one of them is written.
+    lost. If two results return the same value, only one of them is written.
     """
     taken = {item.parameter for item in wires.inputs}
 

@@ -47,9 +47,9 @@ class Scan8ToScan9(ModelPass):
             -> last s, stacked s if i < n else 0
 
     The items of a Scan-8 are independent, so its body cannot process a whole batch. A sequence that
-    is shorter than the others keeps its last state, its outputs are padded with zeros (as in ONNX
-    Runtime), and a reversed one starts at its own end. A model with an operation that opset 9
-    changed is refused.
+    is shorter than the others keeps its last state, and its outputs are padded with zeros (as in
+    ONNX Runtime). A reversed sequence starts at its own end, not at the end of the longest
+    sequence. A model with an operation that opset 9 changed is refused.
     """
 
     name = "scan8_to_scan9"

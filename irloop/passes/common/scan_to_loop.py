@@ -91,7 +91,7 @@ class ScanToLoop(LoopPass):
         return inside.gathered(whole, index, axis)
 
     def _order_outputs(self, wires: LoopWires, rewriter: MatchRewriter) -> None:
-        """Make the Loop stack its outputs forward along axis 0; a Loop knows no other way.
+        """Make the Loop stack its outputs forward along axis 0, because a Loop cannot do otherwise.
 
         A Scan may also stack along another axis or in reverse order. For such an output, the
         method adds operations after the Loop that move the axis or reverse the order.

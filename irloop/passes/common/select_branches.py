@@ -101,8 +101,8 @@ def _have_one_static_type(values: Sequence[Value | None]) -> bool:
 def _is_harmless(body: Body, rewriter: MatchRewriter) -> bool:
     """True if computing a branch that is not taken does no harm.
 
-    A loop that may run zero iterations does harm, because OpenVINO may refuse to fold it, and so
-    does an operation that is not pure.
+    An operation that is not pure does harm. So does a loop that may run zero iterations, because
+    OpenVINO may refuse to fold it.
     """
     for node in all_nodes(body.graph):
         is_loop = isinstance(node.op, control_flow.Loop)

@@ -35,16 +35,16 @@ class SeparateResults(ModelPass):
     Measured in ONNX Runtime 1.31, with and without its optimisations:
 
     - It swaps the buffers of a Scan's states, and it writes each value of a Scan body or a branch
-      to only one buffer. A state or a slice that is returned unchanged is lost, and if one value is
-      two results, only one of them is written.
+      to only one buffer. A state or a slice that is returned unchanged is lost. If two results
+      return the same value, only one of them is written.
     - It counts the iterations of a Loop in one tensor. If that tensor is a scan output, every
       element has the last number; if it is a state, it has the number of the next iteration.
     - When a Loop concatenates strings, it moves them out of their tensors. If a tensor is
       concatenated twice, or is also the next value of a state, all copies but the first are empty.
       Strings are therefore copied by a Reshape: an Identity would share the tensor of a state.
 
-    All other results of Loops are right and are not changed. Sequences and optionals are not
-    changed in opsets whose Identity does not accept them (before 14 and 16).
+    All other results of Loops are right and are not changed. Sequences are not changed before opset
+    14, and optionals not before opset 16, because Identity does not accept them there.
     """
 
     name = "separate_results"

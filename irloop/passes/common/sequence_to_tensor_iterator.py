@@ -35,10 +35,10 @@ class SequenceToTensorIterator(MatcherPass):
           p: x[axis 1]   s: h, s' = GRUCell(Squeeze(p), s, W, R, B)
           -> last s, joined Unsqueeze(s'), axis 1
 
-    Unless all lengths are known to reach the end, an item that has ended keeps its state and
-    outputs zeros, and a ReverseSequence reverses the slices if they are read backwards. A sequence
-    in the body of a TensorIterator is not converted, because OpenVINO does not allow nested
-    TensorIterators.
+    If the lengths are not all known to reach the end, an item that has ended keeps its state and
+    outputs zeros. If the slices are then read backwards, a ReverseSequence reverses them up to the
+    length of each item. A sequence in the body of a TensorIterator is not converted, because
+    OpenVINO does not allow nested TensorIterators.
     """
 
     name = "sequence_to_tensor_iterator"

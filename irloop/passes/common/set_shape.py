@@ -53,8 +53,8 @@ class SetShape(ModelPass):
     Constants that contain an old dimension are adapted where it is certain which dimension they
     refer to: the pattern of a Reshape whose dimensions can be paired, the initial states and
     lengths of a sequence if they are the same for all items, the trip count of a Loop if it was
-    equal to the number of slices. All other types are inferred again; if a node then contradicts
-    itself, an error names it.
+    equal to the number of slices. All other types are inferred again. If the new types of a node
+    contradict each other, an error names this node.
     """
 
     shapes: tuple[str, ...] = option((), "an input and its shape, as in x=1,3,?,224")
@@ -332,9 +332,10 @@ def _dims_after(
 ) -> list[Dim] | None:
     """Return the output dimensions of a Reshape after its input changed to `after`.
 
-    `before` and `result` are the old input and output shapes. They are split, from the first axis
-    on, into the smallest groups with equal products: [2, 3, 4] and [6, 4] into 2 * 3 = 6 and 4 = 4.
-    Returns None if it is not certain which output dimension changes with the input.
+    `before` and `result` are the old input and output shapes. From the first axis on, both are
+    split into the smallest groups of dimensions with equal products. For example, [2, 3, 4] and [6,
+    4] are split into [2, 3] and [6], then [4] and [4]. Returns None if it is not certain which
+    output dimension changes with the input.
     """
     dims: list[Dim] = []
     left = right = 0

@@ -96,8 +96,8 @@ def why_not(node: Node, inference: Inference, opset: int = OPSET_OF_NONE) -> str
 def _written_out(node: Node, inference: Inference, opset: int) -> tuple[Graph, list[int]] | str:
     """Decompose the node into a graph of standard operations.
 
-    Returns the graph and the numbers of the outputs that it computes or, if the node cannot be
-    decomposed, the reason.
+    Returns the graph, and the positions of those outputs of the node that the graph computes. If
+    the node cannot be decomposed, returns the reason instead.
     """
     op = node.op
     assert isinstance(op, ContribOp)

@@ -35,10 +35,10 @@ class StatefulToStateless(ModelPass):
 
     This is the reverse of OpenVINO's MakeStateful and LowLatency2: the application passes the
     states from one inference to the next, and provides the initial values, which are no longer
-    computed. The new inputs and the new outputs follow the others, both in the order of the
-    assignments. If MakeStateful joined the name of a variable from two names, as in
-    "past_key_values.0.keypresent.0.key", the input and the output get these names back. A variable
-    that is read or set in the body of a loop or branch is not replaced.
+    computed. The new inputs follow the existing inputs, and the new outputs follow the existing
+    outputs, both in the order of the assignments. If MakeStateful joined the name of a variable
+    from two names, as in "past_key_values.0.keypresent.0.key", the input and the output get these
+    names back. A variable that is read or set in the body of a loop or branch is not replaced.
     """
 
     name = "stateful_to_stateless"
@@ -82,7 +82,7 @@ class StatefulToStateless(ModelPass):
 
 
 def _names(variable: str) -> tuple[str, str]:
-    """The names of the input and the output for a variable."""
+    """Return the names of the input and of the output that replace a variable."""
     found = JOINED.fullmatch(variable)
     return (found["input"], found["output"]) if found else (variable, f"{variable}/next")
 

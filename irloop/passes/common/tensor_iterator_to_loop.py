@@ -98,8 +98,8 @@ def _keeps_types(wires: LoopWires) -> bool:
 def _is_plain(wires: LoopWires) -> bool:
     """True if a Loop can express all slices and concatenated parts.
 
-    Each part must have one element, and the range of each slice must be the whole axis or the axis
-    must have a known size.
+    Each slice and each part must have one element. A slice must also cover its whole axis, unless
+    the size of the axis is known.
     """
     for item in wires.slices:
         port, dims = item.port, shape_of(item.outer).dims

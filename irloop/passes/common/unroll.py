@@ -278,7 +278,10 @@ class _Copies:
 
 
 def _slice(start: int, stride: int, part: int, size: object, number: int) -> list[int]:
-    """The indices of slice `number`; a negative start counts from the end."""
+    """Return the indices of slice `number` of an axis, which has `part` elements.
+
+    `size` is the size of the axis. A negative `start` counts from the end of the axis.
+    """
     assert isinstance(size, int)
     first = start if start >= 0 else size + 1 + start
     first += (number if stride > 0 else number + 1) * stride
