@@ -110,7 +110,8 @@ def to_onnx(
         result = _run(model, _onnx_passes(model, converter))
     except UnsupportedError:
         newer = max(converter.cures, default=0)
-        large, count = converter.newer, len(converter.cures)
+        large = converter.newer
+        only_large_tables = len(large) == len(converter.cures)
         if opset is not None or 0 in converter.cures or newer <= converter.opset:
             raise
         if newer < TRANSPOSES_8_BIT_FLOATS and _has_8_bit_floats(model):
@@ -118,7 +119,7 @@ def to_onnx(
         converter = Converter(EXPORTS, newer, options=options)
         result = _run(model, _onnx_passes(model, converter))
         reason = f"opset {newer} is written: opset {first} cannot express the whole model"
-        if len(large) == count:
+        if only_large_tables:
             path = node_path(large[0][1])
             reason = (
                 f"opset {newer} is written: opset {first} has only forms with large tables for "

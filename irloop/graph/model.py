@@ -67,10 +67,6 @@ class Value:
         """True when some node reads this value."""
         return bool(self._uses)
 
-    def is_read_by(self, node: Node, position: int) -> bool:
-        """True if this value is recorded as input `position` of `node`."""
-        return (node, position) in self._uses
-
     @property
     def is_output(self) -> bool:
         """True when the value is an output of its graph, that is, when a Result reads it."""

@@ -54,16 +54,18 @@ class ReduceExactly(MatcherPass):
         assert axes is not None
         emitter = Emitter(rewriter, node, node.name)
         for axis in axes:
-            reduced = _total if isinstance(op, ReduceSum) else _extreme
-            result = reduced(emitter, op, result, axis)
+            if isinstance(op, ReduceSum):
+                result = _total(emitter, result, axis)
+            else:
+                result = _extreme(emitter, op, result, axis)
         if not op.keep_dims:
             result = emitter.emit(Squeeze(), result, emitter.constant(axes))
         rewriter.replace_node(node, [result])
         return True
 
 
-def _total(emitter: Emitter, op: Reduction, value: Value, axis: int) -> Value:
-    """The sum along an axis, which keeps it with size 1."""
+def _total(emitter: Emitter, value: Value, axis: int) -> Value:
+    """Emit the sum of `value` along `axis`, which stays as an axis of size 1."""
     shape = shape_of(value)
     if not isinstance(shape.dim(axis), int):
         assert shape.rank is not None, "the reduction has axes of known positions"
@@ -77,7 +79,7 @@ def _total(emitter: Emitter, op: Reduction, value: Value, axis: int) -> Value:
 
 
 def _extreme(emitter: Emitter, op: Reduction, value: Value, axis: int) -> Value:
-    """The maximum or minimum along an axis, which keeps it with size 1."""
+    """Emit the maximum or minimum of `value` along `axis`, which stays as an axis of size 1."""
     mode = "max" if isinstance(op, ReduceMax) else "min"
     topk = TopK3(axis=axis, mode=mode, sort="value")
     return emitter.rewriter.insert(

@@ -1,4 +1,4 @@
-"""OVN131: a Select of booleans by a constant that is one of the choices."""
+"""OVN131: a Select between booleans whose constant condition is also one of the choices."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class ChoiceOfBooleanConstants(
     code="OVN131",
     engine="openvino",
     versions=("2026.4.1",),
-    title="A Select of booleans by a constant that is one of the choices",
+    title="A Select between booleans whose constant condition is also one of the choices",
     effect=Effect.REFUSAL,
     case="openvino_loop_choice_of_constants",
     fix="Write (c and a) or (not c and b) instead.",
 ):
-    """A Select of booleans by a constant that is one of the choices.
+    """A Select between booleans whose constant condition is also one of the choices.
 
     What happens:
         The plugin computes booleans as u8, but a constant that is the condition of a Select stays

@@ -1,4 +1,4 @@
-"""OVN132: a loop joins values along axis 1 or higher, and a lower axis has size 0."""
+"""OVN132: a loop output is concatenated along an axis that follows an axis of size 0."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class JoinAfterAnEmptyAxis(
     code="OVN132",
     engine="openvino",
     versions=("2026.4.1",),
-    title="Values joined along an axis other than 0 after an axis of size 0",
+    title="A loop output concatenated along an axis that follows an axis of size 0",
     effect=Effect.CRASH,
     case="openvino_loop_joins_after_an_empty_axis",
     fix="Join along axis 0, and transpose after the loop.",
 ):
-    """Values joined along an axis other than 0 after an axis of size 0.
+    """A loop output concatenated along an axis that follows an axis of size 0.
 
     What happens:
         The plugin divides by the number of elements of the axes before the joined one, and the

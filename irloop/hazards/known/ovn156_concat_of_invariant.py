@@ -18,12 +18,12 @@ class ConcatOfInvariant(
     code="OVN156",
     engine="openvino",
     versions=("2026.4.1",),
-    title="Concat of an invariant value computed in place in a loop body",
+    title="An invariant value of a loop overwritten in the memory of a Concat",
     effect=Effect.WRONG,
     case="openvino_loop_concat_of_an_invariant",
     passes=("body_barriers",),
 ):
-    """Concat of an invariant value computed in place in a loop body.
+    """An invariant value of a loop overwritten in the memory of a Concat.
 
     What happens:
         The plugin places the invariant value directly in the output memory of the Concat, so that

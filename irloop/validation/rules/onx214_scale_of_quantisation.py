@@ -14,7 +14,7 @@ class ScaleOfQuantisation(
     OnnxRule,
     code="ONX214",
     severity=Severity.WARNING,
-    title="scale with which quantisation loses every number",
+    title="constant scale that makes all quantised values useless",
 ):
     """A constant scale is infinite or NaN, or it is 0 in a QuantizeLinear.
 
