@@ -67,7 +67,8 @@ class Builder:
     """Appends nodes to one graph and infers each of them.
 
     Builders of bodies share `names` and `inference` with the builder of the outer graph. New nodes
-    get `location` and `prefix`; set these for each source node.
+    get `location` as their location, and a name that begins with `prefix` unless the caller names
+    them. The caller sets `location` and `prefix` for each source node that it converts.
     """
 
     def __init__(

@@ -34,9 +34,10 @@ def collector_paused() -> Iterator[None]:
     them. They are not marked if the process has called `gc.freeze`, because marking would unfreeze
     its objects.
 
-    Graphs contain cycles, which only the collector frees. So a process that reads many models
-    still searches all old objects from time to time: when more than `MANY` objects were marked
-    since the last search, and more than a quarter of the objects that it left.
+    Graphs contain cycles, which only the collector frees. Therefore a process that reads many
+    models must still search all old objects from time to time. This is done at the beginning of the
+    block, if the number of objects that were marked since the last such search exceeds `MANY`, and
+    also exceeds a quarter of the objects that were left after that search.
     """
     if not gc.isenabled():
         yield

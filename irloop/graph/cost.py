@@ -2,8 +2,8 @@
 
 Constants are folded while a model is read, inferred and converted, because shapes depend on them.
 Folding a model of a hundred bytes may take terabytes, or never end because of a regular expression.
-Therefore an operation is folded only if its cost follows from sizes, and if this estimate allows
-it.
+Therefore an operation is folded only if its cost can be estimated from the sizes of its inputs and
+outputs, and if the estimate is low enough.
 """
 
 from __future__ import annotations

@@ -94,10 +94,10 @@ def _same_op(one: Op, two: Op) -> bool:
 
 
 def _as_written(op: Op) -> Op:
-    """Return `op` with its empty lists replaced by the lists that a file has for them.
+    """Return `op` with its empty lists replaced by the entries that the writer writes for them.
 
-    The writer writes the defaults of some empty lists, such as the `activations` of an LSTM. Thus
-    an empty list equals these defaults in a comparison.
+    For some empty lists, such as the `activations` of an LSTM, the writer writes the
+    default entries. Thus an empty list equals these entries in a comparison.
     """
     lists = {item.name: item.metadata.get("written") for item in fields(op)}
     return replace(

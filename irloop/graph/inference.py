@@ -223,8 +223,9 @@ class _Known(NamedTuple):
 class Inference:
     """Infers the types in graphs, and remembers the constants that it finds.
 
-    With `tolerant`, an operation that contradicts itself gets its declared types and the error is
-    kept in `errors`; otherwise the error is raised.
+    With `tolerant`, if the inputs or attributes of an operation contradict its specification, its
+    outputs get their declared types, and the error is kept in `errors`. Without `tolerant`, the
+    error is raised.
     """
 
     def __init__(self, *, tolerant: bool = False) -> None:
@@ -253,7 +254,8 @@ class Inference:
         """Infer the type of every value of `graph`, starting from its parameters.
 
         Raises:
-            InferenceError: when an operation contradicts itself, unless the inference is tolerant.
+            InferenceError: when the inputs or attributes of an operation contradict its
+                specification, unless the inference is tolerant.
         """
         if types is not None:
             known = constants or {}
@@ -342,8 +344,8 @@ class Inference:
         """Return the key under which the inferred types of `node` are cached, or None.
 
         Two nodes with equal operations, input types and declared output types have the same key, so
-        that only the first one is inferred. A node with bodies or without inputs has no key, and
-        with hints no node has one.
+        that only the first one is inferred. A node with bodies or without inputs has no key. If
+        hints were given (see `hint`), no node has a key.
         """
         inputs = node.inputs
         if node.bodies or self._hints or not inputs:

@@ -122,11 +122,11 @@ OutputPort = LastValue | Concatenated | ScanOutput
 
 @dataclass(frozen=True, slots=True)
 class PortMap:
-    """All wires of one body.
+    """All connections between one body and the node that owns it.
 
-    `iteration` is the body parameter that receives the iteration number, `condition` the body
-    result that decides whether another iteration follows; both are None if the operation has none
-    or the body does not use it.
+    `iteration` is the position of the body parameter that receives the iteration number, and
+    `condition` the position of the body result that decides whether another iteration follows. Each
+    of them is None if the operation has no such value or the body does not use it.
     """
 
     inputs: tuple[InputPort, ...] = ()

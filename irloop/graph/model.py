@@ -145,7 +145,7 @@ class Node:
 
     @property
     def read_inputs(self) -> tuple[Value | None, ...]:
-        """The inputs that the operation reads; engines ignore further ones."""
+        """The inputs that the operation reads, without surplus inputs, which engines ignore."""
         limit = self.op.arity[1]
         return self.inputs if limit is None or self.bodies else self.inputs[:limit]
 
@@ -223,7 +223,7 @@ class Graph:
 
     @property
     def kinds(self) -> tuple[type[Op], ...]:
-        """The operation classes of the nodes between parameters and results, without bodies."""
+        """The operation classes of the nodes between parameters and results, except in bodies."""
         return tuple(self._kinds)
 
     @property
@@ -322,8 +322,9 @@ class Graph:
 class Nodes(Sequence[Node]):
     """The nodes of a graph as a sequence: `nodes[0]`, `nodes[-1]`, `nodes[2:5]`, `len(nodes)`.
 
-    It shows the graph as it is now. Iterating while nodes are added or removed is safe; an index is
-    found by walking from the nearer end, so a loop is faster than many indices.
+    The sequence always shows the current nodes of the graph. Iterating while nodes are added or
+    removed is safe. A node is found by its index by walking from the nearer end, so to visit many
+    nodes, iterating is faster than indexing.
     """
 
     __slots__ = ("_graph",)
@@ -494,7 +495,7 @@ def take_apart(graph: Graph) -> None:
 
 @dataclass(slots=True)
 class Model:
-    """A graph and the facts in its file.
+    """A graph, and what its file says about the model as a whole.
 
     `dialect` is "openvino" or "onnx". `version` is the IR version (10, 11) or the ONNX IR version.
     `opsets` maps an ONNX domain to its opset ("" is ai.onnx); the opset of an OpenVINO node is that

@@ -1,4 +1,4 @@
-"""The base of operations: frozen dataclasses whose fields are the attributes.
+"""The base class of operations, which are frozen dataclasses with attributes as fields.
 
     class Concat(OpenVinoOp, type="Concat", since=1, inputs=(1, None)):
         axis: int
@@ -7,7 +7,8 @@
         def kernel(self, n_outputs: int = 1) -> Kernel: ...
 
 Defining the class registers it with its dialect; the schema, the documentation, the reader, the
-writer and the coverage page are derived from it. A change is ``replace(op, axis=1)``.
+writer and the coverage page are derived from it. To change an attribute, make a changed copy:
+``replace(op, axis=1)``.
 """
 
 from __future__ import annotations
@@ -123,11 +124,12 @@ class Registry:
 class Op(Record):
     """The base of every operation; subclasses are frozen dataclasses.
 
-    Class keywords: `type` the name in the file, `since` the opset that introduced this
-    meaning, `until` the last opset that has it (None if the newest has it), `inputs` the smallest
-    and the largest number of inputs (None means no limit), `outputs` the number of outputs (None
-    means that it varies). A class whose result is not a function of its inputs (random, state) sets
-    `pure = False`.
+    Class keywords: `type` is the name of the operation in the file. `since` is the opset that
+    introduced the operation with the meaning that this class describes, and `until` is the last
+    opset in which it has this meaning (None if the newest opset still has it). `inputs` is the
+    smallest and the largest number of inputs (a largest number of None means no limit), and
+    `outputs` is the number of outputs (None means that it varies). A class whose result is not a
+    function of its inputs (random, state) sets `pure = False`.
     """
 
     type: ClassVar[str] = ""
@@ -280,7 +282,8 @@ class Constant(Op, type="Const", inputs=0):
 class UnknownOp(Op):
     """An operation without a class, which can be read, validated and written, but not run.
 
-    `version` is the text of the file; `attributes` are kept as they were in the file.
+    `version` is the version as text. Both `version` and `attributes` are kept as they were in the
+    file.
     """
 
     name: str

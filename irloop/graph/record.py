@@ -41,8 +41,9 @@ def attribute(
         entries: the smallest and the largest number of entries of a list (None: no limit).
         needed: True if OpenVINO refuses a file without the attribute, although the specification
             gives a default. irloop reads such a file with `default`.
-        absent: the value of a required attribute, as text, for a file that lacks it all the same.
-            It is the value that OpenVINO 2026.4 uses (measured). None: such a file is refused.
+        absent: the value, as text, that irloop assumes for a required attribute if a file lacks it
+            nevertheless. It is the value that OpenVINO 2026.4 uses (measured). None: such a file is
+            refused.
         written: the entries to write to a file if the list is empty. For some lists, OpenVINO fails
             on a file that omits the attribute.
     """

@@ -105,7 +105,7 @@ class Tensor(ABC):
             yield raw[start : start + step]
 
     def write_to(self, stream: BinaryIO) -> None:
-        """Write the bytes of `raw()` at the position of `stream`, without holding them all.
+        """Write the bytes of `raw()` at the position of `stream`, piece by piece to save memory.
 
         Raises:
             OSError: when they cannot be written.
@@ -173,7 +173,7 @@ class MappedFile:
         self._identity = status.st_dev, status.st_ino
 
     def window(self, offset: int, nbytes: int) -> memoryview:
-        """`nbytes` bytes from `offset`, unaligned offsets included.
+        """Return the `nbytes` bytes that begin at `offset`, which need not be aligned.
 
         Raises:
             ValueError: when the window is not inside the file.
@@ -340,7 +340,7 @@ class _Descriptor:
         return len(data)
 
     def copy_to(self, target: int, offset: int, place: int, nbytes: int) -> int:
-        """Copy bytes from `offset` to `place` in the file with the descriptor `target`.
+        """Copy at most `nbytes` bytes at `offset` to position `place` of the file open as `target`.
 
         Returns the number of bytes copied, which is 0 at the end of the file, and on systems that
         cannot copy between files.

@@ -333,7 +333,9 @@ class Shape:
         return None if dims is None else math.prod(dims)
 
     def dim(self, axis: int) -> Dim:
-        """One dimension; unknown when the rank is. A negative axis counts from the end.
+        """The dimension at `axis`; a negative axis counts from the end.
+
+        If the rank of the shape is unknown, the result is an unknown dimension.
 
         Raises:
             NoAxisError: when there is no such axis.

@@ -1,7 +1,8 @@
-"""Checks that a node has the inputs, bodies and wires that its operation requires.
+"""Checks that a node has the inputs, bodies and port maps that its operation requires.
 
-The nodes of a file may lack any of these. Inference, conversion and execution check a node here
-first, so that the code of an operation may rely on its inputs and bodies.
+A node in a file may lack any of these, or its port maps may be wrong. Inference, conversion and
+execution check a node here first, so that the code of an operation may rely on its inputs and
+bodies.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Misfit(NamedTuple):
 
 
 def misfit(node: Node) -> Misfit | None:
-    """Return which required inputs or bodies a node lacks, or None if it is complete.
+    """Return the first problem with a node's inputs, bodies or port maps; None if there is none.
 
     Surplus inputs are not reported, because engines ignore them.
     """

@@ -121,7 +121,8 @@ def _begins(measured: str, asked: str) -> bool:
 def find_hazards(graph: Graph, target: str, *, of_conversion: bool = False) -> Iterator[Match]:
     """Find the places in a graph and its bodies at which the engine `target` hits a hazard.
 
-    With `of_conversion`, only hazards that concern the result of a conversion count.
+    With `of_conversion`, only those hazards are considered that a conversion reports in its result
+    (`Hazard.concerns_conversion`).
 
     Raises:
         UsageError: when no hazard was measured in the engine `target`.

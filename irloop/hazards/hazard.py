@@ -35,8 +35,9 @@ class Hazard:
     """The base of every hazard; subclasses register themselves.
 
     `find` recognises the pattern in a graph. `rule` is the code of the validation rule that finds
-    it in a file, if there is one; some patterns exist only in files, and `find` does not find
-    those. `case` names the conformance case that shows whether an engine has the fault.
+    the pattern in a file, if there is such a rule. Some patterns exist only in files, so that
+    `find` cannot find them. `case` names the conformance case that shows whether an engine has the
+    fault.
     """
 
     code: ClassVar[str]

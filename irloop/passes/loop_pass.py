@@ -19,8 +19,9 @@ __all__ = ["LoopPass"]
 class LoopPass(ModelPass):
     """Base of passes that change the loops of a model, inner loops first.
 
-    A subclass implements `change`, which is called for each operation of the types in `loops`.
-    There, `self.model` is the whole model, and `self.session` knows its types and names.
+    A subclass implements `change`, which is called for each operation of the types in `loops`. In
+    `change`, `self.model` is the whole model, and `self.session` holds the inferred types of its
+    values and the names in use.
     """
 
     loops: ClassVar[tuple[type[Op], ...]] = LOOPS

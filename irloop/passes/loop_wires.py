@@ -1,11 +1,13 @@
 """Represents the wires of a loop without port numbers, so that a pass can change them.
 
-`LoopWires.of` reads a loop node, a pass edits the lists, `LoopWires.replace` makes any loop
-operation of the dialect from them, numbers its ports, and replaces the old node.
+A wire connects a value outside the loop with a body parameter, or a body value with an output of
+the loop. `LoopWires.of` reads the wires of a loop node into lists, which a pass edits. From the
+edited lists, `LoopWires.replace` makes a node of any loop operation of the dialect, numbers its
+ports, and replaces the old node.
 
-Wires do not store values. Each end of a wire is a use: the input of a node that reads the value. If
-a rewriter replaces a value while a pass runs, in the body or outside, the wires therefore lead to
-the new value.
+Wires do not store values. Each end of a wire is a use, that is, an input of a node that reads the
+value. Therefore, when a rewriter replaces a value in the body or outside while a pass runs, the
+wire leads to the new value.
 """
 
 from __future__ import annotations

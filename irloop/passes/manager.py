@@ -80,8 +80,10 @@ class Manager(Pass):
         """Run all passes on `model`; True when one of them changed it.
 
         Raises:
-            InferenceError: naming the pass that left types that contradict each other.
-            VerifyError: with `check`, naming the pass that broke the graph.
+            InferenceError: when a pass left types that contradict each other; the error names the
+                pass.
+            VerifyError: with `check`, when a pass left an inconsistent graph; the error names the
+                pass.
             PassError: when a pass raised another exception; the error names the pass and the node.
         """
         return self.run(model, self.config)

@@ -108,7 +108,7 @@ class MatchRewriter(Rewriter):
         return self.insert_constant(tensor, before=before, name=f"{before.name}/folded")
 
     def erase_unread(self, nodes: Iterable[Node]) -> None:
-        """Erase those of `nodes` without readers, and the nodes that only they read."""
+        """Erase the unread nodes in `nodes`, and all producers that become unread by this."""
         waiting = list(nodes)
         while waiting:
             node = waiting.pop()

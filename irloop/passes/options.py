@@ -5,9 +5,9 @@
         trips: int = option(64, "maximum number of iterations")
 
 As text, a pass and its options have the form ``unroll``, ``unroll=8`` (the value of its first
-option) or ``unroll:trips=8:nodes=1000``. A colon separates only where the name of an option
-follows, so that a value may hold colons; an option that takes several values is given several
-times.
+option) or ``unroll:trips=8:nodes=1000``. A colon begins the next option only if the name of an
+option follows it; any other colon is a part of the value. An option that takes several values is
+given once for each value.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def option(default: Any, doc: str) -> Any:
 class Option(NamedTuple):
     """The description of an option for users.
 
-    `type` is in words, and `default` in the notation of the command line.
+    `type` describes in words which values are allowed, and `default` is the default value in the
+    notation of the command line.
     """
 
     name: str

@@ -272,8 +272,9 @@ def optional(
 ) -> Pattern:
     """Matches `inner`, with or without a node of one of `types` after it.
 
-    `where` restricts that node. In the match, the pattern itself stands for the output of that
-    node, and is absent if there is no such node.
+    `where` restricts the node of one of `types`. If there is such a node, the match binds the
+    returned pattern to the output of the node. If there is none, the returned pattern is not in the
+    match.
     """
     return _Optional(types if isinstance(types, tuple) else (types,), inner, where)
 

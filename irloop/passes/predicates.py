@@ -74,7 +74,7 @@ def static_rank() -> Predicate:
 
 
 def static_dims(*axes: int) -> Predicate:
-    """Matches a value whose dimensions of `axes` are known; negative axes count from the end."""
+    """Matches a value whose dimensions at `axes` are known; negative axes count from the end."""
     return Predicate(
         lambda value: all(_has_dim(_shape(value), axis) for axis in axes),
         f"known dimensions {list(axes)}",
@@ -122,7 +122,11 @@ def _fits(shape: Shape, wanted: tuple[int | str | None, ...]) -> bool:
 
 
 def _same(first: Dim, second: Dim) -> bool:
-    """True if two dimensions are certainly equal; one of unknown size equals only itself."""
+    """True if two dimensions are certainly equal.
+
+    Dimensions of unknown size are equal if they are the same object. Two such dimensions with
+    a name are also equal if their names and ranges are the same.
+    """
     known = isinstance(first, int) or first.symbol is not None
     return first is second or (known and first == second)
 

@@ -31,7 +31,7 @@ def _moved(dropped: Iterable[int], count: int) -> list[int | None]:
 
 
 def drop_parameters(node: Node, body: Body, dropped: set[int], rewriter: Rewriter) -> Body:
-    """Remove parameters that a body does not use, and the wires into them; return the new body.
+    """Remove unused parameters of a body, and their port map entries; return the new body.
 
     `dropped` holds the positions of these parameters among all parameters of the body.
     """
@@ -80,7 +80,10 @@ def drop_results(node: Node, body: Body, dropped: set[int], rewriter: Rewriter) 
 
 
 def drop_inputs(node: Node, rewriter: Rewriter) -> bool:
-    """Remove inputs of the node that no body maps; True if there were any."""
+    """Remove the inputs of a node that no port map of its bodies uses; True if there were any.
+
+    Inputs that are not passed to bodies, such as a trip count, are kept.
+    """
     mapped = {port.external for body in node.bodies for port in body.ports.inputs}
     inner = range(node.op.leading_inputs, len(node.inputs))
     dropped = {at for at in inner if at not in mapped}
@@ -102,7 +105,7 @@ def drop_inputs(node: Node, rewriter: Rewriter) -> bool:
 
 
 def replace_inputs(ports: PortMap, inputs: Iterable[InputPort]) -> PortMap:
-    """Return the port map with its input wires replaced by `inputs`."""
+    """Return the port map with its input entries replaced by `inputs`."""
     return PortMap(tuple(inputs), ports.outputs, ports.iteration, ports.condition)
 
 

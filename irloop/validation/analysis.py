@@ -1,9 +1,9 @@
 """The inferred graph of a model, with the types and shapes that its operations determine.
 
 This is the expensive part of validation: it imports the operation classes and builds the graph.
-Rules ask for it only when the structure of the file is sound, and get nothing if it cannot be
-built. It does not use NumPy: constants are numbers read from the file, and `infer_dims` folds the
-shapes that a model computes, without running kernels.
+Rules ask for the inferred graph only when the structure of the file is sound, and get an empty
+result if the graph cannot be built. The analysis does not use NumPy: constants are numbers read
+from the file, and `infer_dims` folds the shapes that a model computes, without running kernels.
 """
 
 from __future__ import annotations
@@ -247,9 +247,9 @@ class Analysis:
     def type_of(self, layer: Layer, port: Port, *, alone: bool = False) -> TensorType | None:
         """The inferred type of an output; None if it is not a tensor or was not inferred.
 
-        With `alone`, the type inside a body is the one inferred from the declared types of the
-        body's Parameters, instead of the one inferred from the types that the owner passes in the
-        first iteration.
+        A type inside a body is inferred from the types that the owner of the body passes in the
+        first iteration. With `alone`, it is inferred from the declared types of the body's
+        Parameters instead.
         """
         node = self._nodes.get(id(layer))
         if node is None or isinstance(node.op, UnknownOp):

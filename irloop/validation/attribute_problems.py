@@ -32,7 +32,7 @@ __all__ = ["Operation", "attribute_problems", "operation_of"]
 
 
 class Operation(NamedTuple):
-    """What rules know of an operation.
+    """The properties of an operation that validation rules use.
 
     `inputs` is its minimum and maximum number of inputs (None: no limit).
     """

@@ -168,7 +168,7 @@ class Context:
 
     @cached_property
     def dim_problems(self) -> list[tuple[Layer, Port, str, str]]:
-        """Every malformed declared dim: layer, port, text, problem."""
+        """Every declared dimension that is malformed, as a tuple (layer, port, text, problem)."""
         found = []
         for index in self.nets:
             bad = {dims for dims in index.ports.dims if any(map(texts.dim_problem, dims))}
@@ -287,10 +287,11 @@ class Context:
         return Declared(element, dims)
 
     def operand(self, index: NetIndex, layer: Layer, position: int) -> Declared:
-        """Return the declared type of an input of `layer`.
+        """Return the type of an input of `layer`, as far as it is known.
 
-        It is the type of the output port from which the edge comes or, without an edge, of the
-        input port; `UNKNOWN` if the layer has no such input.
+        If an edge leads to the input, this is the type of the value at the start of the edge
+        (see `type_of_source`). Without an edge, it is the declared type of the input port. The
+        result is `UNKNOWN` if the layer has no such input.
         """
         if position >= len(layer.inputs):
             return UNKNOWN
@@ -300,7 +301,7 @@ class Context:
         return self.type_of_source(source)
 
     def external(self, wiring: Wiring, position: int | None) -> Declared:
-        """Return the declared type of the value at input `position` of a loop or If.
+        """Return the type of the value at input `position` of a loop or If, as far as it is known.
 
         Returns `UNKNOWN` if there is no such input, or if `position` is None.
         """
@@ -318,7 +319,7 @@ class Context:
         return self.type_of_source((layer, layer.outputs[0]))
 
     def result(self, wiring: Wiring, layer: Layer) -> Declared:
-        """Return the declared type of the value that reaches `layer`, a Result of the body.
+        """Return the known type of the value that reaches `layer`, a Result of the body.
 
         Returns `UNKNOWN` if there is no body, or if the Result has no input.
         """

@@ -1,4 +1,4 @@
-"""The values that a file declares: the types of ports, and constants."""
+"""Records of what a file declares: the types of ports, the outputs of each If, and constants."""
 
 from __future__ import annotations
 

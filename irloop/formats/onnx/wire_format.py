@@ -68,7 +68,9 @@ class Encoded:
 
 
 class Tokens:
-    """Creates tokens: bytes that stand in a message for data that stays in its file.
+    """Creates tokens: short byte strings that replace large data in an encoded message.
+
+    The data itself stays in its file.
 
     No file can contain a token by accident or intention, because the prefix cannot be guessed.
     """
@@ -180,7 +182,8 @@ def _varint_bytes(value: int) -> bytes:
 def cut(data: Source, tokens: Tokens) -> tuple[bytes, dict[bytes, tuple[int, int]]]:
     """Replace the large raw data in an encoded model by tokens.
 
-    Returns the new bytes, and the (offset, size) in `data` of what each token replaces.
+    Returns the new bytes, and a dict that maps each token to the (offset, size) in `data` of the
+    bytes that it replaces.
 
     Raises:
         ValueError: when `data` is not protobuf.

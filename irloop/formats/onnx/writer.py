@@ -1,7 +1,8 @@
 """Writes ONNX: removes captured inputs of bodies, makes names unique, streams weights.
 
-In a file, a body reads captured values of outer graphs by name, without an input. The old file is
-replaced in one step, when the new one is complete.
+In memory, a body has an input for each value that it captures from an outer graph. In an ONNX file,
+the body has no such input and reads the captured value by its name. The old file is replaced in one
+step, when the new one is complete.
 """
 
 from __future__ import annotations
@@ -62,14 +63,15 @@ def write(
 ) -> tuple[Path, ...]:
     """Write a model of the ONNX dialect as an .onnx file, which is replaced in one step.
 
-    `external_data` puts the weights into ``<name>.data`` next to the file; None does so if a
-    protobuf would be too large. With `weights="share"` constants that are mapped from a file of the
-    same folder (the .bin of an IR) are not copied: the model points into that file. With `check`
-    the ONNX checker checks the result first. Returns the files written, the model first.
+    `external_data` puts the weights into ``<name>.data`` next to the file; None means that this is
+    done only if a protobuf would be too large. With `weights="share"`, constants that are mapped
+    from a file in the same folder (the .bin of an IR) are not copied; the model refers to their
+    bytes in that file. With `check` the ONNX checker checks the result first. Returns the files
+    written, the model first.
 
     Raises:
         UsageError: for a model of another dialect.
-        VerifyError: when the graph breaks its own rules.
+        VerifyError: when the graph in memory is inconsistent.
         WriteError: when the model is not valid in its opsets, the checker refuses it, or the
             file cannot be written; the old file is then still there.
     """
@@ -98,8 +100,9 @@ def _ir_version(model: Model) -> int:
     """Return the IR version to write: the model's own, or the smallest that allows its opsets.
 
     A version below 4 is raised to 4 if the file needs initializers that are not model inputs,
-    because these exist only since version 4. Opsets below 9 need them for constants that are not
-    floats: their Constant node can hold only floats.
+    because these exist only since version 4. A model with an opset below 9 needs such initializers
+    for constants that are not floats, because the Constant operation of these opsets can hold only
+    floats.
     """
     version = model.version if model.version > 0 else ir_version_for(model.opsets)
     if version >= 4 or model.opsets.get("", 9) >= 9:
@@ -370,7 +373,8 @@ class _Writer:
 def _has_negative_size(type: onnx.TypeProto) -> bool:
     """True for a type with a negative size; exporters write -1 for an unknown size.
 
-    The inference of the onnx package uses it as a size, and crashes the process.
+    The shape inference of the onnx package uses the negative number as a size, and crashes the
+    process.
     """
     return any(dim.dim_value < 0 for dim in type.tensor_type.shape.dim)
 

@@ -1,4 +1,4 @@
-"""Converts attributes in `data` between text and the fields of an operation class.
+"""Converts the attributes of a `data` element to fields of an operation class, and back to text.
 
 Texts are read as OpenVINO 2026.4 reads them: invalid booleans are ignored, and numbers are read up
 to the first character that does not belong to them.
@@ -184,9 +184,10 @@ def _write_float(value: float) -> str:
 
 
 class _Field(Record):
-    """An attribute: its name in the file, its field in the operation class, two conversions.
+    """One attribute of an operation: its name in the file, its field, and its two conversions.
 
-    `read` converts the text in the file to the value of the field, `write` the value to a text.
+    `field` is the name of the field in the operation class. `read` converts the text in the file to
+    the value of this field, and `write` converts the value to text.
     """
 
     name: str
@@ -235,7 +236,7 @@ def _text_forms(kind: Any) -> tuple[Callable[[str], Any], Callable[[Any], str]]:
     """The functions that read and write a field of type `kind`.
 
     Raises:
-        TypeError: when a field has a type without text form.
+        TypeError: when irloop has no text form for fields of this type.
     """
     if kind in _SCALARS:
         return _SCALARS[kind]

@@ -51,8 +51,8 @@ class Port:
     """A declared `<port>`; `dims` holds the text of each `<dim>` child.
 
     The ids in all records of this module are canonical: `+07` is stored as `7`. Layers with equal
-    ports may share these records, so a port does not know its line: `below` is the number of lines
-    from the first line of its layer to the port.
+    ports may share their `Port` records, so a record cannot hold the line number of the port in the
+    file. Instead, `below` is the number of lines from the first line of the layer to the port.
     """
 
     id: str | None
@@ -123,7 +123,7 @@ class Layer:
 
     @property
     def path(self) -> str:
-        """The path through bodies, as in ``Loop_7/body/Mul_4``."""
+        """The path of the layer through all enclosing bodies, as in ``Loop_7/body/Mul_4``."""
         own = self.name or f"layer {self.id}"
         return f"{self.net.path}/{own}" if self.net.path else own
 
@@ -174,7 +174,11 @@ class Document:
     conforms: bool = False
 
     def clear(self) -> None:
-        """Drop all records, whose cycles would otherwise wait for the garbage collector."""
+        """Drop all records, so that their memory is freed at once.
+
+        The records form reference cycles, which would otherwise exist until the garbage
+        collector runs.
+        """
         nets = [self.net]
         while nets:
             net = nets.pop()

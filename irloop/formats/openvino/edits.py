@@ -105,8 +105,9 @@ def edited(document: Document, edits: Sequence[Edit]) -> bytes:
 def overlap(first: Edit, second: Edit) -> bool:
     """True if two edits cannot both be made.
 
-    This is so if they set the same attribute, if two other edits of one kind change the same
-    element, or if one edit is at or inside an element that the other removes.
+    Two SetAttribute edits overlap if they set the same attribute. Two other edits of the same class
+    overlap if they name the same element. Besides, an edit that removes an element overlaps with
+    every edit at or inside this element.
     """
     if isinstance(first, SetAttribute) and isinstance(second, SetAttribute):
         return (first.element, first.name) == (second.element, second.name)

@@ -1,7 +1,7 @@
-"""Checks while an .xml is parsed whether it conforms to the schema of IR (``ir-v10.xsd``).
+"""Checks that an .xml conforms to the schema of IR (``ir-v10.xsd``), while the file is parsed.
 
-Nearly every file does. For these files, the schema check, which parses the file again with libxml2,
-is not needed. If a file may not conform, the schema check runs and finds the violations.
+Nearly every file conforms. Such a file does not need the schema check, which would parse it again
+with libxml2. If a file may not conform, the schema check runs and finds the violations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""XML text of an IR: escapes, lists of tensor names, sections that are kept unchanged."""
+"""Converts parts of an IR to XML text and back: attribute values, tensor names, kept sections."""
 
 from __future__ import annotations
 

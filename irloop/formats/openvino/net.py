@@ -140,7 +140,7 @@ class NetReader:
         self._keep_values(node, layer)
 
     def _first(self, *found: Problem | None) -> ReadError:
-        """Make an error of the first problem in `found` that is not None."""
+        """Make an error from the first problem in `found` that is not None."""
         return self._error(next(problem for problem in found if problem is not None))
 
     def _result(self, graph: Graph, layer: Layer) -> None:

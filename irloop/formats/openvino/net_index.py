@@ -143,9 +143,10 @@ class NetIndex:
         return [] if layer.id is None else self.outgoing.get(layer.id, [])
 
     def ending_nowhere(self, edges: Mapping[str, list[Edge]]) -> Iterator[tuple[str, Edge]]:
-        """Yield (layer id, edge) for each edge to a layer that the net does not have.
+        """Yield (layer id, edge) for each edge that names a layer id that the net does not have.
 
-        `edges` holds the edges, keyed by layer id. The edges come in the order of `edges`.
+        `edges` is `incoming` or `outgoing`, whose keys are the layer ids at one end of the
+        edges. The pairs are yielded in the order of `edges`.
         """
         # The order of a set differs from process to process, so `edges` is iterated instead.
         unknown = edges.keys() - self.layers.keys()

@@ -1,8 +1,9 @@
-"""Forms of operations that the specification shows but current runtimes do not read.
+"""Reads forms of operations that the specification shows but current runtimes do not read.
 
-The second example of TensorIterator-1 contains an LSTMCell with five inputs, as opset1 had it
-internally: W [4S,I] and R [4S,S] are side by side in one tensor [4S,I+S], followed by the bias
-[4S]. The reader splits them with a VariadicSplit, so that the result is an ordinary cell.
+The second example of TensorIterator-1 contains an LSTMCell with five inputs, a form that opset1 had
+internally. One input holds the weights W [4S,I] and R [4S,S] side by side in one tensor [4S,I+S];
+the next input is the bias [4S]. The reader splits the tensor into W and R with a VariadicSplit, so
+that the result is an ordinary LSTMCell.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Removes layers, ports and edges in their usual form from an IR before parsing: it is faster.
+"""Takes layers, ports and edges in their usual form out of an IR, so that it is parsed faster.
 
     <input>                    <input _part_="7"/>
       <port id="0" precision="FP32">
@@ -6,9 +6,10 @@
       </port>
     </input>
 
-The parser calls Python for every element. Here one regular expression matches a whole layer, or the
-ports of a layer that is not plain as a whole, and each distinct text of ports is read only once.
-Line breaks are kept, so the other elements stay on their lines, but their columns may change.
+The parser calls Python for every element. Here, a single match of a regular expression covers a
+whole layer. If the layer as a whole is not in the usual form, a match covers its ports. Ports with
+the same text are read only once. Line breaks are kept, so the other elements stay on their lines,
+but their columns may change.
 """
 
 from __future__ import annotations
@@ -108,9 +109,9 @@ class Layers:
     def read(self, make_ports: Callable[[Ports, int], PortsT]) -> Iterator[PlainLayer[PortsT]]:
         """Yield the layers in order.
 
-        `make_ports(ports, below)` is called once for equal texts of ports, and its result is
-        yielded with all layers that have this text. `below` is the number of lines from the first
-        line of a layer to its ports.
+        `make_ports(ports, below)` is called once for each distinct text of ports, and its result is
+        yielded with all layers whose ports have this text. `below` is the number of lines from the
+        first line of a layer to its ports.
         """
         # Most layers have the same ports or the same attributes as another one.
         known_data = self.data
@@ -174,9 +175,10 @@ def taken(data: bytes) -> tuple[bytes, list[Part], int]:
     """Take the plain parts out of an IR: layers, ports and edges in their usual form.
 
     Returns the shorter document, the distinct parts, and the number of parts that were taken out.
-    Text in this form may also occur in other places of a document. Therefore the caller counts the
-    parts that it finds in nets and layers, and reads the original document if some are missing. A
-    document with anything unusual is returned unchanged.
+    Text in this form may also occur in a document where it is not a layer, a port or an edge.
+    Therefore the caller counts the parts that it finds in nets and layers, and reads the original
+    document if some are missing. A document with anything unusual, such as a comment, is returned
+    unchanged.
     """
     # What looks like a tag may be in a comment, and `\r` may change the numbers of lines. `!` is
     # searched first, because a search for one character is much faster than one for two.
@@ -244,9 +246,10 @@ class _Parts(dict[str, str]):
 
 
 def _ports_in(text: str) -> tuple[Ports, int, int]:
-    """Read the ports in a text of white space and ports.
+    """Read the ports in a text that consists of ports and of white space around them.
 
-    Returns them with the number of line breaks before them and in the whole text.
+    Returns the ports, the number of line breaks before the ports, and the number of line
+    breaks in the whole text.
     """
     ports = text.strip()
     before = text.count("\n", 0, text.index(ports))
@@ -254,13 +257,13 @@ def _ports_in(text: str) -> tuple[Ports, int, int]:
 
 
 def _ports_of(text: str) -> Ports:
-    """The ports in the text of an `<input>`, an `<output>`, or both."""
+    """The ports in the text of an `<input>`, an `<output>`, or both, cached for short texts."""
     # The ports of small layers are the same in many models, so they are read only once.
     return _ports(text) if len(text) > _SHORT else _known_ports(text)
 
 
 def _ports(text: str) -> Ports:
-    """The ports in the text of an `<input>`, an `<output>`, or both."""
+    """Parse the ports in the text of an `<input>`, an `<output>`, or both."""
     has_inputs, has_outputs = text.startswith("<input>"), "<output>" in text
     inputs: list[PlainPort] = []
     outputs: list[PlainPort] = []

@@ -153,8 +153,9 @@ def wrong_end(
 ) -> Problem:
     """IRL515 for a back edge with a wrong start, IRL516 for a back edge with a wrong end.
 
-    `kind` is the type of layer that the edge must name: Result as its start, Parameter as its end.
-    `layer` is the layer that it names instead; None if the body has no such layer.
+    `kind` is the layer type that the back edge must name: "Result" for its start, "Parameter" for
+    its end. `layer` is the layer that the back edge names instead; None if the body does not have
+    the layer that it names.
     """
     starts = kind == "Result"
     what = "no layer" if layer is None else describe(layer)

@@ -1,16 +1,17 @@
 """Reads port maps and back edges, which connect a body with its owner, as OpenVINO does.
 
 In the files of all known writers, an `external_port_id` is the id of a port of the owner. OpenVINO
-takes it differently: for inputs as an index, for outputs as a number to sort by. Both lead to the
-same port in these files. In other files
+interprets the number differently: for an input, as an index; for an output, as a number that
+determines the order of the outputs. In these files, both interpretations lead to the same port. In
+other files
 
-- the numbers of inputs are indices, or port ids if some are too large for an index and these
-  are ids;
+- the numbers of inputs are indices. They are port ids only if some of them are too large
+  for an index, and all of those are ids of ports;
 - the numbers of outputs are port ids if all of them are ids and the ids ascend. Otherwise the
   lowest number is output 0, the next one output 1, and so on.
 
-An input with an axis is sliced, even if a back edge leads to it. The first back edge to the
-Parameter of any other input makes the input a state.
+An input with an axis is sliced, even if a back edge leads to its Parameter. Any other input is a
+state if a back edge leads to its Parameter; if several do, the first one counts.
 
 `Wiring` never fails: absent or malformed items are None. `port_map_record` turns it into records
 and raises the first problem; validation rules report all of them.
@@ -35,10 +36,10 @@ NUMBERS = ("external_port_id", "axis", "start", "end", "stride", "part_size")
 class Entry(NamedTuple):
     """An entry of a port map with its numbers parsed.
 
-    `external` is None if it is absent or malformed; any other number that is absent or malformed
-    has its default. `malformed` lists the attributes that are not numbers. `position` is the
-    position of the external port among the inputs or outputs of the owner; `inner` is the body
-    layer that the entry names, a Parameter or Result in a valid file.
+    A number that is absent or malformed in the file has its default, which is None for `external`
+    and `axis`. `malformed` lists the attributes that are not numbers. `position` is the position of
+    the external port among the inputs or outputs of the owner; `inner` is the body layer that the
+    entry names, a Parameter or Result in a valid file.
     """
 
     entry: MapEntry
@@ -77,7 +78,10 @@ def positions(ports: list[Port]) -> dict[int, int]:
 
 
 def mapped_again(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Entry]]:
-    """Yield entries whose external port an earlier entry names, each with the first such entry."""
+    """Yield (entry, first) for each entry that names the same external port as an earlier entry.
+
+    `first` is the first entry that names this port.
+    """
     seen: dict[int, Entry] = {}
     for entry in entries:
         if entry.external is None or entry.external < 0:
@@ -167,8 +171,8 @@ class Wiring:
         """True if the entry names an output port of its owner, usually by the port's id.
 
         Some writers identify the outputs of an If by numbers from 0 instead of ids. If the output
-        entries of an If use each of these numbers, and no others, all of these entries name an
-        output.
+        entries of an If together use the number of every output, and no other number, then each
+        entry names an output.
         """
         if entry.external in positions(self.owner.outputs):
             return True
@@ -218,11 +222,11 @@ class Wiring:
         ]
 
     def wrong_ends(self, kind: str) -> Iterator[tuple[BackEdge, str, Layer | None]]:
-        """Find the back edges with a wrong end.
+        """Yield the back edges that do not start from a Result, or do not end in a Parameter.
 
-        If `kind` is Result, these are the back edges that do not start from a Result; if it is
-        Parameter, those that do not end in a Parameter. Yield each with the layer id at its wrong
-        end, and with the layer of this id, or None if the body has no such layer.
+        If `kind` is "Result", the start of each back edge is checked; if `kind` is "Parameter",
+        the end. A wrong back edge is yielded with the layer id at its wrong end and the layer
+        that has this id, or None if the body has no such layer.
         """
         for edge, source, target in self.back_edges if self.body is not None else ():
             named, layer = edge.from_layer, source

@@ -1,8 +1,9 @@
 """Writes port maps and back edges as XML, in canonical form.
 
-Input ports are 0..n-1 and output ports n.., each entry names one of them, and every external input
-of a TensorIterator has exactly one entry; OpenVINO's three ways to read a port map agree on this
-form. Entries of the iteration number and the condition come last, without a port.
+The n input ports are numbered from 0 to n-1, and the output ports from n on. Each entry names one
+of these ports, and every external input of a TensorIterator has exactly one entry. OpenVINO reads
+port maps in three different ways; all of them give the same result for this form. The entries of
+the iteration number and of the condition come last, and name no port.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def wires_of(node: Node, inputs: tuple[Value, ...]) -> Wires:
     `inputs` are the values of its connected inputs.
 
     Raises:
-        WriteError: when an IR cannot represent the wires of the node.
+        WriteError: when an IR cannot represent the connections between the node and its bodies.
     """
     return _Planner(node, inputs).plan()
 

@@ -1,8 +1,9 @@
 """Reads an IR (.xml and .bin) into a model.
 
-Ports and edges become positions, declared precisions and dimensions become types, bodies become
-graphs. As in OpenVINO's reader, layers on which no Result and no Assign depends, declarations of
-input ports, and runtime information in version 10 are ignored.
+Ports and edges become positions of inputs and outputs, declared precisions and dimensions become
+types, and bodies become graphs. As in OpenVINO's reader, the following is ignored: layers on which
+neither a Result nor an Assign depends, the declarations of input ports, and, in version 10, runtime
+information.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
     """Read an IR of version 10 or 11.
 
     Args:
-        path: the .xml. A `ParsedOnce` keeps the parsed document for other readers of the file.
+        path: the .xml. If this is a `ParsedOnce`, it keeps the parsed document for other readers of
+            the same file.
         weights: the .bin; by default the file of the same name next to the .xml. The file is
             memory-mapped, so the bytes of a constant are read only when the constant is accessed.
 

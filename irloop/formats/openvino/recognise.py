@@ -1,4 +1,4 @@
-"""Recognises by the first bytes what a file is if it is not the .xml of an IR."""
+"""Recognises by its first bytes what kind of file was given instead of the .xml of an IR."""
 
 from __future__ import annotations
 

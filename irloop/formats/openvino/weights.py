@@ -108,7 +108,10 @@ class Weights:
 
 
 def element_count(shape: tuple[int, ...]) -> int:
-    """The number of elements, or, if there are too many for any file, a number above `_LARGEST`."""
+    """The number of elements of `shape`; if it exceeds `_LARGEST`, any number above `_LARGEST`.
+
+    No file can hold more than `_LARGEST` elements.
+    """
     if 0 in shape:
         return 0
     total = 1
@@ -120,7 +123,10 @@ def element_count(shape: tuple[int, ...]) -> int:
 
 
 def strings_in(raw: bytes | memoryview, count: int) -> tuple[bytes, ...] | str:
-    """The strings in OpenVINO's table: i32 count, i32 0, i32 end offsets, then the bytes.
+    """Read the strings of a constant from the table in which OpenVINO stores them.
+
+    The table consists of i32 numbers (the number of strings, 0, and the offset at which
+    each string ends), followed by the bytes of all strings.
 
     If `raw` is not such a table with `count` strings, the result is a description of the bytes for
     an error message.

@@ -19,8 +19,8 @@ class WirePlace(NamedTuple):
     """Where an IR file declares a wire: a port map entry and, for a state, its back edge.
 
     `port` is the external port of the entry, `line` its line in the file, and `purpose` its purpose
-    attribute. `back_edges` is the number of back edges to its Parameter, and `back_edge_line` is
-    the line of the first one, or None if there is none.
+    attribute. `back_edges` is the number of back edges that lead to the Parameter of the entry, and
+    `back_edge_line` is the line of the first of them, or None if there is none.
     """
 
     port: str

@@ -66,7 +66,7 @@ def write(
 
     Raises:
         UsageError: for another version or dialect.
-        VerifyError: when the graph breaks its own rules.
+        VerifyError: when the graph in memory is inconsistent.
         WriteError: when an IR cannot represent the model, or a file cannot be written.
     """
     wanted = model.version if version is None else version
@@ -170,7 +170,8 @@ class _Writer:
     def _net(self, graph: Graph, depth: int, doubled: list[int]) -> None:
         """Write the parameters, nodes and results of a graph, and the edges between them.
 
-        `doubled` lists the positions of results that are written a second time, after all others.
+        `doubled` lists the positions of the results for which a second Result layer is written,
+        after all others.
         """
         places: dict[Value, tuple[int, int]] = {}
         edges: list[str] = []

@@ -164,7 +164,8 @@ class _Builder:
         """Read the whole file.
 
         Raises:
-            ReadError: naming the line.
+            ReadError: when the file is refused, for example because it is not well-formed; the
+                error names the line.
         """
         if listener() is not None:
             # Another encoding, or a comment with layers, only makes the remaining time less exact.
@@ -294,7 +295,11 @@ class _Builder:
         return self._layer_table
 
     def _plain_layers(self, number: int) -> None:
-        """Add the layers of plain part `number` to the net that is being read."""
+        """Add the layers of plain part `number` to the net that is being read.
+
+        A plain part is a piece of the XML that was taken out before parsing (see
+        `plain_parts`).
+        """
         part = self._parts[number]
         assert isinstance(part, Layers)
         self.joined += 1
@@ -362,9 +367,9 @@ class _Builder:
         return _SKIP
 
     def _made_ports(self, part: Ports, below: int) -> tuple[list[Port], list[Port]]:
-        """Make the input and output ports of a plain part.
+        """Make the input and output ports of a layer from a part cut out before parsing.
 
-        Its text begins `below` lines below the first line of the layer.
+        `below` is the number of lines from the first line of the layer to the text of `part`.
         """
         ids, dims = self._ids, self.dims
         inputs, outputs = [

@@ -31,7 +31,7 @@ class RecurrenceOfNothing(
     Where:
         A dimension of the first input is 0 or not known before the model runs.
     What irloop does:
-        Nothing: with an unknown batch size the operation is right for every other size.
+        Nothing: if the batch size is unknown, the operation is right for every batch size except 0.
     """
 
     concerns_conversion = False

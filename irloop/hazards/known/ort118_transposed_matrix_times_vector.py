@@ -29,8 +29,8 @@ class TransposedMatrixTimesVector(
         if the second operand is a vector: the result is A @ b, or the inference fails because the
         sizes of A and b do not match.
     Where:
-        The first operand of a MatMul is a Transpose of the last two axes, cast or not, and the
-        second operand has one dimension.
+        The first operand of a MatMul is a Transpose of the last two axes, or a Cast of such
+        a Transpose, and the second operand has one dimension.
     What irloop does:
         Conversion to ONNX multiplies by a column, and removes its axis from the result.
     """

@@ -32,11 +32,12 @@ class SoftmaxOfInvariant(
         The plugin computes the operation in place, in the memory of the invariant value: the second
         iteration computes the softmax of the first one's result.
     Where:
-        A SoftMax, a LogSoftmax, a GRN, or an MVN with an elementwise operation after it, in the
-        body of a Loop or TensorIterator reads an invariant parameter. The same holds for single
-        operations that the plugin fuses to a SoftMax or an MVN, and for those that it fuses to a
-        rotary position embedding: the halves (VariadicSplit, Slice) of a value, multiplied by
-        cosines and sines, subtracted, added and concatenated.
+        A SoftMax, a LogSoftmax, a GRN, or an MVN with an elementwise operation after it, in
+        the body of a Loop or TensorIterator reads an invariant parameter. The fault also
+        occurs with groups of operations that the plugin fuses to a SoftMax, an MVN or a
+        rotary position embedding. In such an embedding, the halves of a value
+        (VariadicSplit, Slice) are multiplied by cosines and sines, subtracted, added and
+        concatenated.
     What irloop does:
         Conversion to IR computes the operation before the loop, or on a copy of the value.
     """

@@ -28,7 +28,8 @@ class SumsOfDoubleConstants(
         The compilation never ends: the plugin rewrites an Add of an Add of f64 constants again and
         again.
     Where:
-        An Add or Subtract of f64 reads a constant, and an Add or Subtract of two constants.
+        An Add or Subtract of f64 reads the result of another Add or Subtract of two
+        constants. Its other operand is a constant, or such a result, too.
     What irloop does:
         Conversion to IR computes the sums.
     """

@@ -29,9 +29,9 @@ class SequenceOfAnEmptyBatch(
         The process ends with SIGFPE, or compilation fails. The plugin writes some sequences as a
         TensorIterator that joins the steps along an axis after the batch axis (OVN132).
     Where:
-        An LSTMSequence, GRUSequence or RNNSequence has a batch of 0 items; or the batch size is
-        known only at run time, and the weights are computed, gates are clipped, or the activations
-        are not the defaults.
+        An LSTMSequence, GRUSequence or RNNSequence has a batch of 0 items. If the batch
+        size is known only at run time, only those sequences are at risk whose weights are
+        computed, whose gates are clipped, or whose activations are not the defaults.
     What irloop does:
         Conversion to IR writes such an operation as a loop that joins along axis 0, and folds the
         results of a batch that is known to be empty.

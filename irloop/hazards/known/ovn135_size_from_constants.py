@@ -28,9 +28,10 @@ class SizeFromConstants(
         operation during compilation, and has no memory for a result of unknown size.
     Where:
         A TensorIterator, a recurrent sequence, a Convolution, a GRN or a Unique depends on
-        constants only; OpenVINO does not fold these. (Captured values that a body does not read do
-        not count.) The size of its result, or of what is computed from it, depends on values, such
-        as the result of a Loop, an If, NonZero or Range.
+        constants only; OpenVINO does not fold these. (A captured value that the body does
+        not read is disregarded here.) The size of the result, or of a value that is
+        computed from the result, depends on the values of elements, like the size of the
+        result of a Loop, an If, NonZero or Range.
     What irloop does:
         Conversion to IR folds loops that depend on constants only, and so does `transform` if a
         pass made such a loop.

@@ -28,8 +28,9 @@ class SizeInANarrowType(
         OpenVINO treats the result as the size itself: as a boolean, 40 stays 40 instead of becoming
         1; as u8, 300 stays 300 instead of becoming 44.
     Where:
-        An element of a ShapeOf of unknown value is converted to boolean or to an integer of 16 bits
-        or fewer, and the result to a wider type. The result determines the shape, the bounds or the
+        An element of the result of a ShapeOf, whose value is unknown, is converted to
+        boolean or to an integer of 16 bits or fewer, and the result of this conversion is
+        converted to a wider type. The result determines the shape, the bounds or the
         repetitions of another operation.
     What irloop does:
         Conversion to IR converts a copy of the size.

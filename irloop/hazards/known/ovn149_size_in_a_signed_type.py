@@ -29,8 +29,9 @@ class SizeInASignedType(
         model is not compiled (Value for partial shape evaluation can't be lower than zero). A Pad
         by such a size gets a wrong output shape.
     Where:
-        An element of a ShapeOf of unknown value is converted to i4, i8 or i16. The result
-        determines the output shape of another operation, for example Broadcast or Tile.
+        An element of the result of a ShapeOf, whose value is unknown, is converted to i4,
+        i8 or i16. The result determines the output shape of another operation, for example
+        Broadcast or Tile.
     What irloop does:
         Conversion to IR inserts a CumSum over this one size before the Convert. It does not
         change the size, and OpenVINO does not compute the bounds of its result.

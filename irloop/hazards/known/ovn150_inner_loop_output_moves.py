@@ -26,16 +26,16 @@ class InnerLoopOutputMoves(
     """An output of a loop in a body, read by an operation that is not elementwise.
 
     What happens:
-        The memory of the output moves when the outer loop runs a different number of iterations
-        than in the previous inference. SoftMax, and a second operation that only changes the shape,
-        keep reading the old memory: they compute with values of an earlier inference, or with
-        undefined values.
+        The memory of the output moves when the outer loop runs a different number of
+        iterations than in the previous inference. A SoftMax keeps reading the old memory,
+        and so does the second of two operations that read the output and only change its
+        shape. They compute with values of an earlier inference, or with undefined values.
     Where:
-        A loop in the body of another loop has an output of unknown size, and an operation other
-        than ShapeOf, Slice and elementwise ones reads it. Arithmetic with constants may lie
-        between, because OpenVINO removes arithmetic that has no effect. Whether the memory moves
-        depends on the rest of the model: it did when the outer loop concatenates its results along
-        an axis other than the first.
+        A loop in the body of another loop has an output of unknown size, and an operation
+        other than ShapeOf, Slice and elementwise ones reads it. Arithmetic with constants
+        may lie between the output and this operation, because OpenVINO removes arithmetic
+        that has no effect. Whether the memory moves depends on the rest of the model: it
+        did when the outer loop concatenates its results along an axis other than the first.
     What irloop does:
         Conversion to IR and `transform` let the operations read a copy.
     """

@@ -34,8 +34,8 @@ class UnsignedIntegersFrom2To31On(
     Where:
         A constant of u32 contains a number of at least 2^31, or a BitwiseRightShift shifts u32.
     What irloop does:
-        From ONNX to IR, a shift is written in i32. Constants, and the shifts of an IR, are left as
-        they are.
+        Conversion from ONNX to IR writes a shift in i32. Constants, and the shifts of an
+        IR, are left as they are.
     """
 
     # Few models have such numbers, and from IR to ONNX the result becomes right.
