@@ -321,7 +321,7 @@ def fix(
     ignore: Iterable[str] = (),
     unsafe: bool = False,
 ) -> Fixed:
-    """Fix the findings of rules that can repair them; return the result and write nothing.
+    """Repair the findings whose rules offer a fix; return the result without writing a file.
 
     Everything else in the file stays as it is: comments, white space, the order of attributes. A
     fix may append constants to the .bin: the attribute `added` of the result holds their bytes.
@@ -367,8 +367,9 @@ def convert(
         model: a model, or the path of one.
         to: the target format; by default the other one. A model that already has it is returned
             unchanged, or as a copy with the changes that the other arguments demand.
-        opset: the opset to write, of ai.onnx or of OpenVINO; without it, to ONNX opset 17 and to
-            OpenVINO opset8, unless something needs a newer one, which a note then names.
+        opset: the version of the target opset (ai.onnx or OpenVINO). The default is 17 for ONNX and
+            8 for OpenVINO; where the model needs a newer opset, that one is written, and a note
+            names it.
         loops: the preferred form of loops: a Scan (in IR a TensorIterator), a Loop, the unrolled
             operations of the body, or a recurrent sequence; "keep" selects the closest form. A note
             for each loop describes its new form and the reason. None means the closest form,
@@ -379,7 +380,7 @@ def convert(
             has the target format, they apply only if another argument changes it.
         types: element types for inputs whose type is dynamic, by name, as "f32".
         lengths: the number of tensors in each input that is a sequence or an optional, by name (to
-            OpenVINO only): the new model has one input for each.
+            OpenVINO only). The new model has a separate input for each of these tensors.
         compress_to_fp16: store large f32 and f64 constants as f16; a note tells how many, and the
             largest rounding error.
         standard: decompose ONNX Runtime's own operations (domain com.microsoft) into operations of
@@ -998,7 +999,10 @@ def explain(text: str) -> str:
 
 @guarded("listing rules")
 def rules() -> tuple[type[Rule], ...]:
-    """Every validation rule: a class with `code`, `severity`, `title` and its page as docstring."""
+    """All validation rules, as classes with `code`, `severity` and `title`.
+
+    The docstring of such a class is the page that documents the rule.
+    """
     from irloop.validation import engine
 
     return tuple(engine.rule_classes().values())
@@ -1008,7 +1012,8 @@ def rules() -> tuple[type[Rule], ...]:
 def operations() -> tuple[Coverage, ...]:
     """List every version of every operation of both dialects, with what irloop can do with it.
 
-    For example, `infer` and `run` tell whether irloop infers its types and can run it.
+    For example, the fields `infer` and `run` of an entry tell whether irloop infers the types of
+    the operation, and whether it can run the operation.
     """
     from irloop.conversion import coverage
 

@@ -42,9 +42,10 @@ class Allowance:
     """Limits the memory, the time and the steps of the work on one model.
 
     `memory` is in bytes. `seconds` is the time for all `runs` of the model together. If there are
-    several runs, each has its own limit of steps, and all together may take at least `full_runs`
-    times as many; None stands for `runs`. The limits of steps grow with the seconds for each run,
-    and with `size`, the size of the model files in bytes.
+    several runs, each run has its own limit of steps. The limit for all runs together is
+    `full_runs` times that limit, or more; if `full_runs` is None, `runs` takes its place. The
+    limits of steps grow with the seconds for each run, and with `size`, the size of the model files
+    in bytes.
     """
 
     def __init__(
@@ -147,9 +148,9 @@ def allowance_for(
     `memory` (bytes) and `seconds` are limits that the user sets; they replace the derived ones.
     `runs` is how often a command runs the models: it multiplies the derived seconds.
 
-    If `runs` is more than 1, each run has a limit of steps, and all runs together have another one.
-    The second limit is `full_runs` (default: `runs`) times the first, but never less than what a
-    command with a single run gets.
+    If `runs` is more than 1, there are two limits of steps: one for each run, and one for all runs
+    together. The limit for all runs is `full_runs` (default: `runs`) times the limit for each run,
+    but never less than the limit of a command with a single run.
     """
     total = sum(_size_of(file) for file in files)
     return Allowance(

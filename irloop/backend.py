@@ -1,4 +1,4 @@
-"""ONNX's backend interface, so that its test runner and other tools drive the executor.
+"""Implements ONNX's backend interface, so that ONNX's test runner and other tools can use irloop.
 
     import onnx
     from irloop import backend
@@ -6,8 +6,9 @@
     prepared = backend.prepare(onnx.load("model.onnx"))
     (y,) = prepared.run([x])
 
-This module is the backend, with the functions of `onnx.backend.base.Backend`, as in ONNX Runtime:
-``onnx.backend.test.BackendTest(irloop.backend, __name__)``.
+As in ONNX Runtime, the module itself is the backend: it has the functions of
+`onnx.backend.base.Backend`. For example: ``onnx.backend.test.BackendTest(irloop.backend,
+__name__)``.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class IrloopBackendRep:
         self._session = Session(model)
 
     def run(self, inputs: Any, **options: Any) -> tuple[Any, ...]:
-        """Run the model; return the outputs in its order.
+        """Run the model; return its outputs, in the order that the model declares.
 
         Args:
             inputs: arrays by position or by name; one array for a model with one input. An absent

@@ -227,7 +227,7 @@ class Builder(GraphBuilder):
 
 
 class LoopBuilder(LoopBody, GraphBuilder):
-    """The body of a Loop, TensorIterator or Scan, and its wires to the graph around it."""
+    """Builds the body of a Loop, TensorIterator or Scan, and connects it to the graph around it."""
 
     def __enter__(self) -> Self:
         self._require_open()

@@ -17,7 +17,7 @@ __all__ = ["elements"]
 
 
 def elements(data: Any, element: str | ElementType | None) -> tuple[Array, ElementType]:
-    """The array of `data` and its element type.
+    """Convert `data` to an array; return the array and its element type.
 
     Raises:
         UsageError: when the data cannot be elements of this type.

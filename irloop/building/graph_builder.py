@@ -234,7 +234,7 @@ class OperationBuilder:
         return self._captured(self._outer._local(value))
 
     def _captured(self, value: Value) -> Value:
-        """The parameter of this body for a value of the graph around it."""
+        """Return the value of this body that stands for `value`, a value of the graph around it."""
         raise NotImplementedError
 
     def _copied(self, value: Value) -> Value | None:

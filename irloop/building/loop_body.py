@@ -1,4 +1,4 @@
-"""The body of a loop and its wires to the graph around it."""
+"""Builds the body of a loop, and connects it to the graph around the loop."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Kind = Literal["Loop", "TensorIterator", "Scan"]
 
 
 class LoopBody(OperationBuilder):
-    """The body of a Loop, TensorIterator or Scan, and its wires to the graph around it."""
+    """Builds the body of a Loop, TensorIterator or Scan, and connects it to the graph around it."""
 
     def __init__(
         self,
@@ -186,7 +186,7 @@ class LoopBody(OperationBuilder):
 
     @guarded("building an output of a loop")
     def last(self, value: Value) -> Value:
-        """Add an output: the `value` of the body in the last iteration.
+        """Add a loop output that returns the body's `value` of the last iteration.
 
         For a state, the output is its next value or, if the loop runs zero times, its initial
         value.

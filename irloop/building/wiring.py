@@ -38,7 +38,7 @@ class State:
 
 @dataclass(slots=True, eq=False)
 class Part:
-    """A sliced input: the parameter that receives the slices of `source`."""
+    """A sliced input of a loop: in each iteration, `parameter` receives a slice of `source`."""
 
     parameter: Value
     source: Value
@@ -53,7 +53,7 @@ class Part:
 class Last:
     """An output of a loop: the value of `inner` in the last iteration.
 
-    With `state`, the output is the last value of this state.
+    If `state` is set, the output is the last value of this state.
     """
 
     inner: Value
@@ -76,7 +76,7 @@ class Joined:
 
 @dataclass(slots=True)
 class Wires:
-    """The wires of one body, each kind in the order in which they were added."""
+    """The connections of a loop body: states, inputs and outputs, each in the order of addition."""
 
     states: list[State] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
@@ -103,7 +103,7 @@ class Wired:
 def openvino_wires(
     wires: Wires, body: Graph, first: int, add_result: Callable[[Value], None]
 ) -> Wired:
-    """Turn the wires into inputs, outputs and port map of a Loop or TensorIterator.
+    """Derive the inputs, outputs and port map of a Loop or TensorIterator from `wires`.
 
     `first` is the number of inputs of the node that precede those for the body. `add_result` is
     called with each value that becomes a result of the body.

@@ -221,7 +221,7 @@ class _Work:
         return next((lane.engine.name for lane in self._lanes if lane.side == side), "")
 
     def refused(self, problems: Sequence[str]) -> Comparison:
-        """The report when the models are too different to run with the same inputs."""
+        """Make the report for two models that are too different to run with the same inputs."""
         return Comparison("different", self._engines, (), (), None, tuple(problems), ())
 
     def compared(self, trials: Sequence[Trial], own: Sequence[Run], *, made: bool) -> Comparison:
@@ -317,7 +317,7 @@ class _Work:
 
         - the trial at position `shown`, which shows the difference;
         - the first trial in which the second model failed;
-        - the first trial whose run in `own`, by irloop's executor, has outputs.
+        - the first trial for which irloop's executor returned outputs, according to `own`.
 
         Returns None if none of them exists. `trials` and `others` hold the inputs of the first and
         of the second model.

@@ -374,7 +374,7 @@ def _parameters(old: Graph, new: Graph) -> list[tuple[Node, Node]]:
 
 
 def _sources_in_words(old: Value | None, new: Value | None) -> str:
-    """Text that says where a value comes from now, and where it came from before.
+    """Describe in words where an input gets its value in the new model, and where in the old one.
 
     If both sources have the same name, the text names their nodes and the numbers of their outputs.
     """

@@ -40,9 +40,9 @@ KEPT_ERRORS = 64
 class Divergence(Record):
     """The first value in which two runs differ, in the order of the second model.
 
-    `path` is the node in the first model, `other` in the second. For each loop around the node,
-    `iterations` holds the iteration number and `of` the number of iterations (None: not known).
-    `growth` is the factor by which the error grows with each iteration.
+    `path` is the path of the node in the first model, and `other` is that in the second. For each
+    loop around the node, `iterations` holds the iteration number and `of` the number of iterations
+    (None: not known). `growth` is the factor by which the error grows with each iteration.
     """
 
     path: str

@@ -76,7 +76,7 @@ def exercised(model: Model, runs: Sequence[Run]) -> list[str]:
 
 
 def not_exercised(model: Model, runs: Sequence[Run]) -> list[str]:
-    """A line for each branch never taken, and each loop that did not run in all possible ways.
+    """Return a line for each branch never taken and each loop not run in all its possible ways.
 
     Each loop should run zero, one and many times and, if it can, stop early.
     """

@@ -1,9 +1,10 @@
 """Finds input sizes for a model that fails with the first sizes that are tried.
 
-For example, a decoder adds a mask of [batch, m] to scores of [batch, past + new]: it only runs if m
-= past + new, and no symbol expresses that. The failing node shows two sizes that differ. For each
-size of an input, a run with that size increased shows how much the difference changes; the size
-that makes the difference 0 follows from this:
+For example, a decoder adds a mask of shape [batch, m] to scores of shape [batch, past + new]. It
+runs only if m = past + new, but the declared shapes do not say so. The node that fails has two
+operand sizes that should be equal but differ. For each input size, another run with this size
+increased shows how the difference changes. From this follows the size with which the difference
+becomes 0:
 
     given   ids [2,2], past [2,4,2,8], mask [2,2]: Add of [2,4,2,4] and [2,1,1,2] fails
     result  mask [2,4]: 1 more for the mask moves the difference 4 - 2 by -1, so 2 more are needed

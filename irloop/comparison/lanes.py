@@ -158,7 +158,7 @@ class Lanes:
         return Process(engine, file, options=options, memory=self._memory)
 
     def load(self, number: int, side: Side) -> None:
-        """Have the processes of one model (0 or 1) load it, without waiting for them.
+        """Start to load model `number` (0 or 1) in its processes, without waiting for them.
 
         A larger model gets more time, but model 1 gets no more time than model 0, because
         conversion may make a very large model from a small one.

@@ -135,7 +135,7 @@ class Difference(Record):
 
 
 def within(x: Array, y: Array, tolerance: Tolerance) -> Array:
-    """A mask that is true where two arrays of the same type and shape agree."""
+    """Return a mask that is true where two arrays of the same type and shape agree."""
     if x.dtype.kind in "OSU":
         same: Array = np.asarray(x == y)
         return same

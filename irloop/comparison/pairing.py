@@ -29,8 +29,9 @@ _GATHERS, _TRANSPOSES = classes_of("Gather"), classes_of("Transpose")
 class Pairs:
     """The corresponding values of two models.
 
-    They are found by the positions of inputs and outputs, by names that are unique in both models,
-    by the order of nodes with equal names and, in corresponding loops, by wires and names.
+    Values are paired by the positions of inputs and outputs, by names that are unique in both
+    models, and by the order of nodes with equal names. In corresponding loops, they are also paired
+    by the port maps and the names in the bodies.
     """
 
     def __init__(self, first: Model, second: Model) -> None:

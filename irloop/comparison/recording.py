@@ -40,9 +40,9 @@ class Event(NamedTuple):
 class Recording:
     """A tracer that keeps every value of a run.
 
-    The key is the value together with the iterations of its enclosing loops. Values that no longer
-    fit into `KEPT_BYTES`, or into a quarter of the memory of the budget, are not kept, nor is
-    anything after them.
+    Each entry is keyed by the value and the iteration numbers of its enclosing loops. Once a value
+    no longer fits into `KEPT_BYTES`, or into a quarter of the memory of the budget, neither this
+    value nor any later one is kept.
     """
 
     def __init__(self) -> None:

@@ -72,7 +72,7 @@ class EngineReport:
 
     The model ran in `ran` trials, and all outputs agreed in `agreed` of them. In `excused` trials
     all differences are explained in `Comparison.notes`. `worst` is the largest difference from the
-    expected values. `late` is true if time ended a trial.
+    expected values. `late` is true if a trial ran out of time.
     """
 
     engine: str

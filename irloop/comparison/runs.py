@@ -95,10 +95,10 @@ def run_inside(
 ) -> list[Run]:
     """Run a model in irloop's own executor, once for each trial, each within `seconds`.
 
-    With `widen`, half precision is computed in single precision (see `Session`). `affordable` can
-    start work in other engines, such as loading the model. It is called after the first trial that
-    no limit refuses, and not at all if limits refuse every trial. If the executor cannot prepare
-    the model, it is called at once.
+    With `widen`, half precision is computed in single precision (see `Session`). `affordable` is a
+    callback that can start work in other engines, such as loading the model. The callback runs
+    after the first trial that no limit refuses, and not at all if limits refuse every trial. If the
+    executor cannot prepare the model, the callback runs at once.
     """
     try:
         session = Session(model, widen=widen)

@@ -106,7 +106,7 @@ def require_dimensions(sizes: Mapping[str, int] | None, models: Sequence[Model])
 def sizes_of(
     models: Sequence[Model], given: Mapping[str, int] | None = None
 ) -> Iterator[dict[DynamicDim | int | Place, int]]:
-    """Assignments of sizes to the unknown dimensions of the inputs, the likeliest first.
+    """Yield assignments of sizes to the unknown dimensions of the inputs, the likeliest first.
 
     `given` fixes dimensions by name; its key "?" fixes the dimensions without a name.
     """

@@ -28,7 +28,7 @@ HANG = 1.0
 
 
 class Tally:
-    """Evaluates the trials one by one; the methods return the results."""
+    """Evaluates the trials of a comparison: `count` compares outputs, other methods report."""
 
     def __init__(
         self,
@@ -234,10 +234,11 @@ class Tally:
     ) -> list[OutputReport]:
         """Compare the outputs of one engine with the expected outputs `wanted` of a trial.
 
-        Returns a report for each output; those of differing outputs have all details. Two kinds of
-        differing outputs are left out: those whose difference is not due to the conversion, and all
-        of them if an output of the trial is undefined, such as the last value of a loop that never
-        ran. `lane` is the engine with the model it runs, and `number` the position of the trial.
+        Returns one report per output; the report of an output that differs has all details. A
+        differing output gets no report if its difference is not due to the conversion. No differing
+        output gets one if any output of the trial is undefined, such as the last value of a loop
+        that never ran. `lane` is the engine with the model it runs, and `number` the position of
+        the trial.
         """
         found = self._judge.ordered(lane, self._runs[lane][number])
         undefined = any(runs[number].undefined for runs in self._runs.values())

@@ -61,8 +61,8 @@ def tried(
 
     In the first trials every output is finite and not empty. The next ones have other sizes, and
     the last ones reach branches and trip counts that no earlier trial reached. Each run may take
-    `seconds`. `affordable` is called at most once: after the first trial that exceeds no limit, or
-    at once if irloop's executor cannot run the model.
+    `seconds`. `affordable` is a callback that runs at most once: after the first trial that exceeds
+    no limit, or at once if irloop's executor cannot run the model.
     """
     try:
         session = Session(runner, widen=widen)

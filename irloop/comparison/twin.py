@@ -1,7 +1,7 @@
 """Copies a model and rewrites, in the copy, those hazards of an engine that a pass can rewrite.
 
-By the specification the copy computes the same values. If an engine returns different values for
-the model and the copy, one of these hazards is the reason.
+According to the specification, the copy computes the same values as the model. If an engine returns
+different values for the two, one of these hazards is the reason.
 """
 
 from __future__ import annotations

@@ -31,10 +31,11 @@ class Case:
     `feature` is the row of the conformance table to which the case belongs. `model` is an ONNX
     model in ONNX's text format, or a function that builds an IR. `text` is the sentence of the
     specification that determines the expected outputs, and `source` the operator and version from
-    which it is taken. If no specification allows the model, although such files exist, the case
-    `may_be_refused`: both refusing it and the outputs of the case are right. A case that is
-    `on_demand` runs only if it is named, because all engines, including irloop, deviate from the
-    specification in the same way, or because the case alone does not show the fault.
+    which it is taken. `may_be_refused` is true if no specification allows the model, although such
+    files exist: an engine is then right if it refuses the model, and also if it returns the outputs
+    of the case. A case with `on_demand` runs only if the user names it. The reason is either that
+    all engines, including irloop, deviate from the specification in the same way, or that the case
+    alone does not show the fault.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""All cases of the conformance suite; the cases of one feature follow each other."""
+"""Lists all cases of the conformance suite, with the cases of one feature next to each other."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ class IrLoop:
         self._condition = value
 
     def last(self, value: Value) -> None:
-        """Add an output: the value after the last iteration."""
+        """Add a loop output that returns the body's `value` of the last iteration."""
         self._leaving.append((value, LastValue(0, len(self._leaving))))
 
     def last_of(self, state: Value) -> None:
@@ -162,7 +162,7 @@ class IrLoop:
         stride: int = 1,
         part_size: int = 1,
     ) -> None:
-        """Add an output: the values of all iterations, concatenated along `axis`."""
+        """Add a loop output that concatenates the `value` of all iterations along `axis`."""
         port = Concatenated(0, len(self._leaving), axis, start, end, stride, part_size)
         self._leaving.append((value, port))
 

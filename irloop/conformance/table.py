@@ -1,4 +1,4 @@
-"""The results as a table: counts by feature, and the list of cases that are not right."""
+"""Makes a table of the suite's results: counts by feature, and the cases that are not right."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""Finds the cause of a difference: a wire of a loop, a constant or an operation.
+"""Finds the cause of a difference: a constant, an operation or a loop's wire (port or back edge).
 
 Both models run once more with all values recorded. The first recorded value that differs determines
-the cause. For a body parameter it is the wire or the back edge, for a loop output the wire, for a
-constant its elements, and for any other value the operation that computes it from equal inputs. If
-loops run a different number of times, the cause is the trip count or the condition. If a model
-stops before any value differs, the cause is the first wire in which corresponding loops differ.
+the cause. If the value is a body parameter, the cause is its input port or its back edge; if it is
+a loop output, its output port; if it is a constant, its elements. For any other value, the cause is
+the operation that computes the value from equal inputs. If loops run a different number of times,
+the cause is the trip count or the condition. If a model stops before any value differs, the cause
+is the first wire in which corresponding loops differ.
 """
 
 from __future__ import annotations
@@ -101,9 +102,11 @@ class _Search:
         self._of_other_shape = ShapeCauses(seen, self._of_either).of
 
     def cause(self) -> Cause | None:
-        """The first cause of the difference, or None.
+        """Return the first cause of the difference, or None.
 
-        The recorded values are searched first; if they show no cause, the models themselves are.
+        The recorded values are searched first. If they show no cause, these are examined in turn:
+        the iteration counts of loops that did not end, the shapes of the outputs, the wires of
+        loops, the definitions of nodes, and the nodes that failed.
         """
         seen: set[tuple[Value, tuple[int, ...]]] = set()
         for event in self._seen.recordings[1].events:

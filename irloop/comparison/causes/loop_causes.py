@@ -360,7 +360,8 @@ class LoopCauses:
     def of_starts(self, first: Node, second: Node, at: tuple[int, ...]) -> Cause | None:
         """Return a cause if two loops give a state different initial values, else None.
 
-        The values that enter the loops are compared, so the loops may run zero iterations.
+        The comparison uses the outer values that enter the loops, so it also works if a loop runs
+        zero iterations.
         """
         bodies = _bodies(first, second)
         wires = self._seen.wires((first, second), bodies)
@@ -382,7 +383,7 @@ class LoopCauses:
         return None
 
     def of_wires(self) -> Cause | None:
-        """The first wire that differs between corresponding loops."""
+        """Return the first wire that differs between corresponding loops as a cause, or None."""
         for second, first in self._seen.loops.items():
             if isinstance(first.op, LOOPS) and isinstance(second.op, LOOPS):
                 found = self.of_wires_between(first, second)
@@ -391,7 +392,7 @@ class LoopCauses:
         return None
 
     def of_wires_between(self, first: Node, second: Node) -> Cause | None:
-        """The first wire that differs between two corresponding loops."""
+        """Return the first wire that differs between `first` and `second` as a cause, or None."""
         bodies = _bodies(first, second)
         places = self._seen.places()
         # Within one format, values that differ only in shape count as different.

@@ -1,4 +1,4 @@
-"""Finds the first cause of a difference in shapes, going from a value that differs to the inputs.
+"""Follows a difference in shapes from a value back towards the inputs, to find where it begins.
 
 Values with the same elements in other shapes count as equal while values are compared, because an
 IR keeps the axis of a slice. If nothing else explains a difference, the search follows the shapes

@@ -1,4 +1,4 @@
-"""Describes how the slices of a loop's input are taken, in a form that both formats share."""
+"""Describes how a loop slices an input, in a representation that both formats share."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ STEP = 1 << 20
 
 
 def digest(tensor: Tensor) -> bytes:
-    """A digest of type, shape and bytes."""
+    """Return a digest of the type, the shape and the bytes of a constant."""
     state = blake2b(f"{tensor.type}\0".encode(), digest_size=20)
     for piece in tensor.pieces():
         state.update(piece)

@@ -1,4 +1,4 @@
-"""Compares the wires of two corresponding loops or Ifs."""
+"""Compares the wires (ports and back edges) of two corresponding loops or Ifs."""
 
 from __future__ import annotations
 
@@ -265,7 +265,10 @@ class Wires:
         return WireDifference("condition", self._loop, phrases[0], phrases[1], both)
 
     def iteration(self) -> WireDifference | None:
-        """The parameter that is the iteration number in only one of the loops, or None."""
+        """Return a difference if only one of the loops has a parameter for the iteration number.
+
+        Returns None otherwise, or if nothing reads the parameter.
+        """
         first, second = (side.body.ports.iteration for side in self._sides)
         if (first is None) == (second is None):
             return None

@@ -1,4 +1,4 @@
-"""Describes the wires of a loop or an If in words, with ports and lines."""
+"""Describes the wires (ports and back edges) of a loop or an If in words, with their lines."""
 
 from __future__ import annotations
 
@@ -220,8 +220,8 @@ class WireSide(NamedTuple):
 def kind_of(feed: Feed) -> str:
     """Return the kind of wire that feeds a body parameter.
 
-    The result is "slice", "state" or "invariant". ITERATION means that the iteration number feeds
-    the parameter, NOTHING that no wire does.
+    The result is "slice", "state" or "invariant". It is the word ITERATION if the iteration number
+    feeds the parameter, and NOTHING if nothing feeds it.
     """
     if isinstance(feed, str):
         return feed

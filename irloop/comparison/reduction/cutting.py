@@ -1,7 +1,7 @@
 """Cuts two models around the first value that differs.
 
-Values that are equal in both models and computed before it become inputs; everything after it is
-dropped.
+Values that are computed before the difference, and are equal in both models, become inputs.
+Everything after the difference is dropped.
 """
 
 from __future__ import annotations

@@ -321,7 +321,7 @@ def _with_result(model: Model, index: int) -> Model:
 
 
 def _kind(found: Comparison) -> tuple[str, bool, bool]:
-    """Return the properties that a smaller case must share: (cause, differs in form, compared).
+    """Return the properties that a smaller pair must keep: (cause, differs in form, compared).
 
     The cause is "" if none was found. The second item is true if an output differs in shape or
     element type, the third if any output was compared. A cause that points to a part of the model,

@@ -1,7 +1,8 @@
 """Shortens the computation of corresponding values of two models.
 
-A value is computed from an earlier one by a single addition or Reshape, and an If is replaced by
-one of its branches. Each change is made at corresponding places in both models.
+There are two kinds of changes: one computes a value from an earlier value by a single addition or
+Reshape, the other replaces an If by one of its branches. Each change is made at corresponding
+places in both models.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _NUMBER = re.compile(r"_\d+$")
 
 
 def inlined(pair: Pair) -> Iterator[Change]:
-    """Every way to replace an If of both models by one of its branches."""
+    """Yield changes that replace an If of both models by one of its branches (then or else)."""
     places = [{node: at for at, node in enumerate(all_nodes(model.graph))} for model in pair.models]
     for first, second in Pairs(*pair.models).loops():
         if not isinstance(first.op, _IFS) or not isinstance(second.op, _IFS):

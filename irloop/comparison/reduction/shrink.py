@@ -185,7 +185,7 @@ def _applied(
 
 
 def _drop_unread(model: Model) -> None:
-    """Erase all nodes with no output that is read, in the model's graph and in all bodies.
+    """Erase each node whose outputs all have no readers, in the model's graph and in all bodies.
 
     An outer graph comes before the bodies of its nodes, so an unread loop is erased as a whole.
     """

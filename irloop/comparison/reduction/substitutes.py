@@ -54,7 +54,7 @@ def with_sources(pair: Pair) -> Iterator[tuple[Value, Value, list[tuple[Value, V
 
 
 def simpler(pair: Pair) -> Iterator[Change]:
-    """Every way to replace a value of both models by a simpler one, the last values first."""
+    """Yield changes that replace a value of both models by a simpler one, the last values first."""
     numbers = [numbered(model) for model in pair.models]
     for mine, value, sources in with_sources(pair):
         at, name = (numbers[0][mine], numbers[1][value]), value.producer.name

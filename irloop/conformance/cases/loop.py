@@ -24,7 +24,7 @@ CARRIED = (
 
 
 def onnx(graph: str, opset: int = 17) -> str:
-    """A model in ONNX's text format around one graph."""
+    """Make a model in ONNX's text format from the text of its graph."""
     return f'<ir_version: 8, opset_import: ["": {opset}]>\n{graph}'
 
 

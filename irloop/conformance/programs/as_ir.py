@@ -41,7 +41,7 @@ _OPERATIONS: dict[str, type[Op]] = {
 
 
 class _Scope:
-    """The values of one graph by name; values of the outer graph are captured when needed."""
+    """Maps names to the values of one graph; a value of the outer graph is captured when needed."""
 
     def __init__(self, builder: Builder, take_in: Callable[[str], Value] | None = None) -> None:
         self.builder = builder

@@ -59,11 +59,12 @@ class Block:
 class Repeat:
     """A loop that runs at most `count` times, and ends when a value reaches `limit`.
 
-    The body sees its states under the names in `states` (each with the name of its initial value),
-    and every outer value. Its first results are the next values of the states, the others are
-    stacked. `count` names an i64 input; None means no limit. With `limit` the body runs again only
-    while the largest element of the first state's next value is less than `limit`. `number` is the
-    name under which the body sees the iteration number, as a vector.
+    The body can read its states and every outer value. Each item of `states` is the name of a state
+    in the body, and the name of its initial value. The first results of the body are the next
+    values of the states; the other results are stacked over the iterations. `count` names an i64
+    input; None means no limit. With `limit` the body runs again only while the largest element of
+    the first state's next value is less than `limit`. `number` is the name under which the body
+    sees the iteration number, as a vector.
     """
 
     names: tuple[str, ...]
@@ -91,7 +92,7 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class Choose:
-    """A choice of two blocks: the first runs if the sum of `by` is positive, else the second."""
+    """A statement that runs block `then` if the vector `by` has a positive sum, else `other`."""
 
     names: tuple[str, ...]
     by: str

@@ -1,8 +1,8 @@
-"""Replaces operations of unknown output shape by forms with the shape that the model declares.
+"""Replaces operations of unknown output shape by operations with the shape the model declares.
 
-The shape of an output may depend on the value of an ONNX model input, such as `axes` or `shape`.
-If the model declares a fixed shape for this output, a runtime that needs static shapes can support
-no other. The declared shape often also determines the value of the input.
+The shape of an output may depend on the value of an ONNX model input, such as `axes` or `shape`. If
+the model declares a fixed shape for this output, a runtime that needs static shapes can support
+only this shape. The declared shape often also determines the value of the input.
 """
 
 from __future__ import annotations

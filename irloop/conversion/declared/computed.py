@@ -1,8 +1,8 @@
-"""Converts operations to a fixed output shape that does not determine their computed operands.
+"""Converts operations with computed operands that the fixed output shape does not determine.
 
 The number of elements is known, so each element of the output is read from a position that is
 computed from the operands while the model runs. Positions are kept inside the data. If the operands
-lead to another shape, the result is wrong, but no other memory is read.
+lead to a shape other than the fixed one, the result is wrong, but nothing outside the data is read.
 """
 
 from __future__ import annotations
@@ -61,10 +61,11 @@ def _reduced(
 
 
 def _kept_sets(sizes: Dims, dims: Dims) -> list[list[int]]:
-    """Find the axes that a reduction from `sizes` to `dims` reduces to 1, as a list of one set.
+    """Find the axes that a reduction must reduce to size 1 to turn `sizes` into `dims`.
 
-    The list is empty if `dims` equals `sizes`. The reduction then has either no axes or only axes
-    of size 1, and the shapes do not tell which.
+    Returns a list with one set of axes, for use like the result of `_dropped_sets`. The list is
+    empty if `dims` equals `sizes`: the reduction then has either no axes or only axes of size 1,
+    and the shapes do not tell which.
     """
     axes = [axis for axis, (old, new) in enumerate(zip(sizes, dims, strict=True)) if old != new]
     # The reduction of an axis of size 1 changes nothing else. If there is no other axis, the

@@ -118,10 +118,11 @@ class Candidates:
 
 
 def first_places(c: Conversion, boxes: Value) -> Value:
-    """Emit the index of the first box of each list, after `one_list` has joined all lists.
+    """Emit the index at which each list of boxes begins after `one_list` has joined all lists.
 
-    `boxes` [N, L, P, F] are L lists of P boxes for each of N items; `one_list` reshapes them to
-    [N * L * P, F]. List l of item n begins at index (n * L + l) * P. The result is [N, L, 1].
+    `boxes` [N, L, P, F] holds L lists of P boxes for each of N items; `one_list` reshapes it to [N
+    * L * P, F]. In this joined list, list l of item n begins at index (n * L + l) * P. The result
+    is [N, L, 1].
     """
     sizes = OnnxSizes(c)
     items, lists, count, _ = sizes.of(boxes, 4)

@@ -59,8 +59,9 @@ def refined(
     """Shift boxes by fractions of their size, and scale them by exponentials.
 
     `moves` holds the fractions and then the exponents, which are limited to at most `limit`.
-    `border` is added to the sizes of the old boxes: 1 if the corners of a box are its first and
-    last elements, else 0. With `ends`, `border` is subtracted from the new high corner.
+    `border` is added to the sizes of the old boxes: 1 if the corners of a box are the indices of
+    its first and last elements, else 0. With `ends`, `border` is subtracted from the new high
+    corner.
     """
     low, _ = halves(c, boxes)
     shift, growth = halves(c, moves)
@@ -93,8 +94,8 @@ def clipped(c: Conversion, boxes: Value, height: Value, width: Value) -> Value:
 def with_border(c: Conversion, boxes: Value, border: float) -> Value:
     """Add `border` to the high corners (x2, y2) of boxes [.., 4].
 
-    Where coordinates are numbers of pixels, a box from 3 to 5 is 3 pixels wide. With a border of 1,
-    x2 - x1 is this width.
+    If coordinates are the indices of pixels, a box from pixel 3 to pixel 5 is 3 pixels wide. With a
+    border of 1, the difference x2 - x1 equals this width.
     """
     if not border:
         return boxes

@@ -18,7 +18,7 @@ F32, I64 = ElementType.F32, ElementType.I64
 
 
 class _OfClasses(Protocol):
-    """The attributes of MatrixNms and MulticlassNms that set the order and type of the outputs.
+    """Declares the attributes of MatrixNms and MulticlassNms that set the outputs' order and type.
 
     `keep_top_k` limits the rows per item.
     """

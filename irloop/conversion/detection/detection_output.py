@@ -60,7 +60,7 @@ def export_detections(
 class _Case:
     """Emits nodes that compute the boxes and scores of one DetectionOutput.
 
-    Holds the sizes that they need: the numbers of items, priors and classes.
+    The object holds the sizes that these nodes need: the numbers of items, priors and classes.
     """
 
     def __init__(
@@ -149,7 +149,9 @@ class _Case:
 
 
 def _by_box(c: Conversion, op: ov.Detecting, case: _Case, boxes: Value, worth: Value) -> Value:
-    """Select the detections if each box counts only for its best class: rows (item, class, box).
+    """Select detections such that each box counts only for its best class.
+
+    Returns rows (item, class, box).
 
     `boxes` [N, L, P, 4] are the decoded boxes and `worth` [N, C, P] their scores. Class 0 and the
     background class are never the best class of a box; the best of the other classes is taken

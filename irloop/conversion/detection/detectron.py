@@ -269,8 +269,9 @@ def _suppressed(
 ) -> Value:
     """Emit the suppression of overlapping boxes; return the rows of the boxes that are kept.
 
-    `worth` holds the score of each box. The model gets two computations, a NonMaxSuppression and a
-    Loop, but only one of them gets candidates, because the right one depends on the data:
+    `worth` holds the score of each box. Which of two computations is right, a NonMaxSuppression or
+    a Loop, depends on the data. Therefore the model contains both, and at run time only the right
+    one gets candidates:
 
     - NonMaxSuppression, with borders added to the boxes, agrees with OpenVINO if all sides of the
       boxes with their borders are at least (1 + 1/t) / 2, where t is the overlap threshold.

@@ -47,8 +47,8 @@ def greedy(
 
     The rows of a class are ordered by score, the best first. `boxes` holds any F features of each
     of P boxes, [N, L, P, F], where L is 1 or C. `scores` [N, C, P] is f32, and minus infinity for
-    boxes that are not candidates. At most `limit` boxes are kept for each item and class; it is an
-    i64 vector of one element, or None for no limit.
+    boxes that are not candidates. At most `limit` boxes are kept for each item and class; `limit`
+    is an i64 vector of one element, or None for no limit.
     """
     trips = OnnxSizes(c).list([OnnxSizes(c).of(boxes, 4)[2]])
     trips = trips if limit is None else forms.minimum(c, trips, limit)

@@ -1,4 +1,4 @@
-"""Converts MatrixNms to ONNX: all pairs of boxes of a class are compared at once."""
+"""Converts MatrixNms to ONNX operations that compare all pairs of boxes of a class at once."""
 
 from __future__ import annotations
 

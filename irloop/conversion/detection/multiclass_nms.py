@@ -1,6 +1,7 @@
 """Converts MulticlassNms to ONNX: NonMaxSuppression, then sorting as in OpenVINO.
 
-A threshold that shrinks with each kept box (nms_eta) needs a Loop.
+If the overlap threshold shrinks with each kept box (attribute nms_eta), a Loop replaces the
+NonMaxSuppression.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ class _Grid:
     Each item of `boxes` is (x, y, w, h, clipped): the shift of the box from the centre, half its
     width, half its height, and whether it is clipped. The half sizes of box i are multiplied by
     image height ** powers[i]. `steps` holds the vertical and the horizontal distance between the
-    centres of neighbouring cells, as fractions of the image height if `step_power` is 1. If it is
-    None, a distance is image size / grid size.
+    centres of neighbouring cells; with a `step_power` of 1, these are fractions of the image
+    height. If `steps` is None, each distance is image size / grid size.
     """
 
     boxes: Sequence[tuple[float, float, float, float, bool]]
@@ -113,8 +113,8 @@ def _coordinates(
 ) -> Value:
     """Compute the x coordinates of the prior boxes if `axis` is 0, the y coordinates if it is 1.
 
-    A box is (x1, y1, x2, y2); the coordinates of the other direction are 0 in the result. In the
-    direction of `axis`, the feature map has `count` cells and the image `length` pixels. `tall`
+    Each box of the result is (x1, y1, x2, y2); the two coordinates of the other direction are 0. In
+    the direction of `axis`, the feature map has `count` cells and the image `length` pixels. `tall`
     is the height of the image.
     """
     size = _size_in_f32(c, length)

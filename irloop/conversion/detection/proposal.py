@@ -59,7 +59,7 @@ class _Image:
         return forms.sub(c, self.height, one), forms.sub(c, self.width, one)
 
     def least(self, c: Conversion, smallest: float) -> tuple[Value, Value]:
-        """The minimum height and width of a box: `smallest` times the scales of the image."""
+        """Return the minimum height and width of a box: `smallest` times the image's scales."""
         factor = c.constant(smallest, F32)
         first, last = (forms.mul(c, scale, factor) for scale in self.scales)
         return first, last
@@ -208,8 +208,8 @@ def _filled_up(
 def _moved(c: Conversion, frame: _Image, anchors: Value, moves: Value, border: float) -> Value:
     """Move the anchors [P, 4] by the predicted offsets and clip the boxes to their images.
 
-    `moves` are the offsets [N, A * 4, H, W]. `border` is 1 if the corners of a box are its first
-    and last elements, else 0. Returns the boxes [N, P, 4], with P = H * W * A.
+    `moves` are the offsets [N, A * 4, H, W]. `border` is 1 if the corners of a box are the indices
+    of its first and last elements, else 0. Returns the boxes [N, P, 4], with P = H * W * A.
     """
     listed = forms.reshape(c, forms.cast(c, anchors, F32), [1, -1, 4])
     move = _by_place(c, forms.cast(c, moves, F32), 4)

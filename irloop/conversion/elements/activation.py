@@ -20,8 +20,7 @@ from irloop.graph.types import ElementType
 
 
 def floating(c: Conversion, x: Value, build: Callable[[Value], Value]) -> Value:
-    """Cast `x` to a float type that ONNX operations support, call `build`, and cast its result
-    back.
+    """Call `build` with `x` in a float type that ONNX supports, and cast the result back.
 
     Integers, bf16 and floats of fewer than 16 bits become f32. Other types stay as they are.
     """

@@ -1,4 +1,4 @@
-"""Converts ONNX's BitCast by arithmetic: OpenVINO has no operation on the bits of a number.
+"""Converts ONNX's BitCast by arithmetic, as OpenVINO cannot reinterpret the bits of a number.
 
 Signed and unsigned integers of one width differ by 2^n if the sign bit is set. The bits of an f32
 are its sign, its exponent (found by comparisons with powers of two) and its fraction; every step is

@@ -72,12 +72,13 @@ def _wider_type(element: ElementType) -> ElementType:
 def _by_digits(
     c: Conversion, logical: type[Op], count: int, signed: bool, left: Value, right: Value
 ) -> Value:
-    """Combine two integers bit by bit with `logical`, as `count` digits of 16 bits each.
+    """Combine two integers bit by bit with `logical`, after splitting them into 16-bit digits.
 
-    If `signed`, the highest digit contains the sign bit. The operands are split because the bits of
-    a number are summed, and sums of longer numbers would be inexact: ONNX Runtime sums i64 exactly
-    only up to 32 bits. OpenVINO, to which the result may be converted, sums, divides and takes
-    remainders of integers exactly only up to 24 bits.
+    Each integer has `count` digits. If `signed`, the highest digit contains the sign bit. The
+    operands are split because the result is computed as the sum of its bits, and such sums are not
+    exact for long numbers: ONNX Runtime sums i64 exactly only up to 32 bits. OpenVINO, to which the
+    result may be converted, sums, divides and takes remainders of integers exactly only up to 24
+    bits.
     """
     element = element_of(left)
     base, zero = c.constant(DIGIT, element), c.constant(0, element)
@@ -303,8 +304,8 @@ def _openvino_bits(c: Conversion, value: Value, values: Value) -> Value:
 def floor_divided(c: Conversion, left: Value, right: Value) -> Value:
     """The quotient of two integers, rounded down; `right` must be positive.
 
-    The remainder is subtracted before the division, so that the division is exact. The attribute
-    m_pythondiv would express this, but the CPU plugin ignores it.
+    The remainder is subtracted before the division, so that the division is exact. A Divide with
+    the attribute m_pythondiv would also round down, but the CPU plugin ignores this attribute.
     """
     rest = c(ov_math.FloorMod(), left, right)
     return ov_forms.divide(c, ov_forms.subtract(c, left, rest), right)
@@ -348,7 +349,7 @@ def import_bit_shift(c: Conversion, op: onnx.BitShift, x: Value, amount: Value) 
 
 
 def _shifted_sign(c: Conversion, x: Value, amount: Value) -> Value:
-    """Return the number that turns a right shift in i32 into one in u32 when added.
+    """Return the number to add to an i32 right shift to get the result of a u32 right shift.
 
     For a negative `x`, an i32 shift fills in ones from the left, where a u32 shift fills in zeros.
     Adding 2^(32 - amount) removes the ones; for an `amount` of 0, nothing is added. If `amount` is

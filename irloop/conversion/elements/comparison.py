@@ -1,4 +1,4 @@
-"""Converts comparisons, logic, selection and bitwise operations."""
+"""Converts comparisons, logical operations and selection."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def export_convert(c: Conversion, op: ov.Convert, x: Value) -> Value:
 
 
 def _cast(c: Conversion, x: Value, element: ElementType) -> Value:
-    """Cast; 8-bit floats are converted as in OpenVINO, without saturation."""
+    """Cast `x` to `element`; conversions to 8-bit floats do not saturate, as in OpenVINO."""
     forms.require_element(c, element)
     value = forms.representable(c, x)
     if element not in _PRECISION or _is_exact(value):

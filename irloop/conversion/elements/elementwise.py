@@ -101,8 +101,8 @@ imports(onnx.Ceil)(unary_rule(ov.Ceiling))
 def export_round(c: Conversion, op: ov.Round, x: Value) -> Value:
     """Round -> Round for ties to even; ties away from zero are rounded by arithmetic.
 
-    The magnitude is rounded down, 1 is added if the rest is at least a half, and the result gets
-    the sign of `x`.
+    For these, the magnitude of `x` is rounded down, 1 is added if the fraction is at least a half,
+    and the result gets the sign of `x`.
     """
     if op.mode.lower() == "half_to_even" or element_of(x).is_integer:
         return rounding_rule(onnx.Round)(c, op, x)
@@ -216,8 +216,8 @@ def export_divide(c: Conversion, op: ov.Divide, left: Value, right: Value) -> Va
 def _is_one(c: Conversion, value: Value, other: Value) -> bool:
     """Return whether `value` is the constant 1, so that `value` / `other` is a reciprocal.
 
-    The rank of `value` must not exceed that of `other`, because the quotient must have the shape of
-    `other`.
+    The result is False if `value` has a higher rank than `other`, because the reciprocal has the
+    shape of `other`, and the quotient would not.
     """
     known, rank = c.constant_of(value), shape_of(other).rank or 0
     return known is not None and known.size == 1 and known.ndim <= rank and known.item() == 1
