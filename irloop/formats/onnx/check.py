@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from tempfile import gettempdir
 
@@ -22,11 +23,14 @@ BF16, F16 = onnx.TensorProto.BFLOAT16, onnx.TensorProto.FLOAT16
 BF16_SINCE = 16
 
 
-def check_model(proto: onnx.ModelProto, store: Store, name: str, *, sound: bool) -> bytes | None:
+def check_model(
+    proto: onnx.ModelProto, store: Store, name: str, *, types: Collection[str], sound: bool
+) -> bytes | None:
     """Check a model with the ONNX checker before it is written.
 
-    The weights of the model are still in `store`. `name` is the model's name in error messages. A
-    model that is not `sound` (see `soundness`) is checked in a child process.
+    The weights of the model are still in `store`. `name` is the model's name in error messages.
+    `types` has at least the types of all nodes that are not standard ONNX. A model that is not
+    `sound` (see `soundness`) is checked in a child process.
 
     The checker sees a copy with changes if the model needs them:
 
@@ -54,7 +58,7 @@ def check_model(proto: onnx.ModelProto, store: Store, name: str, *, sound: bool)
     try:
         with scratch() as folder, store.with_empty_file(folder):
             path = Path(folder, "model.onnx")
-            judged = _judged(proto)
+            judged = _judged(proto, types)
             encoded = judged.SerializeToString(deterministic=True)
             path.write_bytes(encoded)
             judge = onnx.checker.check_model if sound else apart.check
@@ -74,10 +78,9 @@ def check_model(proto: onnx.ModelProto, store: Store, name: str, *, sound: bool)
     return encoded if judged is proto and store.is_empty and not unranked else None
 
 
-def _judged(proto: onnx.ModelProto) -> onnx.ModelProto:
+def _judged(proto: onnx.ModelProto, types: Collection[str]) -> onnx.ModelProto:
     opsets = {item.domain: item.version for item in proto.opset_import}
     opset = opsets.get("", BF16_SINCE)
-    types = {node.op_type for node in all_nodes(proto.graph.node)}
     suspects = {type for type in types if _is_of_runtime(type, "", opset)}
     of_runtime = bool(suspects) and any(
         node.op_type in suspects and not node.domain for node in all_nodes(proto.graph.node)

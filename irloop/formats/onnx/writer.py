@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import onnx
 
@@ -77,10 +77,12 @@ def write(
     """
     target = Path(path)
     store = Store(target, external=external_data, share=weights == "share")
-    proto = _Writer(model, store).model()
+    writer = _Writer(model, store)
+    proto = writer.model()
     checked = None
     if check:
-        checked = check_model(proto, store, str(target), sound=is_sound(model))
+        sound = is_sound(model)
+        checked = check_model(proto, store, str(target), types=writer.types, sound=sound)
     return store.save(proto, checked)
 
 
@@ -118,6 +120,21 @@ def _ir_version(model: Model) -> int:
     return 4 if any(not element_of(node.outputs[0]).is_float for node in made) else version
 
 
+class _Form(NamedTuple):
+    """How the nodes of one operation class are written.
+
+    `schema` is the operation's schema in the opset of the model, or None if ONNX has none; `needed`
+    is the number of inputs that the schema requires, and `attributes` has the attributes that it
+    describes.
+    """
+
+    type: str
+    domain: str
+    schema: onnx.defs.OpSchema | None
+    needed: int
+    attributes: Mapping[str, onnx.defs.OpSchema.Attribute]
+
+
 class _Writer:
     """Builds the ModelProto of one model; `store` decides where each weight goes."""
 
@@ -125,8 +142,10 @@ class _Writer:
         self._model = model
         self._store = store
         self._version = _ir_version(model)
-        #: Operation classes of the opsets of the model.
-        self._valid: set[type[Op]] = set()
+        #: The types of the nodes that were written, except those of constants.
+        self.types: set[str] = set()
+        #: Asking a schema for its parts takes longer than writing a node.
+        self._forms: dict[type[Op], _Form] = {}
 
     def model(self) -> onnx.ModelProto:
         """Return the model as an ONNX ModelProto.
@@ -199,22 +218,19 @@ class _Writer:
             self._value_info(proto.input.add(), name, value)
 
     def _node(self, proto: onnx.NodeProto, node: Node, scope: Scope) -> None:
-        self._require_valid(node)
+        form = self._forms.get(type(node.op)) or self._new_form(node)
         folded = fold(node)
-        op = node.op
-        proto.op_type = op.name if isinstance(op, UnknownOp) else op.type
-        domain = _domain(node)
-        if domain:
-            proto.domain = domain
-        schema = schema_of(proto.op_type, self._model.opsets[domain], domain)
+        proto.op_type = form.type
+        if form.domain:
+            proto.domain = form.domain
         proto.name = node.name
-        inputs = ["" if value is None else scope.names[value] for value in folded.inputs]
-        needed = 0 if schema is None else schema.min_input
-        while len(inputs) > needed and not inputs[-1]:
+        names = scope.names
+        inputs = ["" if value is None else names[value] for value in folded.inputs]
+        while len(inputs) > form.needed and not inputs[-1]:
             inputs.pop()
         proto.input.extend(inputs)
-        proto.output.extend(self._outputs(node, folded, scope, schema))
-        self._attributes(proto, node, folded, schema)
+        proto.output.extend(self._outputs(node, folded, scope, form.schema))
+        self._attributes(proto, node, folded, form)
         notes = notes_of(node.info)
         if notes is not NO_NOTES:
             apply_node_notes(proto, notes)
@@ -244,10 +260,27 @@ class _Writer:
             names = [scope.names[node.outputs[0]]]
         return names
 
-    def _require_valid(self, node: Node) -> None:
+    def _new_form(self, node: Node) -> _Form:
+        """Return the form of a node, and keep it for the other nodes of its class.
+
+        Raises:
+            WriteError: when the operation is not in the opsets of the model.
+        """
         op, domain = node.op, _domain(node)
-        if type(op) in self._valid:
-            return
+        self._require_valid(node, domain)
+        name = op.name if isinstance(op, UnknownOp) else op.type
+        schema = schema_of(name, self._model.opsets[domain], domain)
+        if schema is None:
+            form = _Form(name, domain, None, 0, {})
+        else:
+            form = _Form(name, domain, schema, schema.min_input, dict(schema.attributes))
+        self.types.add(name)
+        if not isinstance(op, UnknownOp):  # one class stands for all unknown operations
+            self._forms[type(op)] = form
+        return form
+
+    def _require_valid(self, node: Node, domain: str) -> None:
+        op = node.op
         opset = self._model.opsets.get(domain)
         place = f"{op.label} {node_path(node)!r}"
         if opset is None:
@@ -267,18 +300,16 @@ class _Writer:
                 expected=f"an operation of opset {opset}",
                 found=op.label,
             )
-        if not isinstance(op, UnknownOp):
-            self._valid.add(type(op))
 
     def _attributes(
-        self, proto: onnx.NodeProto, node: Node, folded: FoldedNode, schema: Any
+        self, proto: onnx.NodeProto, node: Node, folded: FoldedNode, form: _Form
     ) -> None:
         op = node.op
         if not (op.has_fields() or folded.attributes or node.attributes):
             return
         where = f"{op.label} {node_path(node)!r}"
-        described = {} if schema is None else dict(schema.attributes)
-        values = {**_own_attributes(op, schema, where), **folded.attributes, **node.attributes}
+        described = form.attributes
+        values = {**_own_attributes(op, form, where), **folded.attributes, **node.attributes}
         for name, value in values.items():
             kind = described[name].type if name in described else None
             self._attribute(proto, name, value, kind, where)
@@ -389,7 +420,7 @@ def _domain(node: Node) -> str:
     return node.op.op_domain if isinstance(node.op, UnknownOp) else node.op.domain
 
 
-def _own_attributes(op: Op, schema: Any, where: str) -> dict[str, Any]:
+def _own_attributes(op: Op, form: _Form, where: str) -> dict[str, Any]:
     """Return the attributes of an operation that must be written to the file.
 
     These are the attributes that differ from their default, and those that the schema requires.
@@ -401,12 +432,12 @@ def _own_attributes(op: Op, schema: Any, where: str) -> dict[str, Any]:
         value = getattr(op, codec.field)
         if value is None:
             continue
-        described = None if schema is None else schema.attributes.get(codec.name)
-        if described is None and schema is not None and value != codec.default:
+        described = form.attributes.get(codec.name)
+        if described is None and form.schema is not None and value != codec.default:
             raise WriteError(
                 f"{where} has the attribute {codec.name!r}, which the operation does not have in "
                 "its opset",
-                expected=", ".join(schema.attributes) or "no attribute",
+                expected=", ".join(form.attributes) or "no attribute",
                 found=repr(value)[:80],
             )
         required = described is not None and described.required
