@@ -271,11 +271,9 @@ class Graph:
         self, tensor: Tensor, name: str, names: tuple[str, ...] = (), location: Location = NOWHERE
     ) -> Value:
         """Append a constant and return its value."""
-        node = Node(Constant(tensor), name, location)
-        value = Value(node, 0, tensor.type, names)
-        node.outputs = (value,)
-        link(self, node, before=None)
-        return value
+        op, types = Constant(tensor), (tensor.type,)
+        node = self.add_node(op, name, (), 1, types=types, names=(names,), location=location)
+        return node.outputs[0]
 
     def add_node(
         self,

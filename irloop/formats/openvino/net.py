@@ -17,7 +17,7 @@ from irloop.formats.openvino.port_map_record import port_map_of
 from irloop.formats.openvino.problems import Problem
 from irloop.formats.openvino.reader_state import Shared
 from irloop.formats.openvino.texts import element_of_name, parse_shape, static_shape
-from irloop.graph.model import Body, Graph, Node, Value, link, make_node
+from irloop.graph.model import Body, Graph, Node, Value
 from irloop.graph.types import ElementType, TensorType
 from irloop.progress import counted
 
@@ -174,8 +174,16 @@ class NetReader:
         place = self._location(layer)
         if len(inputs) == 5 and has_joined_weights(op, inputs):
             inputs = with_parted_weights(graph, op, layer.name or "", inputs, place)
-        node = make_node(op, layer.name or "", inputs, count, types, names, bodies, place)
-        link(graph, node, before=None)
+        node = graph.add_node(
+            op,
+            layer.name or "",
+            inputs,
+            count,
+            types=types,
+            names=names,
+            bodies=bodies,
+            location=place,
+        )
         if unknown:
             node.attributes = unknown
         self._keep_values(node, layer)
