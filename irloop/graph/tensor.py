@@ -8,6 +8,7 @@ a read-only view of the mapping if the type and the alignment allow that.
 from __future__ import annotations
 
 import errno
+import math
 import mmap
 import os
 import sys
@@ -85,7 +86,7 @@ class Tensor(ABC):
         """The number of bytes of `raw()`."""
         if self.element is ElementType.STRING:
             return len(self.raw())
-        return self.element.nbytes(self.count)
+        return _nbytes_of(self.element, self.shape)
 
     @abstractmethod
     def raw(self) -> memoryview:
@@ -135,6 +136,11 @@ def _type_of(element: ElementType, shape: tuple[int, ...]) -> TensorType:
     # Many constants of a model have one type. The cache is bounded, because a process may read any
     # number of models.
     return TensorType(element, Shape(shape))
+
+
+@lru_cache(maxsize=4096)
+def _nbytes_of(element: ElementType, shape: tuple[int, ...]) -> int:
+    return element.nbytes(math.prod(shape))
 
 
 class MappedFile:

@@ -135,6 +135,7 @@ def find_hazards(graph: Graph, target: str, *, of_conversion: bool = False) -> I
         if (item.concerns_conversion or not of_conversion)
         and item.find is not Hazard.find
         and any(issubclass(kind, item.beside) for kind in kinds)
+        and any(issubclass(kind, item.operations) for kind in kinds)
     ]
     if not wanted:
         return

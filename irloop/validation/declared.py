@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from irloop.diagnostics import Location
@@ -97,10 +98,15 @@ class Constant(NamedTuple):
 
         None means that the number is unknown, as for strings.
         """
-        count = self.elements
-        if count is None or self.element is None or self.element.bits == 0:
+        if self.shape is None or self.element is None or self.element.bits == 0:
             return None
-        return self.element.nbytes(count)
+        return _bytes_needed(self.element, self.shape)
+
+
+@lru_cache(maxsize=4096)
+def _bytes_needed(element: ElementType, shape: tuple[int, ...]) -> int:
+    # The rules ask several times for the size of each constant, and many have the same shape.
+    return element.nbytes(element_count(shape))
 
 
 def contradictions(declared: Declared, inferred: TensorType) -> tuple[bool, bool]:

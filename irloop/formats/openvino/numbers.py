@@ -56,6 +56,8 @@ def signed(text: str | None) -> int | None:
 
 def unsigned(text: str | None) -> int | None:
     """Parse an id, offset or size: a nonnegative integer. Return None for any other string."""
+    if text is not None and len(text) < _CERTAIN and text.isdecimal() and text.isascii():
+        return int(text)
     value = signed(text)
     return None if value is None or value < 0 else value
 
