@@ -29,7 +29,7 @@ FIELDS = ("code", "file", "path", "message")
 
 @dataclass(slots=True)
 class Baseline:
-    """The findings in a file, and how often each occurs."""
+    """The known findings in a baseline file, with the number of times that each occurs."""
 
     path: str
     known: Counter[Key]

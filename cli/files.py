@@ -27,7 +27,7 @@ def write_whole(path: str, text: str) -> None:
     texts require it.
 
     Raises:
-        WriteError: when the file cannot be written; an old one is unchanged.
+        WriteError: when the file cannot be written; a file that exists is left unchanged.
     """
     # File names need not be valid Unicode.
     data = f"{text}\n".encode("utf-8", "backslashreplace")

@@ -138,10 +138,10 @@ def _open_closed_streams() -> None:
 
 
 def _escape_what_streams_lack() -> None:
-    """Escape characters that the encoding of the output lacks.
+    """Let the standard streams escape the characters that their encoding lacks.
 
-    An example is cp1252, the encoding of a Windows pipe. Input bytes that cannot be decoded are
-    escaped, too.
+    A Windows pipe, for example, often has the encoding cp1252, which lacks most characters. Input
+    bytes that cannot be decoded are escaped, too.
     """
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

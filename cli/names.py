@@ -36,7 +36,7 @@ class ModelPath(click.Path):
         super().__init__(exists=True, dir_okay=False)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path, or for "-" the path of a file that holds the standard input's contents."""
+        """Return the path; for ``-``, return the path of a file that holds the standard input."""
         if value == "-" and ctx is not None:
             return from_stdin(ctx)
         return super().convert(value, param, ctx)
@@ -98,7 +98,7 @@ def _items(
 
 
 def pass_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Passes whose names start with the typed text."""
+    """Return the passes whose names start with the typed text, as completions."""
     from irloop import transformations
 
     return _items(((item.name, item.summary) for item in transformations()), incomplete)

@@ -39,7 +39,7 @@ def uri(file: str) -> str:
 
 
 def fingerprint(item: Diagnostic) -> str:
-    """A hash that stays the same when lines move: line numbers are not part of it."""
+    """Return a hash of a finding, without its line number, so that it stays when lines move."""
     place = item.location
     parts = (item.code, uri(place.file or ""), place.path, place.element, item.message)
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]

@@ -15,7 +15,10 @@ SEVERITIES = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.INFO:
 
 
 def render(findings: Iterable[Diagnostic]) -> str:
-    """A list with one entry per finding; GitLab recognises a finding by its fingerprint."""
+    """Format findings as a JSON list with one entry per finding.
+
+    GitLab recognises a finding in later reports by its fingerprint.
+    """
     taken: dict[str, int] = {}
     entries = []
     for item in findings:

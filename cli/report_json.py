@@ -67,7 +67,10 @@ def _named(file: str) -> str:
 
 
 def dump(content: Any) -> str:
-    """JSON text; numbers that JSON cannot express become strings, so that any parser reads it."""
+    """Write `content` as JSON text that any parser can read.
+
+    Numbers that JSON cannot express, such as NaN, become strings.
+    """
     # Imported only for JSON, because text reports are the most frequent ones.
     import json
 

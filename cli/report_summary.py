@@ -16,7 +16,7 @@ _SIGNS = {Severity.ERROR: "❌", Severity.WARNING: "⚠️", Severity.INFO: "ℹ
 
 
 def render(findings: Sequence[Diagnostic], files: int, suppressed: int = 0) -> str:
-    """A heading, the counts and a table of the worst findings."""
+    """Format a heading, the counts of findings by severity, and a table of the worst findings."""
     lines = ["### irloop validate", "", summary(findings, files, suppressed)]
     items = sorted(findings, key=lambda item: item.severity.rank)
     if items:

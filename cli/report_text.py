@@ -25,7 +25,7 @@ def render(findings: Iterable[Diagnostic], *, colour: bool = False) -> str:
 
 
 def summary(findings: Sequence[Diagnostic], files: int, suppressed: int = 0) -> str:
-    """The closing line: the number of findings by severity, and of files."""
+    """Return the closing line, with the numbers of findings by severity and of files."""
     where = "in " + count(files, "file")
     also = f", {suppressed} suppressed" if suppressed else ""
     if not findings:
@@ -39,7 +39,7 @@ def summary(findings: Sequence[Diagnostic], files: int, suppressed: int = 0) -> 
 
 
 def count(number: int, noun: str) -> str:
-    """``1 error``, ``2 errors``; ``info`` has no plural."""
+    """Return a number with its noun, as in ``1 error`` or ``2 errors``; ``info`` has no plural."""
     return f"{number} {noun}" if number == 1 or noun == "info" else f"{number} {noun}s"
 
 

@@ -86,7 +86,9 @@ def _may_have_table(data: bytes) -> bool:
 
 
 def read_settings(path: str) -> Settings:
-    """The settings of one file; a pyproject.toml without a table for irloop has none.
+    """Return the settings in one file.
+
+    A pyproject.toml without a table for irloop gives the default settings.
 
     Raises:
         UsageError: when the file cannot be read, or contains an unknown setting.

@@ -39,7 +39,7 @@ class IrloopFailure(NamedTuple):
 
 
 def done(job: Job) -> Outcome | IrloopFailure:
-    """Run a job and return its result, or the error because of which it could not run."""
+    """Run a job; return its result, or the error that prevented it from running."""
     try:
         return run(job)
     except IrloopError as error:
@@ -56,10 +56,10 @@ def lost(job: Job, code: str, message: str, fix: str) -> Outcome:
 
 
 def run(job: Job) -> Outcome:
-    """The result of a job.
+    """Run a job and return its result.
 
     Raises:
-        IrloopError: when it cannot be done at all.
+        IrloopError: when the job cannot be done at all.
     """
     from irloop import validate
 

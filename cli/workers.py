@@ -128,7 +128,10 @@ class _Worker:
             self.pipe.send(self.sent[-1][1])
 
     def _begin(self, extra: float = 0.0) -> None:
-        """Set the deadline of the job that the process does now; it has `extra` seconds more."""
+        """Set the deadline of the job that the process is doing now.
+
+        The job gets `extra` seconds in addition to its usual time.
+        """
         job = self.sent[0][1]
         allowed = allowance_for([job.model, job.weights], job.memory, job.seconds)
         self.deadline = time.monotonic() + allowed.seconds + _GRACE + extra

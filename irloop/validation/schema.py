@@ -2,7 +2,7 @@
 
 This is the only module of validation that imports lxml. libxml2 stops checking the children of an
 element at the first unexpected one. Therefore `check` works on a copy: it removes what it has
-reported and checks again, so that an unknown element hides nothing.
+reported and checks again, so that an unknown element does not hide other violations.
 """
 
 from __future__ import annotations
@@ -136,9 +136,9 @@ def _collect(
     """Add the schema errors of the last validation of `work` to `found`.
 
     The keys of `found` are (element, attribute); only the first error for a key is kept.
-    `originals` maps the elements of `work` to those of the document. Returns the elements that must
-    not stand at their position: an error counts as such if its message names neither an attribute
-    nor a missing child.
+    `originals` maps the elements of `work` to those of the document. Returns the elements that are
+    not allowed at their position. An error means this if its message names neither an attribute nor
+    a missing child.
     """
     tree = work.getroottree()
     unexpected = []

@@ -5,8 +5,8 @@ begins on its line or on the next line that is not empty; if a layer begins ther
 everything in the layer. ``<!-- irloop: ignore-file IRL9 -->`` applies to the whole file.
 
 In an ONNX model, the codes are in the entry ``irloop.ignore`` of `metadata_props`, or in a
-`doc_string` as ``irloop: ignore ONX301``. Those of a node apply to the node with its bodies, those
-of the model to everything.
+`doc_string` as ``irloop: ignore ONX301``. The codes of a node apply to the node and its bodies; the
+codes of the model apply to the whole model.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class Weights:
     def instead(self) -> str:
         """Name what exists at the path of the weights instead of a file, such as "a folder".
 
-        Empty if a file or nothing exists there.
+        The result is empty if a file exists there, or nothing at all.
         """
         try:
             return what_else(self.path)

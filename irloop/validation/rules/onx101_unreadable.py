@@ -33,7 +33,7 @@ class Unreadable(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per error because of which the reader rejects the model."""
+        """Yield a finding for each error that makes the reader reject the model."""
         _ = context.inference_errors  # this line reads the model
         if context.read_error is None:
             return

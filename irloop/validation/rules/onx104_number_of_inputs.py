@@ -34,8 +34,10 @@ class NumberOfInputs(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """For each node, one finding for a wrong number of inputs, one for a wrong number of
-        outputs, and one for each mandatory input that has an empty name.
+        """Yield findings for wrong numbers of inputs and outputs, and for missing mandatory inputs.
+
+        A node gets one finding for a wrong number of inputs, one for a wrong number of outputs, and
+        one for each mandatory input that has an empty name.
         """
         for node, signature in context.standard_nodes:
             if signature is None:

@@ -31,9 +31,7 @@ class ShadowedName(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per name that a body defines although an outer graph has defined
-        it before.
-        """
+        """Yield a finding for each name in a body that an outer graph has defined before."""
         outer = _Outer()
         for graph in context.graphs:
             if graph.parent is None:

@@ -34,9 +34,7 @@ class BodyInputType(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per Loop or Scan body input whose declared element type differs from that of
-        its value.
-        """
+        """Yield a finding for each Loop or Scan body input whose value has another element type."""
         for item in context.bodies:
             names = item.body.inputs
             types = item.body.input_types

@@ -18,7 +18,7 @@ class OutputLeftEmpty(
     """An output of a Loop is omitted by an empty name.
 
     What it does:
-        Looks for empty names of Loop outputs, except the last ones.
+        Looks for Loop outputs with an empty name that are followed by an output with a name.
     Why is this bad:
         ONNX Runtime 1.31 crashes (segmentation fault) when it loads such a model.
     Bad example:
