@@ -1,6 +1,4 @@
-"""Both directions of conversion as lists of passes, with the reasons for the order of the
-passes.
-"""
+"""Defines both directions of conversion as lists of passes, with the reasons for their order."""
 
 from __future__ import annotations
 

@@ -47,8 +47,8 @@ class KeepFloatWeights(MatcherPass):
 
     Hazard ORT119 is the reason: between DequantizeLinear and QuantizeLinear, ONNX Runtime quantises
     constant f32 weights to 8 bits, with one scale for all channels. The copy `Max(d, d)` prevents
-    this. The pass also changes products that get between the two only when ONNX Runtime rewrites
-    the graph.
+    this. The pass also changes products that will be between these two operations only after ONNX
+    Runtime has rewritten the graph.
     """
 
     name = "keep_float_weights"
