@@ -131,8 +131,8 @@ class ExperimentalDetectronGenerateProposalsSingleImage(
 ):
     """Region proposals of one image.
 
-    Inputs: image [3], anchors [H * W * A, 4], offsets [4 A, H, W], scores [A, H, W]. Outputs
-    post_nms_count boxes and scores, padded with zeros
+    Inputs: image [3], anchors [H * W * A, 4], offsets [4 A, H, W], scores [A, H, W]. Outputs:
+    post_nms_count boxes and their scores, padded with zeros
     (ExperimentalDetectronGenerateProposalsSingleImage-6).
     """
 

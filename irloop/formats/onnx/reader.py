@@ -110,7 +110,7 @@ def _may_expand(model: Model, expand: Expand | None) -> bool:
 
 
 def from_proto(proto: onnx.ModelProto, *, expand: Expand | None = None) -> Model:
-    """Read the model in a ModelProto in memory; it cannot have external data.
+    """Make a graph from a ModelProto in memory, which cannot have external data.
 
     Raises:
         ReadError: when the model cannot be read, as in `read`.

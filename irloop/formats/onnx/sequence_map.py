@@ -11,7 +11,7 @@ becomes, with one SequenceAt (for a tensor: Identity) for each input of the body
             longer = SequenceInsert (so_far, result)
         }>
 
-onnx can do this, too, but infers the types of the whole model first, which ends the process if a
+onnx can do this, too, but infers the types of the whole model first, which crashes the process if a
 model has no types.
 """
 
@@ -207,10 +207,10 @@ def _body_of(node: onnx.NodeProto, where: str) -> onnx.GraphProto:
 
 
 def _loop_body(body: onnx.GraphProto, names: StemNames) -> onnx.GraphProto:
-    """Start the body of the Loop that replaces a SequenceMap with the body `body`.
+    """Make the body of the Loop that replaces a SequenceMap, still without nodes.
 
-    It has the iteration number, the condition, and the constants and declared types of `body`, but
-    none of its nodes yet.
+    `body` is the body of the SequenceMap. The new body has the iteration number, the condition,
+    and the constants and declared types of `body`.
     """
     number, before, after = (names.fresh(wish) for wish in ("iteration", "goes_on", "go_on"))
     graph = onnx.GraphProto(name=body.name)
