@@ -328,7 +328,7 @@ def import_mod(c: Conversion, op: onnx.Mod, left: Value, right: Value) -> Value:
 
 @imports(onnx.Pow)
 def import_pow(c: Conversion, op: onnx.Pow, base: Value, exponent: Value) -> Value:
-    """Pow -> Power of one element type; the result has the type of the base.
+    """Pow -> Power, whose operands have one element type; the result has the type of the base.
 
     An exponent of another type is converted to the type of the base. But if the base is an integer
     and the exponent a float, the base is converted, and the result is converted back.
@@ -396,7 +396,7 @@ ERF_INVERSE_FAR = (
 
 @exports(ov.ErfInv)
 def export_erf_inv(c: Conversion, op: ov.ErfInv, x: Value) -> Value:
-    """ErfInv -> two polynomials; infinity at -1 and 1."""
+    """ErfInv -> two polynomials; the result is infinite at -1 and 1."""
     return forms.computed_in(c, ElementType.F32, lambda value: _erf_inverse(c, value), x)
 
 

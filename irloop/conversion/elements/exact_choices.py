@@ -1,4 +1,4 @@
-"""Compares and selects large integers exactly in OpenVINO, whose CPU plugin does it in f32."""
+"""Compares and selects large integers exactly in OpenVINO, whose CPU plugin does both in f32."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ONNX forms that depend on the target opset (`c.opset`) or on the element type.
+"""Emits ONNX operations in the form that the target opset (`c.opset`) or element type needs.
 
 Each function appends nodes and returns the result.
 """

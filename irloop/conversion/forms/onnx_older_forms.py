@@ -1,7 +1,7 @@
-"""Forms in ONNX opsets 8 to 10 for operations that newer opsets have.
+"""Emits older operations in place of operations that ONNX opsets 8 to 10 lack.
 
-An operation without a form here is emitted as the newer operation, and `Conversion.emit` refuses
-it, naming the opset that has it.
+An operation without a replacement here is emitted as the newer operation, and `Conversion.emit`
+refuses it, naming the opset that has it.
 """
 
 from __future__ import annotations

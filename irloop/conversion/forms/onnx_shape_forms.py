@@ -1,4 +1,4 @@
-"""ONNX forms of operations on shapes for the target opset (`c.opset`).
+"""Emits ONNX operations on shapes, in the form that the target opset (`c.opset`) needs.
 
 Each function appends nodes and returns the result. `onnx_forms` exports them all.
 """

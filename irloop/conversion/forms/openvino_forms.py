@@ -1,4 +1,4 @@
-"""OpenVINO forms that the conversion of several families needs.
+"""Emits OpenVINO operations that the conversions of several operation families need.
 
 Each function appends nodes and returns the result.
 """

@@ -129,7 +129,7 @@ def concat(c: Conversion, values: Sequence[Value], axis: int) -> Value:
 
 
 def split(c: Conversion, value: Value, axis: int, count: int) -> list[Value]:
-    """Equal parts along an axis."""
+    """Split `value` into `count` equal parts along an axis."""
     node = c.emit(slicing.Split(count), value, c.i64(axis), n_outputs=count)
     return list(node.outputs)
 

@@ -118,7 +118,7 @@ class Sizes(ABC):
     def reshape_to(self, value: Value, target: Value, *, may_be_empty: bool) -> Value:
         """Reshape `value` to the shape in the i64 list `target`.
 
-        `may_be_empty` says that a 0 in `target` is a size of 0.
+        If `may_be_empty` is true, a 0 in `target` means a size of 0.
         """
 
 

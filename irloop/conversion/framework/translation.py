@@ -113,7 +113,11 @@ class Converter:
 
 
 def _is_small(table: Sequence[Dim | None]) -> bool:
-    """True for known dimensions, and for one without elements, of at most `LARGEST_TABLE`."""
+    """True if a table is known to have at most `LARGEST_TABLE` elements.
+
+    `table` holds its dimensions. All must be known, unless one is 0: the table then has no
+    elements.
+    """
     if 0 in table:
         return True
     sizes = [size for size in table if isinstance(size, int)]

@@ -1,6 +1,4 @@
-"""Rewrites loops to slice and concatenate along axis 0 if an engine would otherwise divide by
-zero.
-"""
+"""Rewrites loops to work along axis 0 where an engine would otherwise divide by zero."""
 
 from __future__ import annotations
 
