@@ -124,7 +124,7 @@ def elements_by_comparing(
 
 
 def _blank(c: Conversion, reduction: str, data: Value, own: Callable[[], Value]) -> Value:
-    """Return what the table has in place of an update that does not go to an element.
+    """Return the entry that the table has where an update does not go to an element.
 
     For a minimum or maximum it is the element itself (`own`, broadcast to the table), because
     OpenVINO reduces integers as f32, in which the largest i32 becomes the smallest.
@@ -180,13 +180,13 @@ def _completed(
 
 
 def elements_table(data: Value, indices: Value, axis: int) -> tuple[Dim | None, ...]:
-    """The number of indices and the size of the axis: the sizes of the table that pairs them."""
+    """Return the sizes of the table: the number of indices, and the size of the axis."""
     shape = shape_of(data)
     return shape_of(indices).count(), shape.dim(axis) if shape.rank else None
 
 
 def rows_table(data: Value, indices: Value, updates: Value) -> tuple[Dim | None, ...]:
-    """The number of updates and the places that coordinates can name: the sizes of the table."""
+    """Return the sizes of the table: the number of updates, and of positions to write them to."""
     shape, where = shape_of(data), shape_of(indices)
     depth = where.dim(-1) if where.rank else None
     places = shape.dims[:depth] if isinstance(depth, int) and shape.dims else (None,)
