@@ -47,10 +47,10 @@ def _check_scale(args: Arguments, scale: float) -> None:
 
 
 class ROIPooling(OpenVinoOp, type="ROIPooling", since=1, inputs=2):
-    """Pools regions (item, x1, y1, x2, y2) to one size (ROIPooling-2).
+    """Pools each region (batch item, x1, y1, x2, y2) to the same size (ROIPooling-2).
 
-    With `method` max the result is the maximum of each bin; with bilinear the coordinates are in
-    0..1, and a grid of positions is sampled.
+    If `method` is max, the result is the maximum of each bin. If it is bilinear, the coordinates of
+    a region are in 0..1, and the data is sampled at a grid of positions in the region.
     """
 
     operands = "data: float, regions: float -> float"
@@ -172,8 +172,8 @@ class PSROIPooling(OpenVinoOp, type="PSROIPooling", since=1, inputs=2):
 class ROIAlignRotated(OpenVinoOp, type="ROIAlignRotated", since=15, inputs=3):
     """ROIAlign for rotated regions (ROIAlignRotated-15).
 
-    A region is centre x, centre y, width, height and angle in radians. Input 2 holds the batch
-    item of each region. Each bin is the mean of its bilinear samples.
+    A region is given by five numbers: centre x, centre y, width, height and the angle in radians.
+    Input 2 holds the batch item of each region. Each bin is the mean of its bilinear samples.
     """
 
     operands = "data: float, regions: float, batch indices: i32 | i64 -> float"
@@ -201,7 +201,8 @@ class ROIAlignRotated(OpenVinoOp, type="ROIAlignRotated", since=15, inputs=3):
 class DeformablePSROIPooling(OpenVinoOp, type="DeformablePSROIPooling", since=1, inputs=(2, 3)):
     """Position-sensitive pooling with bins shifted by input 2, [R, 2 * K, part, part].
 
-    The shifts are fractions of the region's size, times trans_std (DeformablePSROIPooling-1).
+    A shift, multiplied by `trans_std`, is a fraction of the region's size
+    (DeformablePSROIPooling-1).
     """
 
     operands = "data: float, regions: float, offsets?: float -> float"

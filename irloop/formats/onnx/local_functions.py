@@ -8,11 +8,11 @@ everything:
   in the model; the inputs of the function become the values that the call passes, its outputs those
   that the call returns;
 - an attribute that refers to an attribute of the function gets the value from the call, or else the
-  function's default, graphs included; without either it is omitted;
+  function's default, even if that is a graph; if there is neither, it is omitted;
 - names of dimensions become new ones, too, because two calls may have different sizes.
 
-The work is bounded in advance: the size of functions that call each other twice doubles with every
-level.
+The number of nodes that will result is limited before any is made, because it may be huge: if
+each function calls the next one twice, the number doubles with every level.
 """
 
 from __future__ import annotations

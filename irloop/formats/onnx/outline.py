@@ -1,4 +1,4 @@
-"""The content of an .onnx file as it is in the file: names, types, nodes and bodies.
+"""Describes an .onnx file without any repair: its names, types, nodes and bodies.
 
 The reader repairs files where it can (order, shadowed names, missing types); for validation, an
 `Outline` shows the file without repairs.
