@@ -178,12 +178,12 @@ def suppressed(
     best: int = -1,
     limit: int = -1,
 ) -> Value:
-    """NonMaxSuppression: keep the best boxes of each class that do not overlap better ones.
+    """Emit a NonMaxSuppression; return the rows (item, class, box) of the boxes that are kept.
 
     A box is dropped if its overlap with a better box of its class exceeds `overlap`. Only boxes
     with scores above `least` are candidates (None: all). The `best` candidates of each class
-    take part (-1: all), and at most `limit` of each class are kept (-1: all). The order is by
-    item, class and score.
+    take part (-1: all), and at most `limit` of each class are kept (-1: all). The rows are ordered
+    by item, class and score.
     """
     sizes = OnnxSizes(c)
     found = candidates(c, boxes, scores, best)

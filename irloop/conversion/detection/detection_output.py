@@ -1,4 +1,4 @@
-"""Converts DetectionOutput to ONNX: decode boxes, suppress, keep the best of each item."""
+"""Converts DetectionOutput to ONNX: decodes boxes, suppresses some, keeps the best of each item."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def export_detections(
 ) -> Value:
     """DetectionOutput -> decoding of the boxes, NonMaxSuppression and TopK.
 
-    If there are fewer detections than rows in the output, a row with item -1 follows the last one.
+    If the output has room for more rows than there are detections, a row with the item number -1
+    follows the last detection.
     """
     box_selection.require_opset(c)
     case = _Case(c, op, moves, scores, priors)

@@ -105,8 +105,9 @@ def _chosen(
 ) -> _Chosen:
     """Drop boxes that overlap a better one, and keep the best `after` boxes of each batch item.
 
-    Two boxes overlap if their overlap exceeds `overlap` after `border` has been added to the high
-    corners of all boxes of `found`. The boxes in the result have no border.
+    A box is dropped if its intersection over union with a better box exceeds `overlap`. For this
+    comparison `border` is added to the high corners of all boxes of `found`; the boxes in the
+    result have no border.
     """
     bordered = geometry.with_border(c, found.boxes, border)
     rows = box_selection.suppressed(c, bordered, found.scores, overlap, limit=after)

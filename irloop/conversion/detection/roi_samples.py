@@ -1,6 +1,7 @@
-"""Samples regions in ONNX: gathers and weighs the four elements around each sampled position.
+"""Samples regions in ONNX: gathers and weights the four elements around each sampled position.
 
-Samples of regions are [R, bins y, samples y, bins x, samples x].
+Tensors of samples have the shape [R, bins y, samples y, bins x, samples x], for R regions and the
+samples of each bin.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def export_deformable_psroi(
 ) -> Value:
     """DeformablePSROIPooling -> Gather of the elements around each sample, and their mean.
 
-    Samples are [R, output_dim, group, group, bins y, bins x].
+    Tensors of samples have the shape [R, output_dim, group, group, bins y, bins x].
     """
     sizes, group = OnnxSizes(c), op.group_size
     _, channels, height, width = sizes.of(data, 4)

@@ -61,7 +61,10 @@ def _split_heads(c: Conversion, x: Value, heads: int) -> Value:
 
 
 def _shared(c: Conversion, x: Value, query: Value) -> Value:
-    """Repeat each key head for the query heads that share it."""
+    """Repeat the heads of `x` (keys or values) so that there is one for each query head.
+
+    Without this, several adjacent query heads share one head of `x`.
+    """
     have, want = shape_of(x).dim(1), shape_of(query).dim(1)
     if not isinstance(have, int) or not isinstance(want, int):
         raise c.refuse("the numbers of heads are not known", "declare the shapes of the inputs")
@@ -195,9 +198,9 @@ def _attended(
 
 
 def _root_of_scale(c: Conversion, op: Attention, query: Value) -> Value:
-    """The square root of the scale of the products.
+    """Return the square root of the scale that is applied to the products of queries and keys.
 
-    Queries and keys are both multiplied by it, so that their products stay small.
+    Queries and keys are both multiplied by this root, so that their products stay small.
     """
     if op.scale is not None:
         return forms.scalar(c, op.scale**0.5, query)

@@ -119,7 +119,7 @@ def ungrouped(c: Conversion, filters: Value) -> tuple[Value, int]:
 
 
 def convolved(c: Conversion, op: onnx.Windowed, data: Value, filters: Value) -> Value:
-    """Emit an ONNX convolution, in f32 if the opset lacks the type."""
+    """Emit the convolution `op`, computed in f32 if it does not support the operands' type."""
     if element_of(data).is_integer:
         return forms.computed_in(c, ElementType.F32, lambda *wide: c(op, *wide), data, filters)
     return forms.numeric(c, op, data, filters)
@@ -146,7 +146,7 @@ def export_group_convolution(
 
 @exports(ov.BinaryConvolution)
 def export_binary(c: Conversion, op: ov.BinaryConvolution, data: Value, filters: Value) -> Value:
-    """BinaryConvolution -> Conv of data and filters in {-1, 1}."""
+    """BinaryConvolution -> Conv, after the bits 0 and 1 of data and filters become -1 and 1."""
     import numpy as np
 
     from irloop.kernels.convolution import binary_signs

@@ -201,11 +201,11 @@ def _by_shape(
     data: Value,
     weights: Value,
 ) -> Value:
-    """Convert a ConvTranspose whose output size is known; OpenVINO gets the size as an input.
+    """Convert a ConvTranspose to an operation that gets the output size as an input.
 
-    Without `output_shape`, the size is that of the data times the strides. SAME_UPPER becomes
-    same_lower, and any other auto_pad becomes same_upper, because OpenVINO crops more at the
-    opposite end.
+    The output size is the attribute `output_shape` or, without it, the size of the data times the
+    strides. SAME_UPPER becomes same_lower, and any other auto_pad becomes same_upper, because
+    OpenVINO crops more at the opposite end.
     """
     rank = len(paddings)
     if op.output_shape:

@@ -95,7 +95,10 @@ def _decoded(
 
 
 def changed(c: Conversion, labels: Value) -> Value:
-    """True for the elements of rows [N, T] that differ from the element before them."""
+    """True for the elements of rows [N, T] that differ from the element before them.
+
+    The first element of a row is compared with -1, which is not a label.
+    """
     first = forms.slice_(c, labels, [0], [1], [1])
     none = forms.sub(c, forms.mul(c, first, c.i64(0)), c.i64(1))
     before = forms.concat(c, [none, forms.slice_(c, labels, [0], [-1], [1])], 1)

@@ -60,8 +60,8 @@ def export_loss(
 def _targets(c: Conversion, op: ov.CTCLoss, labels: Value, length: Value) -> tuple[Value, Value]:
     """Return the labels that CTCLoss uses, [N, L] padded with -1, and their number per item [N].
 
-    The attributes remove repeated labels: `unique` all of them, `preprocess_collapse_repeated`
-    those that follow an equal label.
+    Two attributes remove repeated labels: `unique` keeps only the first of all equal labels of an
+    item, `preprocess_collapse_repeated` only the first of adjacent equal labels.
     """
     place = places(c, OnnxSizes(c).of(labels, 2)[1])
     kept = forms.less(c, place, forms.unsqueeze(c, length, [1]))
@@ -160,7 +160,7 @@ def _ends(c: Conversion, paths: Value, counts: Value) -> tuple[Value, Value]:
     are blanks and labels in turn. `counts` [N] holds the number of labels of each item.
 
     Returns two values [N, 1]: for the last blank and for the last label. For an item without labels
-    the second is a very low constant, which stands for probability 0.
+    the second is a very low constant, used in place of the logarithm of 0.
     """
     count = forms.unsqueeze(c, counts, [1])
     last = forms.mul(c, count, c.i64(2))

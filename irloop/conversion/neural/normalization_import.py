@@ -21,7 +21,11 @@ Outputs = Value | Sequence[Value | None]
 def standardized(
     c: Conversion, x: Value, axes: Sequence[int], epsilon: float, *, inside: bool = True
 ) -> Value:
-    """x with mean 0 and variance 1 over the axes; epsilon is added inside or outside the root."""
+    """Shift and scale `x` so that its mean is 0 and its variance is 1 over `axes`.
+
+    The divisor is the root of the variance. `epsilon` is added to the variance or, if `inside` is
+    false, to the root.
+    """
     if c.opset >= 6:
         mode = "inside_sqrt" if inside else "outside_sqrt"
         return c(ov.MVN6(True, epsilon, mode), x, c.i64(list(axes)))
@@ -39,7 +43,7 @@ def per_channel(c: Conversion, parameter: Value, rank: int) -> Value:
 
 
 def scaled(c: Conversion, unit: Value, scale: Value, bias: Value | None) -> Value:
-    """unit * scale + bias."""
+    """Emit `unit` * `scale` + `bias`; without a bias, only the product."""
     product = forms.multiply(c, unit, scale)
     return product if bias is None else forms.add(c, product, bias)
 
@@ -141,7 +145,8 @@ def import_instance_norm(
 ) -> Value:
     """InstanceNormalization -> MVN, Multiply by the scale unless it is 1, Add of the bias unless 0.
 
-    Exporters write a group normalisation as one with a scale of 1 and a bias of 0 between Reshapes.
+    A scale of 1 and a bias of 0 are common: exporters write a group normalisation as an
+    InstanceNormalization with these constants, between two Reshapes.
     """
     rank = c.rank_of(x)
     result = standardized(c, x, range(2, rank), op.epsilon)
@@ -162,9 +167,10 @@ def _is_filled(c: Conversion, parameter: Value, number: int) -> bool:
 def import_group_norm18(
     c: Conversion, op: onnx.GroupNormalization18, x: Value, scale: Value, bias: Value
 ) -> Value:
-    """GroupNormalization-18 -> Reshape, MVN and the scale and bias of each group, Reshape.
+    """GroupNormalization-18 -> Reshape, MVN, Multiply by the scale, Add of the bias, Reshape.
 
-    Scale and bias belong to groups, so they are applied before the second Reshape.
+    This version has one scale and one bias for each group, so they are applied before the second
+    Reshape.
     """
 
     def build(value: Value, factor: Value, offset: Value) -> Value:

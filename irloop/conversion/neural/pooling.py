@@ -257,7 +257,7 @@ def lowest(element: ElementType) -> float:
 def export_max(c: Conversion, op: ov.MaxPool | ov.MaxPool14, data: Value) -> list[Value | None]:
     """MaxPool (data and indices) -> MaxPool; indices that nothing reads are not computed.
 
-    The result is a list of the pooled data and the indices; None stands for unused indices.
+    The result is a list of the pooled data and the indices, with None for unused indices.
     """
     window = op.window()
     if not any(value.is_used for value in c.node.outputs[1:]):

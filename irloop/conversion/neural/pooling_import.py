@@ -192,11 +192,12 @@ def _compared(
 ) -> list[Value | None]:
     """Emit the maximum of each window as an elementwise maximum of strided slices.
 
-    Returns two values: the maxima and their flat positions. The positions are None unless `indexed`
-    is set. They count the spatial axes in row-major order or, with `by_columns`, in column-major
+    Returns the maxima and their flat indices in `data`; the indices are None unless `indexed` is
+    set. Indices number the spatial axes in row-major order or, with `by_columns`, in column-major
     order.
 
-    With `indexed`, there is one slice for each element of a window.
+    With `indexed`, there is one slice for each element of a window. Otherwise there are fewer, see
+    `_compared_by_axes`.
 
     Raises:
         RefusedError: when the shape of `data` is not fully known.
@@ -366,7 +367,7 @@ def import_max_unpool(
     indices: Value,
     shape: Value | None = None,
 ) -> Value:
-    """MaxUnpool -> ScatterElementsUpdate into zeros, padded to the output shape."""
+    """MaxUnpool -> ScatterElementsUpdate into zeros; a Pad if the output shape is an input."""
     import numpy as np
 
     sizes = shape_of(data).static()

@@ -50,6 +50,9 @@ def with_matrices(
 
     A Gather suffices if each element of the result is a copy of one element of the axis. Otherwise
     the axis is multiplied by a constant matrix of weights.
+
+    `plans` holds the axes to resize, and `how` the mode and its options. `gather`, `product` and
+    `transpose` emit these operations in the target format.
     """
     from irloop.kernels import resize as kernel
 
@@ -262,10 +265,10 @@ def _openvino_plans(
 def moving(
     dims: Sequence[Dim], axes: Sequence[int], scales: Sequence[float] | None
 ) -> list[int] | None:
-    """Return the positions in `axes` of the axes with a known size in `dims`.
+    """Return the positions in the list `axes` of those axes whose size in `dims` is known.
 
-    For example, [0, 2] stands for axes[0] and axes[2]. An axis of unknown size is left out if its
-    scale is known to be 1. If there is any other axis of unknown size, the result is None.
+    For example, the result [0, 2] means axes[0] and axes[2]. An axis of unknown size is left out if
+    its scale is known to be 1. If there is any other axis of unknown size, the result is None.
     `scales` is None if the scales are not known.
     """
     kept = []

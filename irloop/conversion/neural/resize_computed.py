@@ -1,7 +1,7 @@
 """Writes Resize in OpenVINO operations if its sizes, scales or region are computed at run time.
 
-This is the arithmetic of `kernels.resize` as operations: an output element is a weighted sum of a
-few input elements along an axis. A single Gather reads these elements.
+The operations compute the same as `kernels.resize`, one axis after the other: along an axis, an
+output element is a weighted sum of a few input elements, which are read by a single Gather.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ F32 = ElementType.F32
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The request of a Resize: which axes it changes, and to what size.
+    """The axes that a Resize changes, and their new sizes or their scales.
 
-    Either `scales` or `sizes` is given; `policy` tells how sizes keep the aspect ratio. `region` is
-    the input for the mode tf_crop_and_resize, or None.
+    Either `scales` or `sizes` is given; the other is None. `policy` is the attribute
+    keep_aspect_ratio_policy. `region` is the input roi in the mode tf_crop_and_resize, else None.
     """
 
     axes: Sequence[int]
@@ -134,7 +134,7 @@ class _Axis:
         return forms.select(c, beyond, forms.scalar(c, how.extrapolation, result), result)
 
     def _weighted(self, how: Resampling, place: Value, data: Value) -> Value:
-        """For each position, the weighted sum of the elements around it."""
+        """Compute each element of the result as the weighted sum of the elements around `place`."""
         c = self.c
         index, weights = self._taps(how, forms.unsqueeze(c, place, [1]))
         within = self._inside(index)
@@ -191,7 +191,10 @@ class _Axis:
         return forms.select(c, c(comparison.LessEqual(), x, self._number(1)), near, outer)
 
     def _places(self, coordinates: str) -> Value:
-        """Emit the position (f32) on the input axis from which each output element is computed."""
+        """Emit the position (f32) on the input axis from which each output element is computed.
+
+        `coordinates` is the coordinate_transformation_mode of the Resize.
+        """
         c, half = self.c, self._number(0.5)
         out = forms.convert(c, forms.range_(c, c.i64(0), self.count, c.i64(1)), F32)
         if coordinates == "asymmetric":

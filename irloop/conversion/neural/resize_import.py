@@ -1,4 +1,4 @@
-"""Converts Resize and Upsample to OpenVINO: to Interpolate, or to products with weight matrices."""
+"""Converts Resize and Upsample to OpenVINO: to Interpolate, or to Gathers and weighted sums."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def import_resize(
     scales: Value | None = None,
     sizes: Value | None = None,
 ) -> Value:
-    """Resize -> Interpolate, or products with weight matrices."""
+    """Resize -> Interpolate, or a Gather or weighted sum along each axis."""
     if scales is not None and shape_of(scales).count() == 0:
         scales = None
     if sizes is not None and shape_of(sizes).count() == 0:
@@ -84,7 +84,8 @@ def import_resize(
 def _in_known_type(c: Conversion, how: Resampling, data: Value, *others: Any) -> Value:
     """Resize `data` in a type that the operation supports, and convert the result back.
 
-    Integers are interpolated as floats and truncated, as ONNX runtimes do.
+    If elements are weighted, integers are computed as floats and truncated, as ONNX runtimes do.
+    `others` are the remaining arguments of `_imported`.
     """
     element = element_of(data)
     weighted = how.mode != "nearest" and not element.is_float
@@ -194,7 +195,7 @@ def _interpolated(
     axes: list[int],
     plans: list[Axis] | None,
 ) -> Value:
-    """Emit Interpolate-4 over the axes that change; if that is unknown, over all axes."""
+    """Emit Interpolate-4 over the axes that change or, if they are not known, over all `axes`."""
     attributes: dict[str, Any] = {
         "mode": "linear_onnx" if how.mode == "linear" else how.mode,
         "coordinate_transformation_mode": how.coordinates,

@@ -1,8 +1,8 @@
 """Converts grid sampling.
 
 OpenVINO has GridSample since opset9, but only for data of rank 4. In older opsets and for other
-ranks, conversion emits Gathers instead: one for each corner of the cell around a position. The
-result is their weighted sum.
+ranks, the conversion emits Gathers of the elements around each position, and sums these elements
+with weights. On each axis there are two elements; in mode nearest one, and in mode cubic four.
 """
 
 from __future__ import annotations
@@ -154,10 +154,11 @@ class _Sampler:
         return forms.reshape_to(c, result, wanted, special_zero=False)
 
     def _rows(self) -> Value:
-        """The data with one row of channels for each position of each image, [N * positions, C].
+        """Reshape the data to a table [N * positions, C]: one row of channels for each position.
 
-        A Gather with batch_dims would be shorter, but the CPU plugin of 2026.4 computes it wrongly
-        or crashes if the data have few elements.
+        The positions of all N batch items are listed one item after the other. A Gather with
+        batch_dims would need no such table, but the CPU plugin of 2026.4 computes it wrongly or
+        crashes if the data have few elements.
         """
         c, rank = self.c, 2 + self.axes
         last = forms.transpose(c, self.data, [0, *range(2, rank), 1])
@@ -278,8 +279,8 @@ class _Sampler:
         position outside of the axis is first moved into it: to its mirror image if the padding is
         reflection (except in mode nearest), else to the nearest end.
 
-        The weight is `weight`, where None stands for 1. With zero padding it is 0 for a position
-        outside of the axis, and then never None.
+        The returned weight is `weight`; None means a weight of 1. With zero padding, the result is
+        never None, and positions outside of the axis get the weight 0.
         """
         c = self.c
         if self.padding == "reflection" and self.mode != "nearest":

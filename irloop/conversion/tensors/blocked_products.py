@@ -43,7 +43,7 @@ _DEPTH = 8
 
 @dataclass
 class _Weights:
-    """Quantized weights, which stand for the real numbers (codes - zeros) * scales.
+    """Quantized weights; the real weights are (codes - zeros) * scales.
 
     `codes` are the quantized integers, unsigned with 4 bits. The three arrays have the same shape.
     """
@@ -246,7 +246,7 @@ def _number(value: Value) -> Array | None:
 def _is_blocked(weights: _Weights, size: int) -> bool:
     """True if all scales, and all zero points, are equal within each block of `size` columns.
 
-    False if `size` is greater than both the number of columns and the largest block that ONNX
+    False if `size` is greater than both the number of columns and the smallest block that ONNX
     Runtime supports.
     """
     columns = weights.codes.shape[1]

@@ -1,7 +1,8 @@
 """Writes operations whose axes the model computes, for opsets in which axes are attributes.
 
-The selected axes are represented by a list of booleans, one for each axis. Where chooses between
-the result with and without the operation along an axis, and Compress removes dimensions.
+The selected axes are represented by a list of booleans, one for each axis. A reduction is emitted
+for every axis, and a Slice selects the reduced or the unreduced values. Dimensions are removed or
+inserted by a Reshape to a shape that is computed from the booleans.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ __all__ = ["SelectComputedPads"]
 
 
 class SelectComputedPads(MatcherPass):
-    """Replaces a Pad with a computed value: pads with 0, then selects the value in the padding.
+    """Replaces a Pad whose value is computed: pads with 0, then selects the value in the padding.
 
     Given::
 

@@ -19,7 +19,7 @@ Label = str | int
 
 
 def einsum(c: Conversion, equation: str, *operands: Value) -> Value:
-    """The sum of products described by `equation`."""
+    """Emit an Einsum or, before opset 12, the products and sums that `equation` describes."""
     if c.opset >= 12:
         text, parts = _unstretched(c, equation, operands)
         return forms.numeric(c, Einsum(text), *parts, small=None, half=None)
@@ -33,8 +33,9 @@ def _unstretched(
     """Squeeze the axes of Einsum operands that ONNX Runtime would broadcast.
 
     These are axes of size 1 whose label has a larger size in another operand. ONNX's shape
-    inference takes one of the two sizes. Returns the equation without the labels of these axes, and
-    the operands; both unchanged if there is no such axis, or if a shape is not known.
+    inference takes one of the two sizes, which may be the wrong one. Returns the equation without
+    the labels of these axes, and the operands; both are unchanged if there is no such axis, or if a
+    shape is not known.
     """
     equation = Equation.parse(text)
     dims = [shape_of(operand).static() for operand in operands]

@@ -254,7 +254,7 @@ def export_sparse_fill(
     indices: Value,
     default: Value,
 ) -> list[Value]:
-    """SparseFillEmptyRows -> append missing rows, then sort all by row."""
+    """SparseFillEmptyRows -> Concat of the given and the missing rows, then a TopK to sort them."""
     element = element_of(indices)
     where = forms.as_i64(c, indices)
     rows = forms.gather(c, where, c.i64(0), 1)

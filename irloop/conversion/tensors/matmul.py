@@ -84,7 +84,7 @@ def _scaled(c: Conversion, value: Value, factor: float) -> Value:
 
 @exports(ov.Einsum)
 def export_einsum(c: Conversion, op: ov.Einsum, *operands: Value) -> Value:
-    """Einsum -> Einsum, with the equation written out: an explicit arrow and no spaces."""
+    """Einsum -> Einsum, with dimensions under "..." broadcast first; older opsets get products."""
     return einsum(c, op.equation, *_aligned(c, Equation.parse(op.equation), operands))
 
 
@@ -157,7 +157,7 @@ def export_attention(
 
 
 def _usual_scale(c: Conversion, query: Value) -> Value:
-    """1 / sqrt(width of the queries), at run time if the width is unknown."""
+    """Return 1 / sqrt(width of the queries), computed at run time if the width is unknown."""
     width = shape_of(query).dim(-1)
     if isinstance(width, int):
         return forms.scalar(c, width**-0.5, query)
@@ -210,7 +210,7 @@ def export_inverse(c: Conversion, op: ov.Inverse, x: Value) -> Value:
 
 @imports(onnx.Det)
 def import_det(c: Conversion, op: onnx.Det, x: Value) -> Value:
-    """Det -> an expansion along the first row; matrices of more than 4 rows are refused."""
+    """Det -> Multiply, Add and Subtract, by Laplace expansion of matrices of at most 4 rows."""
     size, rank = _rows(c, x), shape_of(x).rank
     if rank is None or size > 4:
         raise c.refuse(f"OpenVINO has no determinant, and {size} rows are too many to expand")
@@ -243,7 +243,7 @@ class _Expansion(Record):
     subtract: Binary
 
     def minor(self, rows: tuple[int, ...], columns: tuple[int, ...]) -> Value:
-        """The determinant of the square part of the matrix with these rows and columns."""
+        """Emit the determinant of the submatrix with these rows and columns."""
         if len(rows) == 1:
             return self.cells[rows[0] * self.size + columns[0]]
         total: Value | None = None

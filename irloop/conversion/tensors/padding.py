@@ -82,7 +82,7 @@ def _export(
 
 
 def _mirrored(c: Conversion, data: Value, begins: list[int], ends: list[int]) -> Value:
-    """Symmetric padding, which ONNX lacks, by concatenating the mirror image of each end."""
+    """Pad symmetrically, which ONNX's Pad cannot: concatenate the mirror image of each end."""
     for axis, (begin, end) in enumerate(zip(begins, ends, strict=True)):
         pieces = [data]
         if begin:

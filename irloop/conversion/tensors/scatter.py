@@ -117,7 +117,10 @@ def _boolean(
 def _without_initial(
     c: Conversion, reduction: str, data: Value, indices: Value, updates: Value, axis: int
 ) -> Value:
-    """Return `data` with the neutral element of the reduction wherever `indices` point."""
+    """Return `data` with the neutral element of the reduction wherever `indices` point.
+
+    A scatter into the result ignores the initial values, as `use_init_val` = false demands.
+    """
     number = neutral(reduction, element_of(data))
     blank = onnx_forms.expand(c, c.constant(number, element_of(data)), onnx_forms.shape(c, updates))
     return _elements(c, data, indices, blank, axis)

@@ -1,9 +1,9 @@
 """Writes scatters with a reduction as operations that every opset of a dialect has.
 
-A table has one entry for each pair of an update and an element: the update if it goes to this
-element, otherwise an element that does not change the result. The table is then reduced over the
-updates. Its size is the number of updates times the size of the axis (for coordinates, times the
-size of the data).
+These operations build a table with one entry for each pair of an update and an element: the update
+if it goes to this element, otherwise a value that does not change the result. The table is then
+reduced over the updates. Its size is the number of updates times the size of the axis (for
+coordinates, times the size of the data).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _KINDS = {"add": "Sum", "mul": "Prod", "min": "Min", "max": "Max"}
 
 @dataclass(frozen=True, slots=True)
 class DialectForms:
-    """Functions that emit operations of one dialect, for code that both conversions share.
+    """Functions that emit operations of one dialect, for code that import and export share.
 
     `forms` is the module with these functions. The fields `shape`, `select` and `multiply` are
     functions from it whose names differ between the dialects.
@@ -72,7 +72,10 @@ OPENVINO = DialectForms(
 
 
 def neutral(reduction: str, element: ElementType) -> float:
-    """The neutral element of a reduction."""
+    """Return the neutral element of a reduction: 0 for a sum, 1 for a product, and so on.
+
+    For a minimum or maximum it is the largest or the lowest value of the type `element`.
+    """
     import numpy as np
 
     if reduction in ("prod", "mul"):
@@ -98,8 +101,8 @@ def elements_by_comparing(
     this needs a table with one element per pair of index and position.
 
     Raises:
-        RefusedError: if indices and data may differ in size along an axis other than `axis`, or the
-            table would be too large.
+        RefusedError: if it is not known whether indices and data have the same size along an axis
+            other than `axis`, or the table would be too large.
     """
     data, indices, updates = inputs
     f = dialect.forms

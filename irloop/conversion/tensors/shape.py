@@ -58,7 +58,7 @@ def export_reshape(c: Conversion, op: ov.Reshape, data: Value, pattern: Value) -
     """Reshape -> Reshape.
 
     Without special_zero, a 0 in `pattern` means an empty axis. ONNX then needs allowzero, which
-    exists since opset 14; for older opsets the operation is written differently.
+    exists since opset 14; in older opsets, other operations or an empty constant give this shape.
     """
     known = ints(c, pattern)
     target = onnx_forms.as_list(c, pattern)
@@ -316,7 +316,7 @@ def _needed_length(c: Conversion, target: Value) -> int:
 
 
 def _placed(c: Conversion, data: Value, target: Value, axes: list[int]) -> Value:
-    """Transpose and reshape `data` so that its axis i is axis `axes[i]` of the result.
+    """Transpose and unsqueeze `data` so that its axis i is axis `axes[i]` of the result.
 
     The result has the rank of `target`, and all its other axes have size 1.
     """

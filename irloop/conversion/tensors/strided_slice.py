@@ -113,7 +113,7 @@ class _Bounds:
         self.strides = [1] * count if strides is None else ints(c, strides)
 
     def applied(self, data: Value, plan: _Plan) -> Value:
-        """Slice `data`; the rank is unchanged."""
+        """Emit a Slice of `data` that applies all bounds; shrunk axes remain, with size 1."""
         positions = [item for item in plan.sliced if not self._is_whole(item.at)] + plan.shrunk
         if not positions:
             return data
@@ -126,7 +126,7 @@ class _Bounds:
     def _steps(self, positions: list[_Position], plan: _Plan) -> Value | None:
         """Return the strides of the axes at `positions`; None if all are known to be 1.
 
-        An axis that is shrunk to one element has stride 1, whatever the input says.
+        An axis that is shrunk to one element has stride 1, whatever the strides input contains.
         """
         c = self.c
         if self.strides is not None:

@@ -47,9 +47,9 @@ def import_unique(c: Conversion, op: onnx.Unique, data: Value) -> list[Value]:
 
 
 def _newer(c: Conversion, op: onnx.Unique, data: Value) -> list[Value]:
-    """Emit Unique-10. It compares 8-bit elements as i32.
+    """Emit Unique-10, with 8-bit elements converted to i32 if slices along an axis are compared.
 
-    OpenVINO groups slices of 8-bit elements wrongly.
+    OpenVINO would group slices of 8-bit elements wrongly.
     """
     element = element_of(data)
     axis = None if op.axis is None else c.i64(op.axis)
