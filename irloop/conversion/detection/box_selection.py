@@ -151,8 +151,8 @@ def one_list(c: Conversion, boxes: Value) -> Value:
 def candidates(c: Conversion, boxes: Value, scores: Value, best: int) -> Candidates:
     """Select the `best` boxes with the highest scores for each batch item and class.
 
-    `scores` are [N, C, P]. The boxes are sorted by score, the highest first. If `best` is negative,
-    or not less than the known number of boxes, all boxes are kept in their order.
+    `scores` are [N, C, P]. The selected boxes are sorted by score, the highest first. If `best` is
+    negative, or not less than the known number of boxes, all boxes are kept, unsorted.
     """
     count = OnnxSizes(c).of(scores, 3)[2]
     if best < 0 or (isinstance(count, int) and count <= best):
@@ -209,7 +209,7 @@ def suppressed(
 def ordered(c: Conversion, *keys: Value) -> Value:
     """The indices [M] that sort rows by several keys [M]; the last key is the most significant.
 
-    Integers are sorted in ascending order, scores in descending order.
+    Integer keys are sorted in ascending order, float keys (scores) in descending order.
     """
     order: Value | None = None
     for key in keys:

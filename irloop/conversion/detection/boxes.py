@@ -56,12 +56,12 @@ def refined(
     ends: bool,
     limit: float | None = None,
 ) -> Value:
-    """Shift boxes by fractions of their size, and scale them by exponentials.
+    """Move and scale boxes by the predicted offsets `moves`, which are (dx, dy, dw, dh).
 
-    `moves` holds the fractions and then the exponents, which are limited to at most `limit`.
-    `border` is added to the sizes of the old boxes: 1 if the corners of a box are the indices of
-    its first and last elements, else 0. With `ends`, `border` is subtracted from the new high
-    corner.
+    The centre of a box moves by the fractions dx and dy of its size, and the size is multiplied by
+    exp(dw) and exp(dh), where dw and dh are limited to at most `limit`. `border` is added to the
+    sizes of the old boxes: 1 if the corners of a box are the indices of its first and last
+    elements, else 0. With `ends`, `border` is subtracted from the new high corner.
     """
     low, _ = halves(c, boxes)
     shift, growth = halves(c, moves)

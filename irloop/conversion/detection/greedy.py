@@ -1,4 +1,4 @@
-"""Greedy suppression of boxes as an ONNX Loop, where NonMaxSuppression does not suffice.
+"""Suppresses boxes greedily in an ONNX Loop, where NonMaxSuppression does not suffice.
 
 A `Rule` defines how the overlap of two boxes is measured, and how it changes the scores of the
 remaining boxes. Each iteration takes the best remaining box for every item and class at once.

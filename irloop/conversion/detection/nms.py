@@ -117,7 +117,7 @@ def _exported(
 def _softened(
     c: Conversion, op: ov.Suppressing, inputs: tuple[Value | None, ...], sigma: Value
 ) -> tuple[Value, Value]:
-    """Emit a suppression with a sigma; return rows (item, class, box) and their scores.
+    """Emit a Loop for a NonMaxSuppression with a sigma; return rows (item, class, box) and scores.
 
     There is one row for each of the K kept boxes: rows [K, 3], scores [K]. If sigma is above 0, a
     kept box lowers the scores of the boxes that overlap it, instead of removing these boxes.

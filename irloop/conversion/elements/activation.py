@@ -135,7 +135,7 @@ def import_elu(c: Conversion, op: onnx.Elu, x: Value) -> Value:
 
 @exports(ov.Selu)
 def export_selu(c: Conversion, op: ov.Selu, x: Value, alpha: Value, gain: Value) -> Value:
-    """Selu -> Selu if alpha and gain are constant, else a product."""
+    """Selu -> Selu if alpha and gain are constant, else its formula with Exp, Mul and Where."""
     inner, outer = number_of(c, alpha), number_of(c, gain)
     if inner is not None and outer is not None:
         return floating(c, x, lambda value: c(onnx.Selu(alpha=inner, gamma=outer), value))
@@ -279,7 +279,10 @@ def _only_slope(c: Conversion, x: Value, slope: Value) -> float | None:
 
 
 def _rectified(c: Conversion, x: Value, slope: Value) -> Value:
-    """PRelu, computed in floats, because ONNX Runtime has no integer kernel for it."""
+    """Emit a PRelu, or a LeakyRelu where that is possible.
+
+    ONNX Runtime has no PRelu of integers; for them, a Where selects between `x` and `x` * `slope`.
+    """
     element = element_of(x)
     alpha = _only_slope(c, x, slope)
     if alpha is not None:

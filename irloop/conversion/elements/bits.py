@@ -205,9 +205,10 @@ def export_is_finite(c: Conversion, op: ov.IsFinite, x: Value) -> Value:
 
 
 def _testable(c: Conversion, x: Value, f16: int) -> Value:
-    """Convert `x` to f32 if its element type has 16 bits or fewer.
+    """Convert `x` to f32 if the tests for NaN and infinity do not support its type in this opset.
 
-    Values of type f16 are converted only in opsets older than the opset number `f16`.
+    These are types of 16 bits or fewer. Values of type f16 are converted only in opsets older than
+    the opset number `f16`.
     """
     element = element_of(x)
     if element.bits > 16 or (element is ElementType.F16 and c.opset >= f16):

@@ -1,4 +1,4 @@
-"""Converts colour conversions to ONNX: upsample planes with Resize, mix, clip."""
+"""Converts colour conversions to ONNX: a Resize enlarges the chroma, a MatMul mixes the planes."""
 
 from __future__ import annotations
 

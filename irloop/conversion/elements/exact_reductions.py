@@ -34,8 +34,8 @@ class ReduceExactly(MatcherPass):
         z = Squeeze(TopK(x, 1, axis=1), 1)
 
     OpenVINO reduces in f32 (hazard OVN159), but computes running sums and TopK exactly. An axis of
-    unknown size may be empty: before its running sum, a zero is added to it. Other reductions are
-    not supported, nor are unsigned integers: from 2^31 on, OpenVINO takes them for negative.
+    unknown size may be empty, so a zero is appended to it before its running sum. Other reductions
+    are not supported, nor are unsigned integers: from 2^31 on, OpenVINO takes them for negative.
     """
 
     name = "reduce_exactly"

@@ -104,10 +104,9 @@ def _eye_by(
 
 @imports(onnx.EyeLike)
 def import_eye_like(c: Conversion, op: onnx.EyeLike, like: Value) -> Value:
-    """EyeLike -> Eye. An OpenVINO opset before 9 has no Eye.
+    """EyeLike -> Eye; before opset9, a comparison of row and column numbers.
 
-    For such an opset, the matrix is built by comparison: an element is 1 where the column number
-    equals the row number plus k.
+    In the second case an element is 1 where the column number equals the row number plus k.
     """
     element = element_of(like) if op.dtype is None else op.dtype
     rows, columns = (openvino_forms.size_of(c, like, axis) for axis in (0, 1))
@@ -183,7 +182,10 @@ def _item(c: Conversion, values: Value, at: int) -> Value:
 def import_window(
     c: Conversion, op: onnx.HannWindow | onnx.HammingWindow | onnx.BlackmanWindow, size: Value
 ) -> Value:
-    """Window -> a constant if the size is known, else cosines of a Range."""
+    """HannWindow, HammingWindow, BlackmanWindow -> a constant, or cosines of a Range.
+
+    It is a constant if the size is known.
+    """
     known = ints(c, size)
     if known is not None:
         import numpy as np

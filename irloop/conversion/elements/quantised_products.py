@@ -44,7 +44,7 @@ def import_matmul_integer(
     left_zero: Value | None = None,
     right_zero: Value | None = None,
 ) -> Value:
-    """MatMulInteger -> the product in f32, exact while sums stay below 2^24."""
+    """MatMulInteger -> MatMul in f32, converted to i32; it is exact while sums stay below 2^24."""
     rows = None if left_zero is None else _column(c, left_zero)
     factors = (centred(c, left, rows), centred(c, right, right_zero))
     return ov_forms.convert(c, c(ov_matmul.MatMul(), *factors), ElementType.I32)
@@ -91,9 +91,9 @@ def import_conv_integer(
     x_zero: Value | None = None,
     filters_zero: Value | None = None,
 ) -> Value:
-    """ConvInteger -> Conv of the data and the filters, after their zero points are subtracted.
+    """ConvInteger -> Convolution of data and filters from which their zero points are subtracted.
 
-    The zeros with which Conv pads then stand for the zero point of the data.
+    The Convolution then pads with 0, where ConvInteger pads with the zero point of the data.
     """
     offset = None if filters_zero is None else _filters(c, filters_zero, filters)
     data = centred(c, x, None if x_zero is None else ov_forms.as_scalar(c, x_zero))

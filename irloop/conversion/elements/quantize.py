@@ -92,7 +92,7 @@ def _difference(c: Conversion, left: Value, right: Value) -> Value:
 def _guarded(
     c: Conversion, levels: int, x: Value, low: Value, high: Value, out_low: Value, out_high: Value
 ) -> Value:
-    """Like `_stepped`, but the limits `low` and `high` may be equal.
+    """Like `_stepped`, but `low` may be equal to `high` or greater.
 
     Comparisons with the limits select `out_low` and `out_high`, so a division by 0 has no effect.
     """

@@ -150,7 +150,10 @@ class _Branch:
 
 
 def _mapped(value: Converted, change: Callable[[Converted], Converted]) -> Converted:
-    """Apply `change` to every tensor in a virtual value (a sequence or an optional)."""
+    """Apply `change` to every tensor of which a sequence or an optional consists.
+
+    Returns a sequence or an optional of the same kind, with the changed tensors.
+    """
     if isinstance(value, Items):
         return Items(tuple(_only_tensor(change(item)) for item in value.values))
     if isinstance(value, Stacked):
@@ -204,10 +207,10 @@ def _require_one_shape(c: Conversion, left: _Branch, right: _Branch) -> None:
 
 
 def _unify_output(c: Conversion, branches: list[_Branch], index: int, type: ValueType) -> None:
-    """Give output `index` of an If the same form in both branches.
+    """Make both branches of an If return output `index` in the same form.
 
-    If the forms differ, the output of each branch becomes one tensor, with the items of a sequence
-    stacked.
+    For example, a sequence may be three separate tensors in one branch, and four in the other. If
+    the forms differ, the items of a sequence are stacked into one tensor in both branches.
 
     Raises:
         RefusedError: when the forms still differ.
@@ -223,10 +226,10 @@ def _unify_output(c: Conversion, branches: list[_Branch], index: int, type: Valu
 
 
 def _stack(inner: Conversion, value: Converted, type: ValueType) -> Converted:
-    """Stack the items of a list along the first axis of one tensor.
+    """Stack the items of a sequence along a new first axis of one tensor.
 
-    `value` is what a branch returns for an If output of type `type`. If it is an optional list, the
-    list inside it is stacked. Any other value is returned unchanged.
+    `value` is returned by a branch for an If output of type `type`. If it is an optional that holds
+    a sequence, this sequence is stacked. Any other value is returned unchanged.
     """
     if isinstance(value, Items):
         return as_stack(inner, value, type)
@@ -298,7 +301,7 @@ def _warn_of_ranks(c: Conversion, bodies: tuple[Body, ...]) -> None:
 
 
 def _advice(c: Conversion) -> str:
-    """Return the advice for an If that is refused because its branches' outputs differ in rank."""
+    """Return the advice for the warning that the branches of an If differ in an output's rank."""
     condition = c.node.inputs[0]
     inputs = [] if condition is None else deciding_inputs(condition)
     if not inputs:

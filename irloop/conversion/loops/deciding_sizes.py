@@ -14,9 +14,10 @@ __all__ = ["choosing_inputs", "deciding_inputs", "fixing", "shape_option"]
 
 
 def deciding_inputs(condition: Value) -> list[Value]:
-    """The inputs of the model whose unknown sizes decide `condition`.
+    """Return the model inputs whose unknown sizes decide `condition`.
 
-    Empty if the condition also depends on the values of an input.
+    The list is empty if the condition also depends on the elements of an input, or on a slice or a
+    state in a loop.
     """
     origins = list(_origins(condition))
     if any(value is None or not only_size for value, only_size in origins):

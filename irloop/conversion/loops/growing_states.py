@@ -138,9 +138,9 @@ def _keeps_size(item: Entering) -> bool:
 def _number_of(value: Value, emitter: Emitter) -> Value | None:
     """Emit an i64 list of one number, which is not known to OpenVINO before the model runs.
 
-    If the number of elements of `value` is unknown, it is that number; otherwise it is the first
-    element, converted to i64. Returns None if `value` is a constant or has an unknown rank, or if
-    that first element does not exist or cannot be converted.
+    The number is the element count of `value` if that is unknown, otherwise the first element,
+    converted to i64. Returns None if `value` is a constant or has an unknown rank, or if that first
+    element does not exist or cannot be converted.
     """
     shape, element = shape_of(value), element_of(value)
     if isinstance(value.producer.op, Constant) or shape.rank is None:

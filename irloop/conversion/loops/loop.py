@@ -41,6 +41,9 @@ def import_loop(
     """Loop -> Loop-5; an omitted M becomes -1, and captured values become inputs.
 
     The values of a scan output get a new first axis of size 1, along which they are concatenated.
+
+    A Loop is not needed if it is known to run zero times or once, or if it can be unrolled over a
+    sequence whose items are known.
     """
     body = c.node.body()
     first_two = (*inputs, None, None)[:2]

@@ -1,4 +1,4 @@
-"""Writes loops in the form that the user requests, and reports the form that each loop gets."""
+"""Writes loops in the form that the user requests, such as Scan, and reports the form of each."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def loops_of(model: Model) -> list[SourceLoop]:
 
 
 def rewrite(model: Model, loops: Loops, *, is_written: bool = True) -> None:
-    """Write the loops of `model` in the form that `loops` names, where possible.
+    """Write the loops of `model` in the form that `loops` names, for example "unroll", if possible.
 
     The engine for the format of the model cannot run some of the new loops, so these are repaired.
     With `is_written` False, they are not repaired, because the model is only the source of a

@@ -32,9 +32,10 @@ NO_LIMIT = 2**63 - 1
 
 @exports(ov.Loop)
 def export_loop(c: Conversion, op: ov.Loop, *inputs: Value | None) -> list[Value | None]:
-    """Loop -> Loop, in which invariant inputs become captures.
+    """Loop -> Loop, in which invariant inputs become captures; or Scan, if the user prefers Scans.
 
-    A trip count of -1 becomes an omitted M.
+    A negative constant trip count becomes an omitted M. A Scan is written only if it can express
+    the Loop without any change.
     """
     trip, condition = inputs[0], inputs[1]
     assert trip is not None
@@ -86,7 +87,10 @@ def _limit(c: Conversion, trip: Value) -> Value | None:
 def export_tensor_iterator(
     c: Conversion, op: ov.TensorIterator, *inputs: Value | None
 ) -> list[Value | None]:
-    """TensorIterator -> Scan over its slices, or a Loop if it has no slices."""
+    """TensorIterator -> Scan over its slices, or a Loop.
+
+    A Loop is written if there are no slices, or if a Scan cannot express the slices or the states.
+    """
     plan = LoopPlan.of(c, has_condition=False)
     if not plan.sliced or not can_scan(plan, inputs):
         return _export_as_loop(

@@ -1,6 +1,6 @@
 """Shared parts of the conversions of Loop, TensorIterator and Scan.
 
-`LoopPlan` sorts the wires of an OpenVINO body into the kinds that an ONNX body needs: states,
+`LoopPlan` sorts the ports of an OpenVINO port map into the kinds that an ONNX body needs: states,
 captured values, slices, last values without a state, and concatenated outputs. The builders in
 `onnx_loop_builder` assemble the target node.
 """
@@ -98,7 +98,7 @@ def is_single(dim: object, port: Concatenated) -> bool:
 
 @dataclass(slots=True, eq=False, repr=False)
 class LoopPlan:
-    """The connections of an OpenVINO loop body, grouped by what they become in ONNX."""
+    """The ports in the port map of an OpenVINO loop, grouped by what they become in ONNX."""
 
     body: Body
     c: Conversion
@@ -116,7 +116,7 @@ class LoopPlan:
 
     @classmethod
     def of(cls, c: Conversion, *, has_condition: bool) -> LoopPlan:
-        """Group the connections in the port map of the node that `c` converts.
+        """Group the ports in the port map of the node that `c` converts.
 
         Raises:
             RefusedError: when an axis is negative and the rank of the tensor is unknown.
@@ -202,8 +202,9 @@ def bind_constant_parameters(
 ) -> list[Value]:
     """Complete `bound` and return the value of each body parameter, in order.
 
-    The iteration number and the condition, which is true in every iteration that runs, are added to
-    `bound`. Parameters that nothing reads get a zero.
+    `bound` maps indices of body parameters to their values. The iteration number and the condition,
+    which is true in every iteration that runs, are added to it. Parameters that nothing reads get a
+    zero.
 
     Raises:
         RefusedError: when a parameter that is read gets no value.

@@ -41,7 +41,7 @@ __all__ = ["LoopStates", "enter"]
 
 
 def enter(loop: OpenVinoLoopBuilder, value: Converted) -> Converted:
-    """Make an outer value an invariant of the loop; return what the body reads instead of it."""
+    """Pass an outer value into the loop as an invariant; return the value that the body reads."""
     if isinstance(value, Value):
         return loop.invariant(value)
     if isinstance(value, Items):

@@ -62,7 +62,10 @@ class Scanned(Record):
 
 
 class _Input(Record):
-    """An outer value, the body parameter that gets this value, and the kind of wire."""
+    """An input of the loop: an outer value, and the body parameter that gets it.
+
+    A slice has the sliced `axis`, a state its number `state`; an invariant has neither.
+    """
 
     external: Value
     parameter: Value
@@ -95,7 +98,7 @@ def refuse_strings(c: Conversion) -> None:
 
 
 class OpenVinoLoopBuilder:
-    """Collects the wires of one loop body, then makes a Loop or a TensorIterator."""
+    """Collects the inputs and states of one loop body, then makes a Loop or a TensorIterator."""
 
     def __init__(self, c: Conversion, label: str = "body") -> None:
         self.c = c
@@ -109,7 +112,10 @@ class OpenVinoLoopBuilder:
         self.ran: Value | None = None
 
     def iteration(self, shape: Shape = SCALAR) -> Value:
-        """The iteration number as i64, a scalar or of shape [1]; only a Loop has it."""
+        """Return the body parameter that holds the iteration number, as i64; only a Loop has one.
+
+        Its shape is the `shape` of the first call, a scalar or [1].
+        """
         if self._iteration is None:
             type = TensorType(ElementType.I64, shape)
             self._iteration = self.inner.parameter("iteration", type)
@@ -276,9 +282,9 @@ class OpenVinoLoopBuilder:
     def _as_open(self, value: Value, item: _Input) -> Value:
         """Hide from OpenVINO each size of a state that may differ from its initial size.
 
-        `value` is the next value of the state; `item.external` is its initial value. OpenVINO
-        bounds the output sizes of the loop by those of `value`. If the loop runs zero times, it
-        returns the initial value, and OpenVINO fails if its sizes are outside these bounds.
+        `value` is the next value of the state; `item.external` is its initial value. OpenVINO takes
+        the shape bounds of the loop output from `value`. But a loop that runs zero times returns
+        the initial value, and OpenVINO fails if the sizes of that are outside the bounds.
         """
         made, initial = shape_of(value).dims, shape_of(item.external).dims
         if made is None or initial is None or len(made) != len(initial):

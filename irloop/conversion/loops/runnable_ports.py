@@ -95,9 +95,9 @@ def _is_reversed(port: Sliced | Concatenated) -> bool:
 
 
 def _change_ports_of_loop(node: Node, wires: LoopWires) -> bool:
-    """Change the ports of a loop to avoid hazards OVN117, OVN118, OVN137 and OVN148.
+    """Change the port map of a loop to avoid hazards OVN117, OVN118, OVN137 and OVN148.
 
-    Returns true if the wires have changed.
+    The changes are made in `wires`, the connections of the loop. Returns whether there are any.
     """
     ports = node.body().ports
     special = any(

@@ -38,7 +38,7 @@ def import_scan(
 
     A Loop is needed if the number of iterations is unknown and may thus be 0, if a state changes
     its size, if the body uses no slice, or if the Scan is inside a TensorIterator. A Scan that is
-    known to have no iterations needs neither.
+    known to run zero times is replaced by its initial states and empty scan outputs.
 
     States and scanned inputs are tensors; a captured value may be a sequence.
     """

@@ -30,7 +30,7 @@ __all__: list[str] = []
 
 
 def _index(c: Conversion, position: Converted | None) -> int | None:
-    """A constant position; None for a computed one."""
+    """Return the number in a constant position; None if the position is computed or omitted."""
     known = c.constant_of(position) if isinstance(position, Value) else None
     return None if known is None else int(known.reshape(-1)[0])
 

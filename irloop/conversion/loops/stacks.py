@@ -40,10 +40,10 @@ def stacked(c: Conversion, items: Sequence[Value]) -> Value:
 
 
 def picked(c: Conversion, items: Sequence[Value], position: Value) -> Value:
-    """The item at a computed position, among items whose sizes may differ.
+    """Return the item at a computed position, among items whose sizes may differ.
 
-    Requires items of one known rank. It slices the item from the concatenated elements of all
-    items.
+    The items must have one known rank. All their elements are concatenated to one list, and the
+    item is a slice of this list, reshaped.
     """
     index = shape_forms.as_list(c, shape_forms.as_i64(c, position))
     flat = [shape_forms.reshape(c, item, [-1]) for item in items]
@@ -64,7 +64,7 @@ def picked(c: Conversion, items: Sequence[Value], position: Value) -> Value:
 
 
 def may_differ(items: Sequence[Value]) -> bool:
-    """True if the sizes of items may differ, which all have the same known rank."""
+    """True if all items have the same known rank, but not all have the same declared shape."""
     shapes = [shape_of(item) for item in items]
     ranks = {shape.rank for shape in shapes}
     if len(ranks) != 1 or None in ranks:
@@ -211,7 +211,10 @@ def _never_empty(part: Value, axis: int) -> bool:
 
 
 def _has_known_items(part: Value, axis: int) -> bool:
-    """True if all dimensions but that of `axis` are known, or the rank is unknown."""
+    """True if `part` need not be reshaped to fit other parts, or cannot be.
+
+    It need not if all dimensions except that of `axis` are known. It cannot if the rank is unknown.
+    """
     dims = shape_of(part).dims
     return dims is None or all(isinstance(dim, int) for dim in (*dims[:axis], *dims[axis + 1 :]))
 

@@ -64,7 +64,7 @@ def import_batch_norm14(c: Conversion, op: onnx.BatchNormalization14, *operands:
 
 @imports(onnx.BatchNormalization7)
 def import_batch_norm7(c: Conversion, op: onnx.BatchNormalization7, *operands: Value) -> Outputs:
-    """BatchNormalization-7 -> BatchNormInference, or arithmetic in training mode.
+    """BatchNormalization-7 -> BatchNormInference; arithmetic in training mode or with `spatial` 0.
 
     With `spatial` 0 each element of a batch item has its own parameters.
     """

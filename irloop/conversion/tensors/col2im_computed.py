@@ -1,7 +1,7 @@
 """Writes Col2Im in OpenVINO operations if the sizes of image or block are computed at run time.
 
-It works axis by axis: an element of the image is the sum of the elements of all blocks that cover
-it, which is a product with a matrix of zeros and ones.
+The image is assembled axis by axis: along an axis, an element of the image is the sum of the
+elements of all blocks that cover it, computed as a product with a matrix of zeros and ones.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["col2im"]
 
 
 def col2im(c: Conversion, op: Col2Im, data: Value, image: Value, block: Value, rank: int) -> Value:
-    """The image with `rank` spatial axes, assembled from columns.
+    """Assemble the image, which has `rank` spatial axes, from columns.
 
     The columns are [N, C * size of a block, number of blocks]; the sizes of the image and of a
     block are inputs.
