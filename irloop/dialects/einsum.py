@@ -23,7 +23,7 @@ DOTS = "..."
 class Equation(Record):
     """An Einstein equation: the labels of each operand and of the result.
 
-    The label ``...`` stands for any number of dimensions.
+    The label ``...`` represents any number of dimensions.
     """
 
     operands: tuple[tuple[str, ...], ...]

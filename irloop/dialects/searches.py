@@ -1,4 +1,4 @@
-"""Shape inference that operations of both dialects share, above all the searches (TopK)."""
+"""Shape inference for TopK and for sizes that are inputs, shared by both dialects."""
 
 from __future__ import annotations
 

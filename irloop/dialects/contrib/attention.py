@@ -23,7 +23,8 @@ FILTER = -10000.0
 class Scores:
     """The scale, the masks and the attention bias that are applied to scores before their softmax.
 
-    `past` is the number of positions before the first query, as a one-element vector.
+    `filter` is the number that is added to a score where `mask` hides the key. `past` is the number
+    of positions before the first query, as a one-element vector.
     """
 
     scale: float
@@ -49,9 +50,10 @@ def joined(s: Steps, x: Term, size: int) -> Term:
 
 
 def attended(s: Steps, query: Term, key: Term, value: Term, scores: Scores) -> tuple[Term, Term]:
-    """softmax(query @ key' * scale + masks) @ value, and the argument of the softmax.
+    """Return softmax(scores) @ value, and the scores before the softmax.
 
-    All operands and results are 4-D.
+    The scores are query @ transpose(key) * scale, plus the bias and the masks. The argument
+    `scores` holds this scale, the bias and the masks. All operands and results are 4-D.
     """
     found = widened(s, query) @ s.swap_last(widened(s, key)) * scores.scale
     # ONNX Runtime adds the bias before the mask. Where all keys of a query are masked, the large
@@ -89,9 +91,8 @@ def mask_added(s: Steps, mask: Term, key: Term, filter: float) -> Term:
     """Return what a mask adds to the attention scores: 0 for a visible key, else `filter`.
 
     The result can be broadcast to [batch, heads, queries, keys]. `key` is [batch, heads, keys,
-    size]. A mask [batch, keys] or [batch, queries, keys] is positive for a visible key. A mask of
-    one axis says which range of keys each batch item sees: it holds the ends [batch], or the ends
-    and then the starts [2 * batch].
+    size]. A mask [batch, keys] or [batch, queries, keys] is positive for a visible key. A mask with
+    one axis gives the range of keys that each batch item sees; `seen_by_lengths` lists its forms.
 
     Raises:
         CannotDecomposeError: for a mask of another form.
@@ -119,7 +120,8 @@ def seen_by(s: Steps, mask: Term, key: Term) -> Term:
 def seen_by_lengths(s: Steps, mask: Term, key: Term) -> Term:
     """Return a mask [batch, 1, 1, keys] that is true for the keys that each item may attend to.
 
-    These are the keys from the first position of the item, or from 0, to its length (exclusive).
+    These are the keys from the first position of the item up to, but excluding, its length. Without
+    first positions, they start at 0.
 
     `mask` is a vector: the lengths [batch], the lengths and first positions [2 * batch], or the
     lengths and the offsets of queries and keys in a packed batch [3 * batch + 2]; the offsets are

@@ -104,8 +104,8 @@ class PackedAttention(ContribOp, type="PackedAttention", inputs=(5, 6)):
 
     - the tokens [tokens, size] of all items, one item after the other;
     - weights and bias, as in Attention;
-    - the offsets in the padded batch [batch, positions], those of the tokens before those of the
-      padding;
+    - the offsets [batch, positions] of all positions in the flattened padded batch: first those of
+      the tokens, then those of the padding;
     - the number of tokens before each item, and the total [batch + 1];
     - optionally, an attention bias, which is added to the scores of the padded batch.
     """

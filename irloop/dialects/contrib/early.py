@@ -30,8 +30,8 @@ END = 2**31 - 1
 class _Early(ContribOp):
     """Base of experimental ai.onnx operations that a later opset removed or defined anew.
 
-    `oldest` is the first opset in which they can be decomposed. It is at least 7, because older
-    opsets do not broadcast operands as NumPy does.
+    `oldest` is the first opset that has the standard operations for the decomposition. It is at
+    least 7, because older opsets do not broadcast operands as NumPy does.
     """
 
     oldest: ClassVar[int] = 7
@@ -160,7 +160,7 @@ class MeanVarianceNormalization1(
 
 
 class DynamicSlice(_Early, type="DynamicSlice", domain="", until=9, inputs=(3, 4)):
-    """Slice with inputs for starts, ends and axes, as ai.onnx has it since opset 10."""
+    """Slice with starts, ends and axes as inputs, as Slice itself has them since opset 10."""
 
     operands = f"data: T, starts: I, ends: I, axes?: I -> T where T: {EVERY}, I: i32 | i64"
 

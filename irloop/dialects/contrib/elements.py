@@ -35,7 +35,7 @@ def _inputs(cls: type[Op]) -> list[tuple[Operand, frozenset[str]]]:
 
 
 class Misfit(NamedTuple):
-    """An element type that ONNX Runtime refuses, and what it would allow."""
+    """An element type that ONNX Runtime refuses, and the types that it accepts instead."""
 
     message: str
     expected: str
@@ -48,9 +48,10 @@ class Misfit(NamedTuple):
 
 
 def misfit(cls: type[Op], elements: Sequence[ElementType]) -> Misfit | None:
-    """What ONNX Runtime refuses about these element types of the inputs, or None.
+    """Find the first of the inputs whose element type ONNX Runtime refuses; None if it accepts all.
 
-    DYNAMIC stands for an omitted input and for an unknown type.
+    `elements` has the element type of each input: DYNAMIC if the input is omitted or its type is
+    unknown.
     """
     inputs = _inputs(cls)
     bound: dict[str, tuple[str, ElementType]] = {}

@@ -40,11 +40,11 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
 
     - query [batch, positions, heads * size], or query, keys and values side by side;
     - key and value;
-    - the caches of both [batch, key heads, length, size];
-    - the last position of each item;
-    - the largest number of positions;
-    - tables of cosines and sines;
-    - the position numbers;
+    - the caches of the keys and of the values [batch, key heads, length, size];
+    - the index of the last position of each item, which is its length minus 1;
+    - the largest length of an item;
+    - tables of cosines and sines, with one row for each position;
+    - the position numbers, which select rows of these tables;
     - an attention bias, which is added to the scores;
     - a score for each head that only counts in the denominator of the softmax.
 
@@ -104,7 +104,7 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         return [result, cache, cache, TensorType(element, Shape.of_rank(4))][: args.n_outputs]
 
     def _require_plain(self, s: Steps, norms: Sequence[Term | None]) -> None:
-        """Refuse caches, outputs and norms that the decomposition does not support.
+        """Refuse caches, outputs and normalisations that the decomposition does not support.
 
         ONNX Runtime's CPU kernel lacks these features, or they need a cache in another form.
         `norms` holds the weights that normalise the queries and the keys; None where nothing is
@@ -286,9 +286,9 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
     def _hidden(self, s: Steps, keys: Term, rows: Term, used: Term) -> Term:
         """Return a mask [batch, 1, queries, keys], true for keys that a query must not see.
 
-        These are the keys after the query and the unused places of the cache. With a local window,
-        they also include the keys before the window. `rows` holds the position of each query, and
-        `used` the number of used places in the cache of each item.
+        These are the keys after the query and the unused positions of the cache. With a local
+        window, they also include the keys before the window. `rows` holds the position of each
+        query, and `used` the number of used positions in the cache of each item.
         """
         own = s.unsqueeze(rows, 1, 3)
         columns = s.reshape(s.range(0, s.size(keys, 2)), [1, 1, 1, -1])

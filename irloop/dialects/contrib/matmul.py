@@ -40,7 +40,12 @@ class _Product(ContribOp):
     trans_b: int = attribute(default=0, name="transB")
 
     def product(self, s: Steps, a: Term, b: Term, batch_a: int = 0, batch_b: int = 0) -> Term:
-        """alpha * A' @ B'; A' and B' are the operands, transposed if the attributes say so."""
+        """Return ``alpha * A' @ B'``, where A' and B' are `a` and `b` with their axes permuted.
+
+        If `batch_a` is not 0, the first axis of `a` moves before its last axis. Then `transA` swaps
+        the last two axes; if `b` is a vector, `a` is reshaped instead (see `exchanged`). `batch_b`
+        and `transB` permute `b` in the same way.
+        """
         if b.rank == 1 and a.rank > 1:
             left = exchanged(s, a) if self.trans_a else a
         else:
@@ -68,7 +73,7 @@ class FusedMatMul(_Product, type="FusedMatMul", inputs=2):
 
 
 class TransposeMatMul(_Product, type="TransposeMatMul", inputs=2):
-    """Computes ``alpha * A' @ B'``, where A' and B' are A and B, transposed on demand.
+    """Computes ``alpha * A' @ B'``, where A' and B' are A and B or their transposes.
 
     `transA` and `transB` swap the last two axes of an operand.
     """
@@ -108,7 +113,10 @@ def activated(s: Steps, x: Term, name: str, alpha: float, beta: float, gamma: fl
 
 
 class FusedGemm(_Product, type="FusedGemm", inputs=(2, 3)):
-    """``activation(alpha * A' @ B' + beta * C)``."""
+    """Computes ``activation(alpha * A' @ B' + beta * C)``.
+
+    A' and B' are the matrices A and B; `transA` and `transB` transpose them.
+    """
 
     operands = "a: T, b: T, c?: T -> T where T: f16 | f32 | f64 | i32 | i64 | u32 | u64"
 
@@ -132,7 +140,10 @@ class FusedGemm(_Product, type="FusedGemm", inputs=(2, 3)):
 
 
 class FusedMatMulActivation(_Product, type="FusedMatMulActivation", inputs=2):
-    """``activation(alpha * A' @ B')``."""
+    """Computes ``activation(alpha * A' @ B')``.
+
+    A' and B' are A and B with their axes permuted, as in FusedMatMul.
+    """
 
     operands = "a: T, b: T -> T where T: bf16 | f16 | f32 | f64"
 

@@ -35,7 +35,10 @@ OLDEST_OPSET = 11
 
 
 def _element(term: Term) -> ValueType:
-    """A tensor type: the element type of a term, and the term's shape without axis 0."""
+    """Return the type of one element of `term` along axis 0.
+
+    It has the element type of the term, and the shape of the term without axis 0.
+    """
     dims = shape_of(term.value).dims or ()
     return TensorType(element_of(term.value), Shape(dims[1:]))
 
@@ -148,7 +151,7 @@ def decomposed(
 ) -> tuple[Graph, list[int]]:
     """Return a graph that computes one operation with standard operations of an opset.
 
-    `types` are the types of the inputs; None stands for an omitted input. The graph has a parameter
+    `types` are the types of the inputs, or None for an omitted input. The graph has a parameter
     for each input that is not omitted, and a result for each output. Outputs that ONNX Runtime
     leaves without a value have no result. The list in the return value holds the position of the
     output that each result computes. `oldest` is the first opset in which `write_out` can be

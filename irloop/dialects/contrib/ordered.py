@@ -1,8 +1,8 @@
 """Operations of ONNX Runtime on 8-bit matrices in the memory orders of cublasLt.
 
-The order of a matrix says where its elements are in memory; a tensor keeps the shape of the matrix
-whatever its order. The numbers of the orders are those of QuantizeWithOrder, and the places of the
-elements are those that NVIDIA documents for cublasLtOrder_t. A matrix in a tiled order consists of
+The order of a matrix determines where its elements are in memory; a tensor keeps the shape of the
+matrix whatever its order. The numbers of the orders are those of QuantizeWithOrder, and their
+layouts are those that NVIDIA documents for cublasLtOrder_t. A matrix in a tiled order consists of
 whole tiles; the matrices of a batch follow each other.
 
 ONNX Runtime has kernels for CUDA only, and these accept fewer orders than the definitions:

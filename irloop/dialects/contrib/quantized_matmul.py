@@ -118,7 +118,10 @@ def integer_product(s: Steps, a: Term, b: Term, a_zero: Term | None, b_zero: Ter
 
 
 class DynamicQuantizeMatMul(ContribOp, type="DynamicQuantizeMatMul", inputs=(3, 5)):
-    """A times quantized weights plus a bias, where A is first quantized to u8 by its range."""
+    """Quantizes A to u8 by its range, multiplies it by quantized weights and adds a bias.
+
+    A, the bias and the result are f32.
+    """
 
     operands = "a: f32, b: Q, b_scale: f32, b_zero_point?: Q, bias?: f32 -> f32 where Q: i8 | u8"
 
@@ -156,7 +159,11 @@ class MatMulIntegerToFloat(ContribOp, type="MatMulIntegerToFloat", inputs=(4, 7)
 
 
 class QGemm(ContribOp, type="QGemm", inputs=(6, 9)):
-    """``alpha * A' @ B' + C`` of quantized matrices, as f32 or quantized; C is i32."""
+    """Computes ``alpha * (A' @ B' + C)`` of quantized matrices, as f32 or quantized.
+
+    A' and B' are the matrices A and B; `transA` and `transB` transpose them. C is i32, in units of
+    the product of the scales of A and B.
+    """
 
     operands = (
         "a: A, a_scale: f32, a_zero_point: A, b: B, b_scale: f32, b_zero_point: B, c?: i32,"

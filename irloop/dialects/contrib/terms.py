@@ -324,13 +324,13 @@ class Steps(ABC):
         return self.op("Clip", x, self.like(low, x), self.like(high, x))
 
     def most(self, x: Term, y: Term) -> Term:
-        """The larger element of each pair."""
+        """The elementwise maximum of `x` and `y`."""
         if self.opset < 12 and not x.element.is_float:
             return self.where(x > y, x, y)
         return self.op("Max", x, y)
 
     def least(self, x: Term, y: Term) -> Term:
-        """The smaller element of each pair."""
+        """The elementwise minimum of `x` and `y`."""
         if self.opset < 12 and not x.element.is_float:
             return self.where(x < y, x, y)
         return self.op("Min", x, y)

@@ -171,7 +171,7 @@ class Max(Variadic, type="Max", since=1, inputs=(1, None)):
 
 
 class Min(Variadic, type="Min", since=1, inputs=(1, None)):
-    """The smallest operand (Min-1, 6, 8, 12, 13)."""
+    """The elementwise minimum of the operands (Min-1, 6, 8, 12, 13)."""
 
     elementwise = True
 

@@ -202,8 +202,8 @@ class SVMClassifier(MlOp, type="SVMClassifier", since=1, inputs=1, outputs=2):
         """Check that the attributes of the pairwise comparisons have the right lengths.
 
         Raises:
-            InferenceError: when a list does not have the length that classes, vectors or pairs
-                demand.
+            InferenceError: when a list does not have as many entries as the number of classes,
+                support vectors or pairs of classes requires.
         """
         classes, vectors = len(self.labels), sum(self.vectors_per_class)
         if len(self.vectors_per_class) != classes or min(self.vectors_per_class) < 0:

@@ -34,7 +34,7 @@ class MatMul(OnnxOp, type="MatMul", since=1, inputs=2):
 
 
 class _Gemm(OnnxOp):
-    """``alpha * A' @ B' + beta * C`` of matrices; A' and B' may be transposed."""
+    """``alpha * A' @ B' + beta * C``, where A' and B' are matrices A and B or their transposes."""
 
     cost = "product"
 
@@ -72,7 +72,7 @@ class _Gemm(OnnxOp):
 
 
 class Gemm1(_Gemm, type="Gemm", since=1, inputs=3):
-    """Gemm-1, 6: C is required; `broadcast` allows it to be smaller than the product."""
+    """Like Gemm-7, but C is required; `broadcast` allows C to be smaller (Gemm-1, 6)."""
 
     broadcast: int = 0
 
@@ -80,7 +80,8 @@ class Gemm1(_Gemm, type="Gemm", since=1, inputs=3):
 class Gemm(_Gemm, type="Gemm", since=7, inputs=(2, 3)):
     """``alpha * A' @ B' + beta * C`` of matrices (Gemm-7, 9, 11, 13).
 
-    A' and B' may be transposed. C broadcasts as in NumPy and is optional since opset 11.
+    A' and B' are A and B; `transA` and `transB` transpose them. C broadcasts as in NumPy and is
+    optional since opset 11.
     """
 
 

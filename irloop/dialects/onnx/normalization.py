@@ -284,7 +284,7 @@ class LRN(OnnxOp, type="LRN", since=1, inputs=1):
 class Dropout7(OnnxOp, type="Dropout", since=7, inputs=1, outputs=None):
     """The operand itself; output 1 is a mask in the type of the data (Dropout-7).
 
-    The standard does not say what the mask holds; it holds zeros, as in ONNX Runtime.
+    The standard does not define the content of the mask; it holds zeros, as in ONNX Runtime.
     """
 
     ratio: float = 0.5
@@ -300,7 +300,8 @@ class Dropout7(OnnxOp, type="Dropout", since=7, inputs=1, outputs=None):
 class Dropout10(OnnxOp, type="Dropout", since=10, inputs=1, outputs=None):
     """The operand itself; output 1 is a boolean mask (Dropout-10).
 
-    The standard does not say what the mask holds; it is false everywhere, as in ONNX Runtime.
+    The standard does not define the content of the mask; it is false everywhere, as in ONNX
+    Runtime.
     """
 
     ratio: float = 0.5

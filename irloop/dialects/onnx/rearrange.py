@@ -37,7 +37,8 @@ class DepthToSpace(OnnxOp, type="DepthToSpace", since=1, inputs=1):
 class DepthToSpace11(OnnxOp, type="DepthToSpace", since=11, inputs=1):
     """Like DepthToSpace-1, with a choice of `mode` (DepthToSpace-11, 13, 28).
 
-    In mode CRD the channel of the result varies more slowly than the position in the block.
+    Mode DCR is that of DepthToSpace-1. In mode CRD, input channel c * blocksize^2 + row *
+    blocksize + column becomes channel c of the result, at this row and column of each block.
     """
 
     not_moved = NARROW | BF16
@@ -57,8 +58,8 @@ class DepthToSpace11(OnnxOp, type="DepthToSpace", since=11, inputs=1):
 class SpaceToDepth(OnnxOp, type="SpaceToDepth", since=1, inputs=1):
     """Moves blocks of space into channels (SpaceToDepth-1, 13).
 
-    In the channel index of the result, the position within the block varies more slowly than the
-    original channel.
+    If the input has C channels, the element of channel c at a row and column of a block moves to
+    channel (row * blocksize + column) * C + c of the result.
     """
 
     not_moved = NARROW | BF16

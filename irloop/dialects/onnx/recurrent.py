@@ -1,8 +1,8 @@
 """LSTM, GRU and RNN in ONNX.
 
 In shapes, T is the number of steps, B the batch size, I the input size, S the state size and D the
-number of directions; G is the number of gates. Inputs are X [T,B,I], W [D,G*S,I], R [D,G*S,S], B
-[D,2*G*S] (for the input, then for the recurrence), sequence_lens [B], initial states [D,B,S];
+number of directions; G is the number of gates. Inputs are X [T,B,I], W [D,G*S,I], R [D,G*S,S], the
+bias [D,2*G*S] (for the input, then for the recurrence), sequence_lens [B], initial states [D,B,S];
 outputs are Y [T,D,B,S] and the last states [D,B,S]. The gate order is i o f c (LSTM) and z r h
 (GRU). With `layout` 1 the batch axis comes first in X, Y and the states.
 """
@@ -192,7 +192,7 @@ class _Rnn(Recurrent):
 class RNN1(_Rnn, type="RNN", since=1, inputs=(3, 6), outputs=None):
     """RNN-7 with an additional attribute `output_sequence` (RNN-1).
 
-    `output_sequence` = 0 permits a model to omit the output Y. It does not change what is computed.
+    If `output_sequence` is 0, the output Y may be omitted. The results do not depend on it.
     """
 
     meanings = (Lengths(4, data=0, axis=0),)

@@ -99,7 +99,7 @@ class Upsample(OnnxOp, type="Upsample", since=7, inputs=1):
 def _counts_of(sizes: Sequence[int], scales: Any) -> list[Dim]:
     """Compute the output sizes floor(size * scale) in f32.
 
-    `scales` is an array, or the object that stands for one if NumPy is not loaded.
+    `scales` is a constant: an array, or an object with the method `tolist` if NumPy is not loaded.
     """
     import numpy as np
 

@@ -187,7 +187,7 @@ class Squeeze(_Reshaping, type="Squeeze", since=1, inputs=1):
 class Squeeze13(_Reshaping, type="Squeeze", since=13, inputs=(1, 2)):
     """Removes dimensions of size 1: those in input 1 or, without it, all (Squeeze-13, 21 to 25).
 
-    An empty list means all, too: ONNX Runtime and OpenVINO compute it so.
+    An empty list of axes also means all, as in ONNX Runtime and OpenVINO.
     """
 
     not_moved = NARROW

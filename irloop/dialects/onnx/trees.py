@@ -33,7 +33,7 @@ TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
 def rows_of(args: Arguments) -> Dim:
-    """The number of rows of [N, F]; one for [F].
+    """The number of rows in input 0: N for [N, F], 1 for [F].
 
     Raises:
         InferenceError: for a wrong rank.
@@ -309,7 +309,7 @@ class TreeEnsembleRegressor1(_Numbered, type="TreeEnsembleRegressor", since=1, i
 class TreeEnsembleRegressor3(
     TreeEnsembleRegressor1, type="TreeEnsembleRegressor", since=3, inputs=1
 ):
-    """Version 1 plus attributes for double numbers (TreeEnsembleRegressor-3, 5).
+    """Version 1 plus attributes in double precision (TreeEnsembleRegressor-3, 5).
 
     The base values, hit rates, node values and target weights can also be tensors of doubles, in
     attributes such as `nodes_values_as_tensor`.
@@ -362,7 +362,7 @@ class TreeEnsembleClassifier1(
 class TreeEnsembleClassifier3(
     TreeEnsembleClassifier1, type="TreeEnsembleClassifier", since=3, inputs=1, outputs=2
 ):
-    """Version 1 plus attributes for double numbers (TreeEnsembleClassifier-3, 5).
+    """Version 1 plus attributes in double precision (TreeEnsembleClassifier-3, 5).
 
     The base values, class weights, hit rates and node values can also be tensors of doubles, in
     attributes such as `nodes_values_as_tensor`.

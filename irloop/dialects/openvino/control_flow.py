@@ -55,7 +55,8 @@ class Loop(OpenVinoOp, type="Loop", since=5, inputs=(2, None), outputs=None):
 class If(OpenVinoOp, type="If", since=8, inputs=(1, None), outputs=None):
     """Runs one of its two bodies, labelled then and else (If-8). Input 0 is the condition.
 
-    If one body returns a scalar and the other a list, the scalar becomes a list of one element.
+    If one body returns a scalar and the other a vector, the output is a vector, and the scalar
+    becomes its only element.
     """
 
     operands = "condition: boolean, captured values...: any -> outputs...: any"

@@ -151,7 +151,7 @@ def holds(wide: ElementType, narrow: ElementType) -> bool:
 
 
 class FakeConvert(OpenVinoOp, type="FakeConvert", since=13, inputs=(2, 3)):
-    """Scales and shifts the operand, rounds it to an 8-bit float type, and undoes both.
+    """Scales and shifts the operand, rounds it to an 8-bit float type, and undoes shift and scale.
 
     The result is (round(x * scale - shift) + shift) / scale, where `round` saturates at the largest
     number of the 8-bit type (FakeConvert-13).

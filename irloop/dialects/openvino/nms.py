@@ -78,7 +78,7 @@ class NonMaxSuppression3(_Typed, type="NonMaxSuppression", since=3, inputs=(2, 5
 
 
 class NonMaxSuppression4(_Typed, type="NonMaxSuppression", since=4, inputs=(2, 5)):
-    """Like NonMaxSuppression-3 (NonMaxSuppression-4)."""
+    """Computes the same as NonMaxSuppression-3 (NonMaxSuppression-4)."""
 
 
 class Scored(_Typed):

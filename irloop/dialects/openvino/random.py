@@ -54,7 +54,7 @@ class Multinomial(OpenVinoOp, type="Multinomial", since=13, inputs=2):
     """Classes sampled by weights or their logarithms (Multinomial-13).
 
     Inputs: [batch, classes] or [classes], and the number of samples per row. Without replacement no
-    class is drawn twice. If both seeds are 0, every run gives other classes.
+    class is drawn twice. If both seeds are 0, every run gives different classes.
     """
 
     operands = "probabilities: float, samples: i32 | i64 -> i32 | i64"

@@ -71,8 +71,9 @@ class SpaceToDepth(_Blocks, type="SpaceToDepth", since=1, inputs=1):
 class BatchToSpace(OpenVinoOp, type="BatchToSpace", since=2, inputs=4):
     """Moves the batch into blocks of the other axes, then crops (BatchToSpace-1).
 
-    Inputs: data, block shape (its first number is 1), and how many elements to crop at the begin
-    and at the end of each axis. Files can contain the operation from opset2 on.
+    Inputs: data, block shape (its first number is 1), and how many elements to crop at the start
+    and at the end of each axis. The specification names it version 1, but the first opset that has
+    it is opset2.
     """
 
     expands = True
@@ -108,8 +109,9 @@ class BatchToSpace(OpenVinoOp, type="BatchToSpace", since=2, inputs=4):
 class SpaceToBatch(OpenVinoOp, type="SpaceToBatch", since=2, inputs=4):
     """Pads axes with zeros, then moves blocks of them into the batch (SpaceToBatch-1).
 
-    Inputs: data, block shape (its first number is 1), pads at the begins, pads at the ends. The
-    specification names it version 1, but the first opset that has it is opset2.
+    Inputs: data, block shape (its first number is 1), and how many zeros to add at the start and at
+    the end of each axis. The specification names it version 1, but the first opset that has it is
+    opset2.
     """
 
     expands = True
@@ -171,7 +173,7 @@ class ShuffleChannels(OpenVinoOp, type="ShuffleChannels", since=1, inputs=1):
 class ReorgYolo(OpenVinoOp, type="ReorgYolo", since=2, inputs=1):
     """Darknet's reorganisation: [n, c, h, w] -> [n, c s s, h / s, w / s] (ReorgYolo-1).
 
-    Files contain it from opset2 on.
+    The specification names it version 1, but the first opset that has it is opset2.
     """
 
     operands = "data: any -> any"
