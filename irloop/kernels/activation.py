@@ -168,7 +168,7 @@ def gated(multiply: Function, sigmoid: Function) -> Function:
 
 
 def swiglu(alpha: float) -> Function:
-    """swish(gate, alpha) * x for the two operands gate and x."""
+    """Make a kernel that computes swish(gate, alpha) * x for the operands gate and x."""
 
     @floating
     def apply(gate: Array, x: Array) -> Any:
@@ -204,7 +204,7 @@ def _gelu_tanh(x: Array, out: Array) -> None:
 
 
 def elu(alpha: float) -> Function:
-    """x where x > 0, else alpha * (exp(x) - 1)."""
+    """Make a kernel that returns x where x > 0, else alpha * (exp(x) - 1)."""
 
     @floating
     def apply(x: Array) -> Any:
@@ -216,7 +216,7 @@ def elu(alpha: float) -> Function:
 
 
 def celu(alpha: float) -> Function:
-    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
+    """Make a kernel that computes max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
 
     @floating
     def apply(x: Array) -> Any:
@@ -251,7 +251,7 @@ def with_scalars(function: Function, *values: float) -> Function:
 
 
 def leaky_relu(alpha: float) -> Function:
-    """x where x >= 0, else alpha * x."""
+    """Make a kernel that returns x where x >= 0, else alpha * x."""
 
     @floating
     def apply(x: Array) -> Any:
@@ -274,7 +274,7 @@ def prelu_channel(x: Array, slope: Array) -> Any:
 
 
 def thresholded_relu(alpha: float) -> Function:
-    """x where x > alpha, else 0."""
+    """Make a kernel that returns x where x > alpha, else 0."""
 
     def apply(x: Array) -> Any:
         return np.where(x > scalar(alpha, x.dtype), x, scalar(0, x.dtype))
@@ -283,7 +283,7 @@ def thresholded_relu(alpha: float) -> Function:
 
 
 def shrink(bias: float, limit: float) -> Function:
-    """x + bias below -limit, x - bias above limit, 0 between."""
+    """Make a kernel that returns x + bias below -limit, x - bias above limit, and 0 between."""
 
     def apply(x: Array) -> Any:
         wide = widened(x) if x.dtype.kind not in "iu" else x.astype(np.float64)
@@ -338,7 +338,7 @@ def clip(x: Array, low: Array | None = None, high: Array | None = None) -> Any:
 
 
 def softmax(axis: int) -> Function:
-    """exp(x) divided by its sum over `axis`."""
+    """Make a kernel that divides exp(x) by its sum over `axis`."""
 
     @floating
     def apply(x: Array) -> Any:
@@ -352,7 +352,7 @@ def softmax(axis: int) -> Function:
 
 
 def staged_softmax(axis: int) -> Function:
-    """Softmax as ONNX's function body computes it: 16-bit floats are rounded after every step.
+    """Make a softmax kernel that rounds 16-bit floats after each step, as in ONNX's function body.
 
     The steps are the differences from the maximum, their exponentials, the sum and the quotient.
     """
@@ -400,7 +400,7 @@ def log_softmax(axis: int) -> Function:
 
 
 def hardmax(axis: int) -> Function:
-    """1 at the first maximum along `axis`, 0 elsewhere."""
+    """Make a kernel that returns 1 at the first maximum along `axis`, and 0 elsewhere."""
 
     def apply(x: Array) -> Any:
         result = np.zeros_like(x)
@@ -429,7 +429,7 @@ def per_row(function: Function, axis: int) -> Function:
 
 
 def grn(bias: float) -> Function:
-    """x / sqrt(s + bias), where s is the sum of x * x over axis 1."""
+    """Make a kernel that computes x / sqrt(s + bias), where s is the sum of x * x over axis 1."""
 
     @floating
     def apply(x: Array) -> Any:

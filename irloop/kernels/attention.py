@@ -93,7 +93,7 @@ def _bias(
     mask becomes 0 (true) and minus infinity (false).
 
     Args:
-        how: the settings; they say whether attention is causal and which window it has.
+        how: the settings, of which causal attention and the window matter here.
         shape: the numbers of queries and keys.
         dtype: the element type of the bias.
         mask: a boolean or additive mask; keys beyond its last axis are excluded.
@@ -126,10 +126,12 @@ _SOFTMAX = staged_softmax(-1)
 
 
 def attention(how: Attention) -> Function:
-    """Attention over query, key, value, mask, past key, past value and the valid key lengths.
+    """Make a kernel for attention with caches, masks and windows.
 
-    Returns the result, the present keys, the present values and the output that `how.mode` selects.
-    With fewer key heads than query heads, each key head serves a group of query heads.
+    The kernel takes query, key, value and, optionally, the mask, the past key, the past value and
+    the number of valid keys of each batch item. It returns the result, the present keys, the
+    present values and the output that `how.mode` selects. With fewer key heads than query heads,
+    each key head serves a group of query heads.
     """
 
     def apply(

@@ -38,7 +38,7 @@ def _coloured(luma: Array, blue: Array, red: Array, *, reverse: bool) -> Any:
 
 
 def nv12(*, reverse: bool) -> Function:
-    """Convert NV12 to RGB, or with `reverse` to BGR.
+    """Make a kernel that converts NV12 to RGB, or with `reverse` to BGR.
 
     The image is one plane [N, 3H/2, W, 1], with Y above interleaved UV. Alternatively, Y
     [N, H, W, 1] and UV [N, H/2, W/2, 2] are two inputs.
@@ -56,9 +56,10 @@ def nv12(*, reverse: bool) -> Function:
 
 
 def i420(*, reverse: bool) -> Function:
-    """I420 to RGB: one plane [N, 3H/2, W, 1] with Y above U above V, or three separate planes.
+    """Make a kernel that converts I420 to RGB, or with `reverse` to BGR.
 
-    With `reverse` the result is BGR.
+    The image is one plane [N, 3H/2, W, 1], with Y above U above V. Alternatively, Y, U and V are
+    three inputs.
     """
 
     def apply(luma: Array, blue: Array | None = None, red: Array | None = None) -> Any:

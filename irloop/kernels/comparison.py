@@ -71,7 +71,7 @@ def select_pdpd(axis: int) -> Function:
 
 
 def is_inf(*, negative: bool, positive: bool) -> Function:
-    """Test for infinities of the chosen signs."""
+    """Return a function that tests for infinities of the chosen signs."""
     if negative and positive:
         return np.isinf
     if positive:

@@ -304,7 +304,11 @@ def _common(
 
 
 def fake_convert(dtype: np.dtype[Any]) -> Function:
-    """(round(x * scale - shift) + shift) / scale, where `round` rounds to the type `dtype`."""
+    """Make a kernel that computes (round(x * scale - shift) + shift) / scale.
+
+    `round` rounds to the type `dtype` and saturates. The kernel takes x, the scale and, optionally,
+    the shift (0 by default).
+    """
     convert = cast(dtype, saturate=True, through_half=True)
 
     def apply(x: Array, scale: Array, shift: Array | None = None) -> Any:
@@ -318,7 +322,10 @@ def fake_convert(dtype: np.dtype[Any]) -> Function:
 
 
 def bit_cast(dtype: np.dtype[Any]) -> Function:
-    """Reinterpret the bits as `dtype`, which must be as wide as the operand's type."""
+    """Make a kernel that reinterprets the bits of its operand as `dtype`.
+
+    `dtype` must be as wide as the type of the operand.
+    """
 
     def apply(x: Array) -> Any:
         return np.ascontiguousarray(x).view(dtype).reshape(x.shape)

@@ -105,7 +105,7 @@ def windows(x: Array, window: Window, counts: Sequence[int]) -> Array:
 def convolution(
     options: WindowOptions, groups: int = 1, *, grouped_filter: bool = False
 ) -> Function:
-    """Convolution of data [N, C, ...] with filters and an optional bias [O].
+    """Make a kernel for the convolution of data [N, C, ...] with filters and an optional bias [O].
 
     Filters are [O, C/groups, ...]. With `grouped_filter` they are [G, O/G, C/G, ...], and the first
     dimension gives the number of groups.
@@ -150,9 +150,9 @@ def binary_signs(w: Array) -> Array:
 
 
 def binary(options: WindowOptions, pad_value: float) -> Function:
-    """Convolution of {0, 1} data with one-bit filters, where 0 counts as -1 in both.
+    """Make a kernel for the convolution of {0, 1} data with one-bit filters.
 
-    Padding contributes `pad_value` itself.
+    In both, 0 counts as -1. Padding contributes `pad_value` itself.
     """
 
     def apply(x: Array, w: Array) -> Any:
@@ -286,10 +286,11 @@ def _spread(x: Array, w: Array, window: Window, groups: int, bias: Array | None)
 
 
 def causal_with_state(activation: str) -> Function:
-    """Depthwise convolution along the last axis that starts from a saved state.
+    """Make a kernel for depthwise convolution along the last axis, starting from a saved state.
 
-    Takes data [N, C, L], filters [C, 1, K], an optional bias [C] and a state [N, C, K-1] (zeros
-    when missing). Returns the output [N, C, L] and the new state: the last K-1 elements.
+    The kernel takes data [N, C, L], filters [C, 1, K], an optional bias [C] and a state
+    [N, C, K-1] (zeros when missing). It returns the output [N, C, L] and the new state: the last
+    K-1 elements.
     """
 
     def apply(

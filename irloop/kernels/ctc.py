@@ -62,11 +62,12 @@ def greedy(*, merge: bool) -> Function:
 
 
 def greedy_by_length(classes: np.dtype[Any], lengths: np.dtype[Any], *, merge: bool) -> Function:
-    """Greedy decoding of scores [N, T, C] with sequence lengths [N] and the class of the blank.
+    """Make a kernel that decodes scores [N, T, C] greedily, for sequences of given lengths.
 
-    Returns the decoded classes [N, T], padded with -1, and their counts [N], in the types `classes`
-    and `lengths`. If the blank is omitted, the last class is the blank. With `merge`, a class that
-    repeats the class of the previous frame is dropped.
+    The kernel takes the scores, the lengths [N] and, optionally, the class of the blank (default:
+    the last class). It returns the decoded classes [N, T], padded with -1, and their counts [N], in
+    the types `classes` and `lengths`. With `merge`, a class that repeats the class of the previous
+    frame is dropped.
     """
 
     def apply(data: Array, length: Array, blank: Array | None = None) -> tuple[Array, Array]:
@@ -107,8 +108,8 @@ def loss(*, collapse: bool, merge: bool, unique: bool) -> Function:
 
     Args:
         collapse: remove labels that equal the label before them from the target sequence.
-        merge: let a run of equal classes in neighbouring frames stand for one label, as in standard
-            CTC; if false, every frame whose class is not blank stands for one label.
+        merge: count a run of equal classes in neighbouring frames as one label, as in standard CTC;
+            if false, every frame whose class is not blank counts as one label.
         unique: keep only the first occurrence of each label in the target sequence.
     """
 

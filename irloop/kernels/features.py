@@ -57,10 +57,11 @@ def lookup(keys: Array, values: Array, default: Any) -> Function:
 
 
 def one_hot(categories: Array, *, strict: bool) -> Function:
-    """One-hot encoding as f32: a new last axis with 1 at the category of each element, 0 elsewhere.
+    """Make a kernel for one-hot encoding as f32, along a new last axis.
 
-    Numbers are truncated to integers first. With `strict` the function raises ValueError for an
-    element that is in no category.
+    The result is 1 at the category of each element, and 0 elsewhere. Numbers are truncated to
+    integers first. With `strict` the kernel raises ValueError for an element that is in no
+    category.
     """
 
     def apply(x: Array) -> Array:
@@ -90,7 +91,7 @@ def extract(x: Array, indices: Array) -> Array:
 
 
 def binarizer(threshold: float) -> Function:
-    """1 where an element is greater than the threshold, 0 elsewhere."""
+    """Make a kernel that returns 1 where an element is greater than `threshold`, else 0."""
     return lambda x: (x > threshold).astype(x.dtype)
 
 
@@ -116,7 +117,7 @@ def _lengths(x: Array, norm: str) -> Array:
 
 
 def normalizer(norm: str) -> Function:
-    """Make a kernel that divides the rows of [C] or [N, C] by their norm, in f32.
+    """Make a kernel that divides the rows of [C] or [N, C] by their norm; the result is f32.
 
     `norm` is MAX (the largest absolute value), L1 or L2. A row of zeros stays zero.
     """

@@ -80,7 +80,10 @@ def gather_batched(data: Array, indices: Array, axis: int, batch_dims: int) -> A
 
 @lru_cache(maxsize=256)
 def _grid(shape: tuple[int, ...]) -> tuple[Array, ...]:
-    """Open coordinate grids, one array per axis; cached, since loops ask for the same shapes."""
+    """Return open coordinate grids (`numpy.ogrid`), one array per axis.
+
+    The grids are cached, because each iteration of a loop asks for the same shapes.
+    """
     return tuple(np.ogrid[tuple(slice(dim) for dim in shape)])
 
 

@@ -104,9 +104,9 @@ def eye(dtype: np.dtype[Any]) -> Callable[..., Array]:
 
 
 def eye_like(k: int, dtype: np.dtype[Any] | None) -> Callable[[Array], Array]:
-    """A matrix with ones on diagonal `k`, in the shape of the input.
+    """Make a kernel that returns a matrix in the shape of its operand, with ones on diagonal `k`.
 
-    Its type is `dtype`, or the type of the input if `dtype` is None.
+    Its type is `dtype`, or the type of the operand if `dtype` is None.
     """
 
     def run(like: Array) -> Array:
@@ -118,9 +118,11 @@ def eye_like(k: int, dtype: np.dtype[Any] | None) -> Callable[[Array], Array]:
 
 
 def one_hot(axis: int, wrap: bool) -> Callable[[Array, Array, Array, Array], Array]:
-    """One-hot encoding along a new axis of length `depth`: `on` at the index, else `off`.
+    """Make a kernel for one-hot encoding along a new axis.
 
-    With `wrap` a negative index counts from the end; without it, it matches no position.
+    The kernel takes the indices, the length of the new axis, and the values at the index (on) and
+    elsewhere (off). With `wrap` a negative index counts from the end; without it, it matches no
+    position.
     """
 
     def run(indices: Array, depth: Array, on: Array, off: Array) -> Array:
@@ -158,7 +160,7 @@ _TERMS = {
 
 
 def window(name: str, periodic: bool, dtype: np.dtype[Any]) -> Callable[[Array], Array]:
-    """A cosine window (Hann, Hamming, Blackman); its length is an input."""
+    """Make a kernel that returns a cosine window (Hann, Hamming, Blackman) of a given length."""
     first, second, third = _TERMS[name]
 
     def run(size: Array) -> Array:
@@ -173,7 +175,11 @@ def window(name: str, periodic: bool, dtype: np.dtype[Any]) -> Callable[[Array],
 
 
 def mel_weight_matrix(dtype: np.dtype[Any]) -> Callable[..., Array]:
-    """The matrix [dft_length // 2 + 1, bins] that maps a spectrum to mel bins."""
+    """Make a kernel that returns the matrix that maps a spectrum to mel bins.
+
+    The kernel takes the number of bins, the length of the DFT, the sample rate, and the lower and
+    the upper edge in hertz. The matrix is [length // 2 + 1, bins].
+    """
 
     def run(bins: Array, dft: Array, rate: Array, lower: Array, upper: Array) -> Array:
         count, length = int(bins.reshape(-1)[0]), int(dft.reshape(-1)[0])

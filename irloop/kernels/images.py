@@ -25,9 +25,10 @@ def available() -> bool:
 
 
 def decoder(pixel_format: str) -> Function:
-    """Decode a byte stream (u8) to pixels [height, width, channels] in RGB, BGR or Grayscale, u8.
+    """Make a kernel that decodes a stream of bytes to pixels [height, width, channels], all in u8.
 
-    A stream that cannot be decoded, for whatever reason, gives an image without pixels.
+    `pixel_format` is RGB, BGR or Grayscale. A stream that cannot be decoded, for whatever reason,
+    gives an image without pixels.
     """
     gray = pixel_format == "Grayscale"
 

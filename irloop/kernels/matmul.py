@@ -128,7 +128,11 @@ def matmul(transpose_a: bool = False, transpose_b: bool = False) -> Function:
 
 
 def gemm(alpha: float, beta: float, transpose_a: bool, transpose_b: bool) -> Function:
-    """``alpha * A @ B + beta * C`` of matrices; C broadcasts and may be missing."""
+    """Make a kernel that computes ``alpha * A @ B + beta * C`` of matrices.
+
+    `transpose_a` and `transpose_b` transpose A and B first. C is broadcast to the product, and may
+    be missing.
+    """
 
     def writer(left: Array, right: Array, bias: Array | None = None) -> Writer | None:
         first, second = left.T if transpose_a else left, right.T if transpose_b else right
@@ -179,7 +183,7 @@ def _scaled_integers(total: Array, alpha: float, bias: Array | None, beta: float
 
 
 def einsum(equation: str) -> Function:
-    """The sum of products described by an Einstein summation equation."""
+    """Make a kernel that computes the sum of products described by an Einsum equation."""
     compact = "".join(equation.split())
 
     def apply(*operands: Array) -> Any:
@@ -233,9 +237,8 @@ def _terms(equation: str, operands: Sequence[Array]) -> list[list[str]] | None:
     """List the axis names of each operand of an Einsum, then those of its result.
 
     Example: "ij,jk->ik" gives [["i", "j"], ["j", "k"], ["i", "k"]]. The axes that an ellipsis
-    stands for are numbered from the last one: ..., "1", "0". Returns None if the equation does not
-    have one term for each operand, or if a term does not have one name for each axis of its
-    operand.
+    covers are numbered from the last one: ..., "1", "0". Returns None if the equation does not have
+    one term for each operand, or if a term does not have one name for each axis of its operand.
     """
     left, arrow, right = equation.partition("->")
     texts = left.split(",")
@@ -292,7 +295,7 @@ def determinant(x: Array) -> Any:
 
 
 def attention(*, causal: bool = False) -> Function:
-    """Scaled dot product attention: softmax(Q @ K^T * scale + mask) @ V.
+    """Make a kernel for scaled dot product attention: softmax(Q @ K^T * scale + mask) @ V.
 
     Q is [..., L, E], K [..., S, E], V [..., S, Ev]. The mask is optional. Numbers in the mask are
     added to the scores; a boolean mask is true where a query may attend to a key. The scale is 1 /

@@ -119,8 +119,8 @@ def _all(
     """Choose boxes in every item of the batch; `items` holds the boxes and the scores of each.
 
     Returns rows (item, class, box) of the chosen boxes, their scores, and the number of rows of
-    each item. `limits` says whether rows are sorted across the batch or within each item. The order
-    "classid" within each item is ignored unless `by_class` is true.
+    each item. `limits` determines whether rows are sorted across the batch or within each item. The
+    order "classid" within each item is ignored unless `by_class` is true.
     """
     parts = []
     for item, (boxes, scores) in enumerate(items):

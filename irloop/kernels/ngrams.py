@@ -69,9 +69,9 @@ def _numbered(pool: Array, items: Array) -> tuple[Array, Array]:
 def _matching_ngrams(grams: Array, windows: Array) -> Array:
     """The index of the n-gram that matches each window [..., length]; -1 if none matches.
 
-    The items are compared one position at a time. For each n-gram and each window, an integer
-    stands for all items up to this position; equal beginnings have equal integers. The integers are
-    renumbered from 0 after each further item, because they would overflow otherwise.
+    The items are compared one position at a time. The items of an n-gram or a window up to this
+    position are represented by one integer, which is equal for equal items. The integers are
+    renumbered from 0 after each further position, because they would overflow otherwise.
     """
     count = int(grams.max()) + 1
     code, seen = grams[:, 0], windows[..., 0]

@@ -34,7 +34,7 @@ Share = Callable[[Array, int], Array]
 
 
 def _corners(boxes: Array, *, centred: bool) -> tuple[Array, Array, Array, Array]:
-    """The lower bounds of boxes on both axes, then the upper bounds on both."""
+    """Return the lower bounds of boxes on both axes, then their upper bounds on both axes."""
     first, second, third, fourth = (boxes[:, column] for column in range(4))
     if centred:
         half = boxes.dtype.type(0.5)
@@ -160,10 +160,11 @@ def _number(given: Array | None, default: float) -> float:
 
 
 def onnx_function(*, centred: bool) -> Function:
-    """A function from the inputs of ONNX's NonMaxSuppression to the selected indices.
+    """Return a kernel for ONNX's NonMaxSuppression.
 
-    The inputs are boxes, scores, a limit, an overlap threshold and a score threshold. With
-    `centred` a box is given by its centre and its size.
+    The kernel takes boxes, scores, the maximum number of boxes per class, an overlap threshold and
+    a score threshold. It returns the selected indices as rows (item, class, box). If `centred`, a
+    box is given by its centre and size, otherwise by two corners.
     """
 
     def apply(

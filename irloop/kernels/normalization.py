@@ -131,7 +131,7 @@ def _normalized(
 
 
 def batch_norm_data_third(epsilon: float) -> Function:
-    """`batch_norm` with its operands in the order scale, bias, x, mean, variance."""
+    """Like `batch_norm`, but the kernel takes its operands as scale, bias, x, mean, variance."""
     inner = batch_norm(epsilon)
 
     def apply(scale: Array, bias: Array, x: Array, mean: Array, variance: Array) -> Any:
@@ -187,9 +187,10 @@ def batch_norm_saved(epsilon: float, momentum: float, n_outputs: int) -> Callabl
 
 
 def mvn(axes: Axes, *, scale_variance: bool, epsilon: float, inside: bool) -> Function:
-    """Subtract the mean over `axes`; with `scale_variance`, also divide by the standard deviation.
+    """Make a kernel that subtracts the mean over `axes`.
 
-    With `inside`, epsilon is added to the variance; without it, to the standard deviation.
+    With `scale_variance`, it also divides by the standard deviation. With `inside`, epsilon is
+    added to the variance; without it, to the standard deviation.
     """
     by_input = mvn_by_input(scale_variance=scale_variance, epsilon=epsilon, inside=inside)
     listed = np.array(axes, dtype=np.int64)
@@ -241,9 +242,10 @@ def mvn_by_input(*, scale_variance: bool, epsilon: float, inside: bool) -> Funct
 def lrn(
     alpha: float, beta: float, bias: float, size: int, *, before: int, after: int
 ) -> Callable[[Array, Array], Any]:
-    """x / (bias + alpha / size^n * S)^beta, where S is the sum of squares in a window along n axes.
+    """Make a kernel for local response normalisation along n axes, given by its second operand.
 
-    The window reaches from `before` elements before each element to `after` elements after it.
+    It computes x / (bias + alpha / size^n * S)^beta, where S is the sum of squares in a window. The
+    window reaches from `before` elements before each element to `after` elements after it.
     """
 
     def window(squares: Array, axis: int) -> Array:
@@ -314,7 +316,7 @@ def normalize_l2(epsilon: float, *, maximum: bool) -> Callable[[Array, Array], A
 
 
 def lp_norm(axis: int, p: int) -> Callable[[Array], Any]:
-    """x divided by its L1 or L2 norm along `axis`; 0 where the norm is 0."""
+    """Make a kernel that divides x by its L1 or L2 norm along `axis`; 0 where the norm is 0."""
 
     @floating
     def apply(x: Array) -> Any:
@@ -329,9 +331,10 @@ def lp_norm(axis: int, p: int) -> Callable[[Array], Any]:
 
 
 def layer_norm(axis: int, epsilon: float, n_outputs: int) -> Callable[..., Any]:
-    """Normalise over the dimensions from `axis` on, then apply scale and bias.
+    """Make a kernel that normalises x over the dimensions from `axis` on.
 
-    Returns the result and, with more outputs, the mean and the inverse standard deviation.
+    The kernel takes x, the scale and, optionally, the bias. It returns the result and, if
+    `n_outputs` is more than 1, the mean and the inverse standard deviation.
     """
 
     def apply(x: Array, scale: Array, bias: Array | None = None) -> Any:
@@ -349,7 +352,10 @@ def layer_norm(axis: int, epsilon: float, n_outputs: int) -> Callable[..., Any]:
 
 
 def rms_norm(axis: int, epsilon: float) -> Callable[[Array, Array], Any]:
-    """x divided by its root mean square over the dimensions from `axis` on, then scaled."""
+    """Make a kernel that divides x by its root mean square over the dimensions from `axis` on.
+
+    The kernel takes x and the scale, by which it multiplies the quotient.
+    """
 
     def apply(x: Array, scale: Array) -> Any:
         wide = widened(x)
@@ -362,7 +368,10 @@ def rms_norm(axis: int, epsilon: float) -> Callable[[Array, Array], Any]:
 
 
 def instance_norm(epsilon: float) -> Callable[[Array, Array, Array], Any]:
-    """Normalise each channel of each batch item, then apply scale and bias per channel."""
+    """Make a kernel that normalises each channel of each batch item, then applies scale and bias.
+
+    The kernel takes x, the scale and the bias, with one element per channel.
+    """
 
     @floating
     def apply(x: Array, scale: Array, bias: Array) -> Any:
@@ -373,7 +382,10 @@ def instance_norm(epsilon: float) -> Callable[[Array, Array, Array], Any]:
 
 
 def group_norm(groups: int, epsilon: float) -> Callable[[Array, Array, Array], Any]:
-    """Normalise groups of channels; scale and bias are per channel or per group."""
+    """Make a kernel that normalises groups of channels, then applies scale and bias.
+
+    The kernel takes x, the scale and the bias, with one element per channel or per group.
+    """
 
     @floating
     def apply(x: Array, scale: Array, bias: Array) -> Any:

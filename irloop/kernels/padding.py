@@ -69,7 +69,8 @@ def _pad_constant(data: Array, begins: Sequence[int], ends: Sequence[int], fill:
 def openvino_pad(mode: str) -> Callable[..., Array]:
     """Make the kernel of OpenVINO's Pad.
 
-    It takes the data, the begins, the ends and an optional fill value (0 by default).
+    It takes the data, the pads at the start of the axes, the pads at their end, and an optional
+    fill value (0 by default).
     """
 
     def run(data: Array, begins: Array, ends: Array, fill: Array | None = None) -> Array:
@@ -80,7 +81,10 @@ def openvino_pad(mode: str) -> Callable[..., Array]:
 
 
 def pad_fixed(pads: tuple[int, ...], mode: str, fill: float) -> Callable[[Array], Array]:
-    """Return a function that pads by fixed amounts; `pads` lists all begins, then all ends."""
+    """Make a kernel that pads by fixed amounts.
+
+    `pads` lists the amounts at the start of all axes, then those at the end.
+    """
     half = len(pads) // 2
 
     def run(data: Array) -> Array:

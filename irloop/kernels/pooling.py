@@ -117,7 +117,7 @@ def _separable(x: Array, window: Window, fill: Any, combine: Function) -> Array:
 
 
 def max_values(window: Window) -> Function:
-    """The maximum of each window; padding is never chosen."""
+    """Make a kernel that returns the maximum of each window; padding is never chosen."""
 
     def apply(x: Array) -> Any:
         with np.errstate(all="ignore"):
@@ -175,7 +175,7 @@ def flat_index(
 
 
 def average(window: Window, *, include_pad: bool, clip_end: bool) -> Function:
-    """A function that computes the mean of each window.
+    """Make a kernel that computes the mean of each window.
 
     Without `include_pad` only elements of the data are counted. With it, the sum is divided by the
     size of the window; `clip_end` then excludes elements beyond the end padding from this size.
@@ -222,7 +222,7 @@ def members(window: Window, axis: int, size: int, *, include_pad: bool, clip_end
 
 
 def lp(window: Window, order: float) -> Function:
-    """The p-norm of each window."""
+    """Make a kernel that computes the p-norm of each window; `order` is p."""
 
     def apply(x: Array) -> Any:
         with np.errstate(all="ignore"):
@@ -251,7 +251,10 @@ def global_max(x: Array) -> Any:
 
 
 def global_lp(order: float) -> Function:
-    """The p-norm over all spatial axes; the result has these axes with size 1."""
+    """Make a kernel that computes the p-norm over all spatial axes; `order` is p.
+
+    The result has these axes with size 1.
+    """
 
     def apply(x: Array) -> Any:
         with np.errstate(all="ignore"):

@@ -29,9 +29,10 @@ Function = Callable[..., Any]
 
 
 def fake_quantize(levels: int) -> Function:
-    """Round x to one of `levels` steps between the input limits, and map it to the output limits.
+    """Make a kernel that rounds x to one of `levels` steps between its input limits.
 
-    Operands are x, input low, input high, output low, output high; they broadcast as in NumPy.
+    The steps are mapped to the output limits. The operands are x, input low, input high, output low
+    and output high; they broadcast as in NumPy.
     """
 
     def apply(x: Array, low: Array, high: Array, out_low: Array, out_high: Array) -> Any:
@@ -169,7 +170,10 @@ def matmul_integer(
 
 
 def convolution_integer(convolution: Function) -> Function:
-    """`convolution` of the operands minus their zero points, in i32."""
+    """Make a kernel that subtracts zero points, then applies `convolution`, with a result in i32.
+
+    The kernel takes the data, the filters and, optionally, the zero point of each.
+    """
 
     def apply(x: Array, w: Array, x_zero: Array | None = None, w_zero: Array | None = None) -> Any:
         filters = _less(w, None if w_zero is None else _first_axis(w_zero, w.ndim))

@@ -81,9 +81,10 @@ def _unit(words: Array, dtype: np.dtype[Any]) -> Array:
 def philox_uniform(
     dtype: np.dtype[Any], global_seed: int, op_seed: int
 ) -> Callable[[Array, Array, Array], Array]:
-    """Uniform numbers from `low` (included) to `high` (excluded), as OpenVINO generates them.
+    """Make a kernel that returns uniform numbers of the type `dtype`, as OpenVINO generates them.
 
-    If both seeds are 0, every run returns different numbers.
+    The kernel takes the shape, the lower bound (included) and the upper bound (excluded). If both
+    seeds are 0, every run returns different numbers.
     """
     double = dtype.itemsize == 8
 
@@ -218,7 +219,10 @@ def bernoulli(dtype: np.dtype[Any] | None, seed: float | None) -> Callable[[Arra
 
 
 def multinomial(samples: int, dtype: np.dtype[Any], seed: float | None) -> Callable[[Array], Array]:
-    """Sample classes: unnormalised log-probabilities [batch, classes] -> [batch, samples]."""
+    """Make a kernel that samples classes by unnormalised log-probabilities.
+
+    It maps the log-probabilities [batch, classes] to class indices [batch, samples].
+    """
 
     def run(logits: Array) -> Array:
         wide = logits.astype(np.float64)

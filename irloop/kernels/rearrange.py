@@ -123,7 +123,10 @@ def shuffle_channels(axis: int, group: int) -> Callable[[Array], Array]:
 
 
 def reorg(stride: int) -> Callable[[Array], Array]:
-    """Darknet's reorganisation: [n, c, h, w] -> [n, c * s * s, h / s, w / s]."""
+    """Make a kernel for Darknet's reorganisation of blocks into channels.
+
+    It maps [n, c, h, w] to [n, c * s * s, h / s, w / s], where s is `stride`.
+    """
 
     def run(data: Array) -> Array:
         n, c, h, w = data.shape
@@ -137,9 +140,10 @@ def reorg(stride: int) -> Callable[[Array], Array]:
 def image_patches(
     sizes: tuple[int, int], strides: tuple[int, int], rates: tuple[int, int], auto_pad: str
 ) -> Callable[[Array], Array]:
-    """Extract patches of an image into channels: [n, c, h, w] -> [n, kh * kw * c, oh, ow].
+    """Make a kernel that extracts patches of an image into channels.
 
-    `auto_pad` is valid, same_upper or same_lower (which pad the image with zeros).
+    It maps [n, c, h, w] to [n, kh * kw * c, oh, ow], for patches of kh by kw elements. `auto_pad`
+    is valid, same_upper or same_lower (which pad the image with zeros).
     """
     spans = [(size - 1) * rate + 1 for size, rate in zip(sizes, rates, strict=True)]
 
@@ -226,7 +230,7 @@ def sum_of_columns(
 def sum_of_columns_by_pads(
     strides: Sequence[int] | None, dilations: Sequence[int] | None, pads: Sequence[int] | None
 ) -> Callable[[Array, Array, Array], Array]:
-    """Like `sum_of_columns`, with the pads as one list: all begins, then all ends."""
+    """Like `sum_of_columns`, with one list of pads: at the start of all axes, then at their end."""
     numbers = list(pads or ())
     half = len(numbers) // 2
     return sum_of_columns(strides or (), dilations or (), numbers[:half], numbers[half:])

@@ -69,7 +69,7 @@ def activation(name: str, alpha: float = 0.0, beta: float = 0.0) -> Function:
 
 
 def clipped(function: Function, clip: float) -> Function:
-    """An activation whose input is clipped to -clip..clip; 0 means no bound."""
+    """Return `function` with its input clipped to -clip..clip; a `clip` of 0 means no bound."""
     if clip <= 0:
         return function
     return lambda x: function(np.clip(x, -clip, clip))

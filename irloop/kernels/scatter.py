@@ -124,8 +124,8 @@ def scatter_nd(reduction: str = "none") -> Callable[[Array, Array, Array], Array
     """Make a kernel that returns a copy of its data with updates written into it.
 
     The kernel takes the data, the indices and the updates. The last axis of the indices holds the
-    coordinates of an update in the data. `reduction` says how an update is combined with the old
-    element: "none" replaces it, and "add", for example, adds to it.
+    coordinates of an update in the data. `reduction` combines an update with the old element:
+    "none" replaces it, and "add", for example, adds to it.
     """
 
     def run(data: Array, indices: Array, updates: Array) -> Array:

@@ -128,7 +128,7 @@ def optional(value: Any = None) -> Any:
 
 
 def has_element(value: Any = None) -> Array:
-    """Return whether an optional holds a value; None stands for an empty optional.
+    """Return whether an optional holds a value; an empty optional is None.
 
     Any other argument, including a value that is not an optional, gives true. The result is a
     boolean array without axes.

@@ -46,7 +46,10 @@ def shape_of(dtype: np.dtype[Any]) -> Callable[[Array], Array]:
 
 
 def shape_range(start: int, end: int | None) -> Callable[[Array], Array]:
-    """The dimensions from index `start` up to `end`; negative indices count from the end."""
+    """Make a kernel that returns the dimensions from index `start` up to, but excluding, `end`.
+
+    Negative indices count from the end.
+    """
 
     def run(data: Array) -> Array:
         return np.array(data.shape[start:end], dtype=np.int64)
@@ -84,8 +87,8 @@ def reshape_to(data: Array, target: list[int], special_zero: bool) -> Array:
 def reshape(special_zero: bool) -> Callable[[Array, Array], Array]:
     """Return a kernel that reshapes data to the shape in its second input.
 
-    In the shape, -1 stands for the size that follows from the others. If `special_zero`, 0 copies
-    the dimension of the data at the same position.
+    In the shape, -1 is replaced by the size that follows from the others. If `special_zero`, 0
+    copies the dimension of the data at the same position.
     """
 
     def run(data: Array, pattern: Array) -> Array:
@@ -144,7 +147,7 @@ _MOST_AXES = 64
 
 
 def unsqueeze_fixed(axes: tuple[int, ...]) -> Callable[[Array], Array]:
-    """Insert axes of size 1 at these positions of the result."""
+    """Make a kernel that inserts axes of size 1 at the positions `axes` of the result."""
 
     # If an axis is out of range, expand_dims raises an error that names the axis. No NumPy array
     # has as many axes as _MOST_AXES.

@@ -32,7 +32,7 @@ _ALL = slice(None)
 
 
 def concat(axis: int) -> Callable[..., Array]:
-    """Concatenate arrays along `axis`."""
+    """Make a kernel that concatenates its operands along `axis`."""
 
     def run(*arrays: Array) -> Array:
         return np.concatenate(arrays, axis)

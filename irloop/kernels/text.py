@@ -81,9 +81,10 @@ def full_match(pattern: str) -> Function:
 
 
 def split(delimiter: str, limit: int | None) -> Function:
-    """Split each string along a new last axis, padded with "", and count its parts.
+    """Make a kernel that splits each string along a new last axis, and counts the parts of each.
 
-    Without a delimiter, strings are split at white space; `limit` bounds the number of splits.
+    Strings with fewer parts are padded with "". Without a delimiter, strings are split at white
+    space; `limit` bounds the number of splits.
     """
     most = -1 if limit is None else limit
 
@@ -132,7 +133,7 @@ def unpacked(x: Array) -> tuple[Array, Array, Array]:
     """Encode strings as one array of UTF-8 bytes.
 
     Returns three arrays: the positions at which the strings begin, the positions at which they end,
-        and the bytes. The positions are i32 and have the shape of `x`.
+    and the bytes. The positions are i32 and have the shape of `x`.
     """
     raw = [text.encode("utf-8", "surrogateescape") for text in x.flat]
     lengths = np.fromiter(map(len, raw), dtype=np.int32, count=len(raw))

@@ -283,7 +283,7 @@ def _aggregated(forest: Forest, leaves: Array, how: str) -> Array:
     """Compute the scores [N, targets] of N rows from the leaves that the rows reach.
 
     `leaves` [N, trees] holds the node numbers of these leaves. `how` is SUM, AVERAGE, MIN or MAX,
-    and says how the values of the leaves are combined. A target for which no leaf votes has the
+    and selects how the values of the leaves are combined. A target for which no leaf votes has the
     score 0.
     """
     shape = (len(leaves), forest.weights.shape[1])
