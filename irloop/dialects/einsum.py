@@ -105,9 +105,10 @@ def einsum_types(args: Arguments, text: str) -> list[ValueType]:
 def _take_labels(
     args: Arguments, sizes: dict[str, Dim], term: tuple[str, ...], dims: tuple[Dim, ...]
 ) -> tuple[Dim, ...]:
-    """Record the size of each label of an operand in `sizes`.
+    """Record in `sizes` the size of each label of one operand.
 
-    Returns the dimensions that the ellipsis matches.
+    `term` holds the labels of the operand, and `dims` its dimensions. Returns the dimensions that
+    the ellipsis matches.
     """
     extra = len(dims) - len(term) + (DOTS in term)
     if extra < 0 or (extra and DOTS not in term):

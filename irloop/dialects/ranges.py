@@ -11,7 +11,10 @@ __all__ = ["length", "with_new_axis"]
 
 
 def length(args: Arguments, element: ElementType) -> Dim:
-    """The length of a range given by three scalars, as far as it is known.
+    """The length of a range, whose start, stop and step are inputs 0 to 2, as far as it is known.
+
+    `element` is the element type of the range; if it is an integer type, start, stop and step are
+    truncated first.
 
     Raises:
         InferenceError: when an input has more than one element, or the step is 0.

@@ -24,7 +24,10 @@ TO_THE_END = 2**31 - 1
 
 
 def sliced_dim(dim: Dim, start: Dim | None, end: Dim | None, step: Dim) -> Dim:
-    """The length of a slice of one axis; a bound is None if it is open."""
+    """The length of the slice from `start` to `end` on an axis of size `dim`.
+
+    A bound is None if it is open.
+    """
     if not isinstance(step, int):
         return UNKNOWN_DIM
     if isinstance(dim, int):

@@ -119,7 +119,9 @@ def transposed_dims(
     output_padding: Sequence[int],
     placement: Placement,
 ) -> list[Dim]:
-    """The output sizes of a transposed convolution without an output shape.
+    """The output sizes of a transposed convolution for which no output shape is given.
+
+    `placement` computes the size of one axis (see `irloop.kernels.geometry.onnx_placement`).
 
     Raises:
         InferenceError: when a size is not positive, or the ranks differ.

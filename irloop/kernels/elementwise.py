@@ -90,9 +90,9 @@ def minimum(left: Array, right: Array) -> Any:
 def align_pdpd(array: Array, rank: int, axis: int) -> Array:
     """Append dimensions of 1 to `array` so that its first axis broadcasts against axis `axis`.
 
-    `rank` is the rank of the other operand, to which `axis` refers. If `axis` is -1, the
-    last dimensions are aligned and `array` is returned. Trailing dimensions of
-    size 1 that would exceed the rank are dropped first.
+    `rank` is the rank of the other operand, to which `axis` refers. If `axis` is -1, the last
+    dimensions are aligned already, and `array` is returned. Trailing dimensions of size 1 that
+    would exceed the rank are dropped first.
     """
     if axis == -1:
         return array

@@ -196,10 +196,11 @@ def einsum(equation: str) -> Function:
 
 
 def _path_of(equation: str, operands: Sequence[Array]) -> Any:
-    """Return the order in which NumPy contracts the operands; charge the budget for the einsum.
+    """Return the argument `optimize` of `numpy.einsum`, and charge the budget for the einsum.
 
-    The search for the order costs steps for each pair of operands. A contraction of two operands
-    that is not a matrix product costs as much as a matrix product of integers.
+    The argument is the order in which NumPy contracts more than two operands. The search for this
+    order costs steps for each pair of operands. A contraction that is not a matrix product costs at
+    least as much as a matrix product of integers.
     """
     count = len(operands)
     terms = _terms(equation, operands)

@@ -152,7 +152,10 @@ def _owner(value: Any) -> Any:
 
 
 def bytes_of(value: Any) -> float:
-    """The bytes of a value; elements that NumPy computes slowly count several times."""
+    """The number of bytes of an array, multiplied by `factor_of` its element type.
+
+    A list counts as an array of Python objects; any other value counts as 0.
+    """
     if isinstance(value, np.ndarray):
         dtype = value.dtype
         if dtype.itemsize > 2 and dtype.kind != "O":

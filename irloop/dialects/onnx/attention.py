@@ -183,7 +183,10 @@ class RotaryEmbedding(OnnxOp, type="RotaryEmbedding", since=23, inputs=(3, 4)):
 
 
 class LinearAttention(OnnxOp, type="LinearAttention", since=27, inputs=(3, 6), outputs=2):
-    """Linear attention: each step decays, corrects, updates and reads a state (LinearAttention-27).
+    """Linear attention, which updates and reads a state in each step (LinearAttention-27).
+
+    `update_rule` is linear, gated (the state decays first), delta (the update is corrected) or
+    gated_delta (both).
 
     Inputs: query, key, value [B, T, heads * size], past state [B, heads, D, E], decay, beta.
     Outputs: values and the present state. `chunk_size` is only a hint and does not change the

@@ -197,8 +197,8 @@ class BatchNormalization1(
 ):
     """Normalisation by given statistics (BatchNormalization-1, 6).
 
-    With more than one output, the node trains: it uses the statistics of the batch. `is_test` does
-    not decide this.
+    With more than one output, the node trains: it uses the statistics of the batch. `is_test` is
+    ignored.
     """
 
     epsilon: float = EPSILON

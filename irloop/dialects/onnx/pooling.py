@@ -74,8 +74,8 @@ class AveragePool1(_Pool, type="AveragePool", since=1, inputs=1):
 class AveragePool(_Pool, type="AveragePool", since=7, inputs=1):
     """Mean of each window (AveragePool-7, 10, 11, 19, 22).
 
-    Windows that start in the padding at the end of an axis are dropped. With `count_include_pad`
-    the padding counts as elements of a window, but nothing beyond it does.
+    Windows that start in the padding at the end of an axis are dropped. With `count_include_pad`,
+    a mean counts the padding, but no positions beyond it.
     """
 
     ceil_mode: int = 0

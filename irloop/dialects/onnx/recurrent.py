@@ -124,7 +124,10 @@ class _Lstm(Recurrent):
 
 
 class LSTM1(_Lstm, type="LSTM", since=1, inputs=(3, 8), outputs=None):
-    """LSTM-1: like LSTM-7; `output_sequence` 0 only means that Y may be omitted."""
+    """LSTM-7 with an additional attribute `output_sequence` (LSTM-1).
+
+    If `output_sequence` is 0, the output Y may be omitted. The results do not depend on it.
+    """
 
     meanings = (Lengths(4, data=0, axis=0),)
 
@@ -132,9 +135,10 @@ class LSTM1(_Lstm, type="LSTM", since=1, inputs=(3, 8), outputs=None):
 
 
 class LSTM(_Lstm, type="LSTM", since=7, inputs=(3, 8), outputs=None):
-    """LSTM-7, 14, 22; input 6 is initial_c, input 7 peepholes [D,3S] (input, output, forget).
+    """A long short-term memory (LSTM-7, 14, 22).
 
-    With `input_forget` the forget gate is 1 - the input gate.
+    Input 6 is the initial cell state, and input 7 holds the peepholes [D,3S] in the order input,
+    output, forget. With `input_forget` the forget gate is 1 - the input gate.
     """
 
     meanings = (Lengths(4, data=0, axis=0),)
@@ -161,7 +165,7 @@ class _Gru(Recurrent):
 
 
 class GRU1(_Gru, type="GRU", since=1, inputs=(3, 6), outputs=None):
-    """GRU-1 and GRU-3: computes what GRU-7 computes, and has the attribute `output_sequence`.
+    """GRU-7 with an additional attribute `output_sequence` (GRU-1, 3).
 
     If `output_sequence` is 0, the output Y may be omitted. The results do not depend on it.
     """
@@ -172,7 +176,11 @@ class GRU1(_Gru, type="GRU", since=1, inputs=(3, 6), outputs=None):
 
 
 class GRU(_Gru, type="GRU", since=7, inputs=(3, 6), outputs=None):
-    """GRU-7, 14, 22; with `linear_before_reset` the reset gate scales the recurrent product."""
+    """A gated recurrent unit (GRU-7, 14, 22).
+
+    With `linear_before_reset` the reset gate scales the product of the state and R plus its bias,
+    otherwise the state before it is multiplied by R.
+    """
 
     meanings = (Lengths(4, data=0, axis=0),)
 

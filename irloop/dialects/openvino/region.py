@@ -18,8 +18,8 @@ class RegionYolo(OpenVinoOp, type="RegionYolo", since=1, inputs=1):
     """Activates YOLO's predictions (RegionYolo-1).
 
     Data is [N, regions * (coords + 1 + classes), H, W]. With `do_softmax` there are `num` regions,
-    the classes go through a softmax, and the axes `axis` to `end_axis` are flattened; without it
-    the number of regions is the length of `mask`, and the shape is kept.
+    the classes go through a softmax, and the axes `axis` to `end_axis` are flattened. Without it
+    there are as many regions as entries in `mask` (`num` if it is empty), and the shape is kept.
     """
 
     operands = "data: float -> float"
