@@ -1,8 +1,8 @@
-"""Runs type inference of onnx in a child process, so that a crash becomes an error.
+"""Runs the checker and the inliner of onnx in a child process, so that a crash becomes an error.
 
-The inference of onnx trusts the numbers in a model. For example, an axis that is out of range makes
-it write to memory outside of the shape, which crashes or corrupts the process. So a model that is
-not known to be sound must not be inferred in irloop's own process.
+Both infer types, and this inference trusts the numbers in a model. For example, an axis that is out
+of range makes it write outside the memory of the shape, which crashes or corrupts the process. So a
+model that is not known to be sound must not be checked or inlined in irloop's own process.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def inline(model: bytes, functions: list[tuple[str, str]]) -> bytes:
 def answer(head: dict[str, Any], data: bytes) -> bytes:
     """Run a step of onnx in a child process, and return the bytes that the child prints.
 
-    The child receives `head`, which names the step, as a line of JSON, and after it `data`.
+    A step is a check or the inlining of functions (see `done`). The child receives `head`, which
+    names the step, as a line of JSON, followed by `data`.
 
     Raises:
         ApartError: when the step fails or crashes.

@@ -1,7 +1,7 @@
 """Converts attributes between AttributeProto, plain Python values and operation class fields.
 
-An attribute in a file becomes int, float, str (bytes if it is not UTF-8), Tensor, or a list of one
-of these. Anything else (types, an empty list of floats) becomes `Opaque` and is kept unchanged.
+An attribute in a file becomes an int, float, str (bytes if it is not UTF-8) or Tensor, or a list of
+one of these. Anything else (types, an empty list of floats) becomes `Opaque` and is kept unchanged.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ class Opaque(Record):
 
 
 def kind_of(proto: onnx.AttributeProto) -> int:
-    """The type of an attribute; derived from its fields if an old file does not name it."""
+    """Return the AttributeProto.type of an attribute.
+
+    Old files do not store this type; it is then the type of the field that is set.
+    """
     if proto.type != A.UNDEFINED:
         return int(proto.type)
     singles = (("f", A.FLOAT), ("i", A.INT), ("s", A.STRING), ("t", A.TENSOR), ("g", A.GRAPH))
@@ -119,10 +122,10 @@ class FieldCodec(Record):
     wrap: Any = None
 
     def load(self, value: Any, where: str) -> Any:
-        """Convert the file's plain Python value to the field's value.
+        """Convert the plain Python value from the file to the value of the field.
 
         Raises:
-            ReadError: when the file's value has another kind.
+            ReadError: when the value in the file has the wrong type.
         """
         if self.many:
             kind = kind_of(A.FromString(value.data)) if isinstance(value, Opaque) else None
@@ -243,7 +246,7 @@ def op_from_attributes(
     """Create an operation from the attributes of a file; also return unknown attributes.
 
     Raises:
-        ReadError: when an attribute is missing or has another kind.
+        ReadError: when a required attribute is missing, or an attribute has the wrong type.
     """
     rest = dict(attributes)
     values = {}

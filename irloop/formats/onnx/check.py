@@ -29,8 +29,8 @@ def check_model(
     """Check a model with the ONNX checker before it is written.
 
     The weights of the model are still in `store`. `name` is the model's name in error messages.
-    `types` has at least the types of all nodes that are not standard ONNX. A model that is not
-    `sound` (see `soundness`) is checked in a child process.
+    `types` holds the operation types in the model; those of standard ONNX operations may be
+    missing. A model that is not `sound` (see `soundness`) is checked in a child process.
 
     The checker sees a copy with changes if the model needs them:
 

@@ -36,9 +36,10 @@ class ExternalFiles:
         self._windows: dict[bytes, tuple[int, int]] = {}
 
     def keep(self, file: MappedFile, windows: dict[bytes, tuple[int, int]]) -> None:
-        """Remember where the weights inside the model file are.
+        """Remember the position of each large weight that stays in the model file.
 
-        `windows` maps the token that stands for a weight to its offset and size in `file`.
+        `windows` maps the token that replaces a weight to the offset and size of the weight in
+        `file`.
         """
         self._own = file
         self._windows = windows
@@ -46,10 +47,10 @@ class ExternalFiles:
     def embedded(
         self, token: bytes, element: ElementType, shape: tuple[int, ...], where: str
     ) -> MappedTensor | None:
-        """Return the weight for which `token` stands, mapped from the model file.
+        """Return the weight that `token` replaces, mapped from the model file.
 
-        Large weights in the model file are represented by tokens. Returns None if `token` is not
-        one of these tokens, but the bytes of a small weight.
+        Large weights stay in the model file, and the ModelProto contains tokens instead. Returns
+        None if `token` is not one of these tokens, but the bytes of a small weight.
 
         Raises:
             ReadError: when the number of bytes does not match the shape.

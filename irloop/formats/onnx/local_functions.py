@@ -5,14 +5,14 @@ body, an initializer, or another output), so its result cannot be read. This mod
 everything:
 
 - every name that a function defines, including those in its bodies, gets a new name that is unique
-  in the model; the inputs of the function become the values that the call passes, its outputs those
-  that the call returns;
+  in the model; the inputs and outputs of the function get the names of the inputs and outputs of
+  the call;
 - an attribute that refers to an attribute of the function gets the value from the call, or else the
   function's default, even if that is a graph; if there is neither, it is omitted;
 - names of dimensions become new ones, too, because two calls may have different sizes.
 
-The number of nodes that will result is limited before any is made, because it may be huge: if
-each function calls the next one twice, the number doubles with every level.
+The number of nodes that will result is limited before any is made, because it may be huge: if each
+function calls the next one twice, the number doubles with every level.
 """
 
 from __future__ import annotations
@@ -304,8 +304,8 @@ def _require_fitting(call: onnx.NodeProto, function: onnx.FunctionProto) -> None
 class _Copy:
     """Copies the nodes of a local function for one call of it.
 
-    It gives the values of the copy names that are unique in the model, and replaces references to
-    attributes of the function by the attributes of the call.
+    Each value of the copy gets a name that is unique in the model. References to attributes of the
+    function are replaced by the values that the call gives.
     """
 
     def __init__(

@@ -68,18 +68,19 @@ class Scope:
         return frozenset(value.name for node in nodes for value in node.outputs)
 
     def give(self, value: Value, wish: str = "") -> None:
-        """Name a value, unless it has a name.
+        """Give `value` a name that is unique in this scope, unless it has one already.
 
-        The new name is `wish` or, if that is empty, the name of the value; a number makes it
-        unique.
+        The name is `wish` or, if that is empty, `value.name`. A number is appended if the name is
+        used.
         """
         if value not in self.names:
             self.names[value] = self.fresh(wish or value.name)
 
     def name_model(self, graph: Graph) -> list[str]:
-        """Name every value of the outermost graph; returns the names of its outputs.
+        """Name every value of the outermost graph; return the names of its outputs.
 
-        An output whose name differs from the name of its value needs its own Identity.
+        If the name of an output differs from the name that its value has in `names`, the caller
+        must add an Identity that copies the value to the output.
         """
         for node in graph.parameters:
             self.give(node.outputs[0])

@@ -1,6 +1,6 @@
-"""Keeps the information of a file that the graph cannot represent, and defines its keys.
+"""Keeps the parts of a file that the graph cannot represent; the ONNX writer writes them back.
 
-The ONNX writer writes this information back.
+They are stored in `Node.info`, `Value.info` and `Model.metadata`, under the keys defined here.
 """
 
 from __future__ import annotations

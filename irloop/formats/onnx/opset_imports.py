@@ -29,7 +29,7 @@ class ImportOpset:
     version: int
 
     def applied(self, data: bytes) -> bytes:
-        """The bytes of the model with this import.
+        """Return `data`, the bytes of a model, with this import added or replaced.
 
         Raises:
             ReadError: when the bytes are not a protobuf message.
@@ -51,7 +51,7 @@ class ImportOpset:
 
 
 def imports_of(data: bytes) -> list[tuple[str, int]]:
-    """The domains and versions that a model imports, in their order.
+    """The domains and versions that a model imports, in the order of the file.
 
     Raises:
         ReadError: when the bytes are not a protobuf message.

@@ -32,7 +32,7 @@ SMALL = 16
 
 @dataclass(slots=True)
 class OutlineNode:
-    """A node of an ONNX file; an empty name in `inputs` or `outputs` stands for an omitted one.
+    """A node of an ONNX file; an empty name in `inputs` or `outputs` means that it is omitted.
 
     These fields come from the node's attributes:
 
@@ -56,7 +56,7 @@ class OutlineNode:
     ignored: tuple[str, ...] = ()
 
     def number(self, name: str, default: int = 0) -> int:
-        """The first (or only) integer of an attribute; `default` if the attribute has none."""
+        """The first (or only) integer of the attribute `name`; `default` if it has no integer."""
         found = self.numbers.get(name, ())
         return found[0] if found else default
 

@@ -197,10 +197,10 @@ class _Scope:
         self._types = types
 
     def define(self, name: str, value: Value) -> None:
-        """Give a value its name, and the type that the file declares for it.
+        """Register `value` under `name`, and give it the type that the file declares for `name`.
 
         Raises:
-            ReadError: when the graph already has the name.
+            ReadError: when the name is empty, or the graph already has it.
         """
         if not name:
             raise ReadError(f"graph {self.graph.name!r} has an input or a constant without a name")

@@ -59,7 +59,8 @@ def inside(error: ReadError, path: str) -> ReadError:
 class NodeSource:
     """A NodeProto and the graphs in its attributes, keyed by label: ``body``, ``branches[0]``.
 
-    `inputs` and `outputs` are its names, because a protobuf decodes them at each access.
+    `inputs` and `outputs` are copies of the name lists in `proto`, because protobuf decodes the
+    names again at each access.
     """
 
     proto: onnx.NodeProto

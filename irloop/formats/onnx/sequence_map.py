@@ -66,7 +66,7 @@ class _Kinds:
             self._makers.update({name: node for name in node.output if name})
 
     def inside(self, graph: onnx.GraphProto) -> _Kinds:
-        """The known facts about the values of `graph`, a body in the current graph."""
+        """Return the `_Kinds` of `graph`, a body in the graph that this object describes."""
         return _Kinds(graph, self, self._opset)
 
     def item_type(self, name: str) -> int:

@@ -42,7 +42,8 @@ def tensor_from_proto(proto: onnx.TensorProto, files: ExternalFiles, where: str)
     """The tensor of a TensorProto; external data is mapped, and read only when it is needed.
 
     Raises:
-        ReadError: when data and shape do not match, or the data is not where it should be.
+        ReadError: when data and shape do not match, when the element type is missing or unknown, or
+            when external data cannot be used (see `ExternalFiles.tensor`).
     """
     element = element_type(proto.data_type, where)
     shape = _shape(proto.dims, where)

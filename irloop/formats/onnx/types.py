@@ -69,7 +69,7 @@ DATA_TYPES: dict[ElementType, int] = {element: code for code, element in ELEMENT
 def require_text(strings: Iterable[str], where: str) -> None:
     """Refuse strings that are not UTF-8, which protobuf returns as bytes.
 
-    `where` says in the error message what the strings are.
+    `where` describes the strings in the error message, for example "a name of a node".
 
     Raises:
         ReadError: when one of the strings is not UTF-8.
@@ -153,7 +153,7 @@ def type_to_proto(type: ValueType, where: str, *, shape: bool = False) -> onnx.T
     """The TypeProto of a type; with `shape` it has a shape even if the rank is unknown.
 
     Raises:
-        WriteError: for an element type that ONNX does not have, or a size that it cannot hold.
+        WriteError: for an element type that ONNX does not have, or a dimension beyond 64 bits.
     """
     proto = onnx.TypeProto()
     if isinstance(type, SequenceType):

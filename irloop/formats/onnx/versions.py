@@ -22,9 +22,10 @@ __all__ = [
 
 
 def domain_of(domain: str) -> str:
-    """Return the name of a domain in the graph: "" for "ai.onnx", any other name unchanged.
+    """Return the name that the graph uses for an ONNX domain.
 
-    In a file, both "" and "ai.onnx" denote the standard domain of ONNX.
+    This is "" for "ai.onnx", and any other name unchanged. In a file, both "" and "ai.onnx" denote
+    the standard domain of ONNX.
     """
     return "" if domain == "ai.onnx" else domain
 

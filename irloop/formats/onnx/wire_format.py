@@ -202,9 +202,10 @@ def cut(data: Source, tokens: Tokens) -> tuple[bytes, dict[bytes, tuple[int, int
 
 
 def splice(data: bytes, tokens: Tokens, weights: Mapping[bytes, Piece]) -> list[Piece]:
-    """Return an encoded model in pieces, with each token replaced by the weight it stands for.
+    """Return an encoded model in pieces, with the weights in place of the tokens.
 
-    Written one after the other, the pieces are the content of the file. Weights are not copied.
+    `weights` maps each token to its weight. Written one after the other, the pieces are the content
+    of the file. Weights are not copied.
     """
     places = []
     at = data.find(tokens.prefix)

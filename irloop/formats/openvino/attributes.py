@@ -57,7 +57,7 @@ class AttributeProblem(ValueError):  # noqa: N818 (not an error that leaves: the
         self.name = name
 
     def placed(self, layer: Layer) -> Problem:
-        """This problem, located at the attribute in `layer`."""
+        """Convert this exception to a `Problem`, located at the attribute in `layer`."""
         found = None
         if self.code == "IRL103":
             found = problems.no_attribute(layer, self.name)

@@ -1,4 +1,4 @@
-"""Problems of the edges of an IR, with the wording used by reader and rules."""
+"""Makes the problems of edges, with one wording for the reader and the validation rules."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def has_plain_markup(data: bytes) -> bool:
 class Envelope:
     """Checks the structure of an .xml file while it is parsed, one element at a time.
 
-    It holds the result so far, and what was found in the elements that are still open.
+    `conforms` is the result so far. The private fields describe the elements that are still open.
     """
 
     def __init__(self) -> None:
@@ -119,7 +119,10 @@ class Envelope:
         self._children, self._parts = self._outside.pop()
 
     def open_part(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Check the opening tag of the `layers` or the `edges` of a net."""
+        """Clear `conforms` if the `layers` or `edges` element of a net violates the schema.
+
+        It must have no attributes, and a body must have only one of each.
+        """
         if attributes:
             self.conforms = False
         self.open_section(name)

@@ -145,7 +145,7 @@ def _attributes(text: str) -> dict[str, str]:
     """The attributes of an element.
 
     Raises:
-        ReadError: when it has two of one name, which is not well-formed.
+        ReadError: when two attributes have the same name, which XML does not allow.
     """
     found = _ONE_ATTRIBUTE.findall(text)
     attributes = dict(found)

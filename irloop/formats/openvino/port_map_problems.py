@@ -1,6 +1,6 @@
-"""Problems of port maps and back edges, in the words that the reader and the rules share.
+"""Makes the problems of port maps, with one wording for the reader and the validation rules.
 
-The module `problems` describes who reports them.
+The module `problems` describes which of the two reports a problem.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def wrong_body_layer(wiring: Wiring, entry: Entry, inner: Layer) -> Problem:
 
 
 def parameter_fed_twice(wiring: Wiring, entry: Entry, first: Entry) -> Problem:
-    """IRL511: two inputs are mapped to one Parameter."""
+    """IRL511: `entry` feeds a Parameter that the earlier entry `first` feeds already."""
     assert wiring.section is not None
     assert entry.inner is not None
     return Problem(

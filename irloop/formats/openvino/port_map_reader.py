@@ -158,9 +158,9 @@ class Wiring:
     def _output_places(self, numbers: set[int]) -> dict[int, int]:
         """Map each external id in `numbers` to the position of an output of the node.
 
-        If the ids of the node's output ports ascend and include all `numbers`, an id stands for the
-        port with this id. Otherwise, the lowest id stands for the first output, the next one for
-        the second, and so on.
+        If the ids of the node's output ports ascend and include all `numbers`, an id belongs to the
+        port with this id. Otherwise, the lowest id belongs to the first output, the next one to the
+        second, and so on.
         """
         places = positions(self.owner.outputs)
         if list(places) == sorted(places) and numbers <= places.keys():

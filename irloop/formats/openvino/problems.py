@@ -1,4 +1,4 @@
-"""Problems of the layers and ports of an IR, with the wording used by reader and rules.
+"""Makes the problems of layers and ports, with one wording for the reader and the validation rules.
 
 The reader raises the first problem that prevents it from building the model; each validation rule
 reports all problems with its code. Problems of edges are in `edge_problems`, those of port maps in
@@ -38,7 +38,7 @@ class Problem(NamedTuple):
     is_warning: bool = False
 
     def error(self, file: str) -> ReadError:
-        """The error that a reader of `file` raises."""
+        """Make the error that the reader raises for this problem in `file`."""
         return ReadError(
             self.message,
             location=replace(self.place, file=file),
@@ -401,7 +401,7 @@ def too_few_bytes(layer: Layer, needed: int, size: int) -> Problem:
 def bad_strings(layer: Layer, found: str) -> Problem:
     """IRL303: the bytes of a string constant are not a table of strings.
 
-    `found` says what is wrong with the bytes.
+    `found` describes the bytes for the error message.
     """
     return Problem(
         "IRL303",

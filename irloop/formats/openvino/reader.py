@@ -62,8 +62,8 @@ def read_document(
 ) -> Model:
     """Build the model from a parsed document.
 
-    To save work, pass the indexes and port maps that exist already. The keys of `indexes` are the
-    identities of the nets, and those of `wirings` are the identities of the layers.
+    Indexes and port maps that exist already can be passed to save work: `indexes` is keyed by the
+    `id()` of the net, and `wirings` by the `id()` of the layer.
 
     Raises:
         ReadError: as `read`.

@@ -407,7 +407,7 @@ _TABS = tuple("\t" * depth for depth in range(1024))
 
 
 def _connected(node: Node) -> tuple[Value, ...]:
-    """The inputs of a node; omitted ones at the end have no port.
+    """Return the inputs of a node, without omitted inputs at the end, which get no port.
 
     Raises:
         WriteError: when an omitted input precedes a connected one.

@@ -572,11 +572,11 @@ def parse(source: str | os.PathLike[str] | bytes, *, file: str | None = None) ->
 
 
 def _built(data: bytes, name: str) -> _Builder:
-    """Parse the file, first in a shortened form that is faster to parse.
+    """Parse the file and return the builder with the result.
 
-    The short form lacks plain parts, and has dimensions as attributes (see `plain_parts` and
-    `joined_dims`). If it cannot be parsed, the original is parsed, so that the error names the
-    right column.
+    A shortened form of the file, which is faster to parse, is parsed first: it lacks plain parts,
+    and has dimensions as attributes (see `plain_parts` and `joined_dims`). If that fails, the
+    original is parsed, so that an error names the right column.
     """
     rest, parts, count = taken(data)
     shorter, more = joined(rest)

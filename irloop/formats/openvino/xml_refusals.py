@@ -58,7 +58,7 @@ def malformed(place: Location, error: expat.ExpatError, data: bytes, *, started:
 
 
 def _at_end(code: int) -> bool:
-    """True for the errors that occur at the end of the data."""
+    """True for an expat error that means that the document ends too early."""
     messages = expat.errors
     names = (messages.XML_ERROR_NO_ELEMENTS, messages.XML_ERROR_UNCLOSED_TOKEN)
     codes: dict[str, int] = messages.codes
