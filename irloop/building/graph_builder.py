@@ -234,7 +234,7 @@ class OperationBuilder:
         return self._captured(self._outer._local(value))
 
     def _captured(self, value: Value) -> Value:
-        """Return the value of this body that stands for `value`, a value of the graph around it."""
+        """Return the body's own value for `value`, which belongs to the graph around the body."""
         raise NotImplementedError
 
     def _copied(self, value: Value) -> Value | None:

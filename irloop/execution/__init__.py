@@ -1,1 +1,1 @@
-"""Runs models: a graph is compiled once to a flat program, which NumPy alone runs."""
+"""Runs models with NumPy only: a graph is compiled once to a flat program, which is then run."""

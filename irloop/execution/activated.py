@@ -1,8 +1,8 @@
 """Lets convolutions compute the activation that follows them, block by block.
 
-Each block is activated while it is still in the cache; an activation of its own would read and
-write the whole result again. The list of steps keeps the step of the activation, but this step just
-returns its operand. So the limits, the trace and the profile see the same steps as before.
+Each block is activated while it is still in the cache; a separate activation would read and write
+the whole result again. The step of the activation stays in the list of steps, but only returns its
+operand. So the limits, the trace and the profile see the same steps as before.
 """
 
 from __future__ import annotations

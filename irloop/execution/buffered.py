@@ -47,10 +47,10 @@ _SPLITS = (
 class Buffered:
     """The steps of a body, and the slots whose values live in arrays that are allocated once.
 
-    `written` are the slots that steps write into, and `viewed` are the views of these slots. `last`
-    maps each written slot to the last step that reads it or a view of it. `carries` are the
-    (parameter, result) slots of the states. If the states keep their shapes, the slots `stable`
-    have the same shape in all iterations.
+    `written` are the slots that steps write into, and `viewed` are the slots that hold views of
+    `written` slots. `last` maps each written slot to the last step that reads it or a view of it.
+    `carries` are the (parameter, result) slots of the states. If the states keep their shapes, the
+    slots `stable` have the same shape in all iterations.
     """
 
     steps: tuple[Step, ...]

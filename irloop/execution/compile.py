@@ -207,10 +207,10 @@ def _fewer_outputs(node: Node, kernel: Kernel) -> Kernel:
 
 
 def _computed_in_advance(node: Node) -> bool:
-    """True if engines fold a node, and compute it in another way than when they run it.
+    """True if engines compute a node by other rules when they fold it than when they run it.
 
-    Engines fold a node when they read the model, if all its inputs are constants. An operation that
-    they then compute in another way overrides `kernel_of_constants`.
+    Engines fold a node when they read the model, if all its inputs are constants. The classes of
+    operations with other rules for this case override `kernel_of_constants`.
     """
     if type(node.op).kernel_of_constants is Op.kernel_of_constants:
         return False
@@ -234,7 +234,10 @@ def _decoding(node: Node, kernel: Kernel) -> Kernel:
 
 @dataclass(slots=True)
 class _Frame:
-    """Slots of one graph while it is being compiled."""
+    """The slots of one graph that is being compiled.
+
+    `slot_of` maps each value to its slot, and `template` holds the initial content of each slot.
+    """
 
     slot_of: dict[Value, int] = field(default_factory=dict)
     template: list[Any] = field(default_factory=lambda: [None] * FIRST_FREE)

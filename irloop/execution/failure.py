@@ -71,12 +71,15 @@ class StepError(Exception):
         self.operands: tuple[Extents, ...] = ()
 
     def inside(self, loop: Node, iteration: int) -> StepError:
-        """The same failure with the iteration of the enclosing loop put in front."""
+        """Record that this failure occurred in iteration `iteration` of `loop`; return this error.
+
+        `loop` must enclose the loops that were recorded before.
+        """
         self.iterations.insert(0, (loop, iteration))
         return self
 
     def as_error(self) -> ExecutionError:
-        """The public exception: it names the node's path and the iterations."""
+        """Make the public exception, which names the path of the node and the iterations."""
         path = node_path(self.node)
         where = f"{self.node.op.label} {path!r}"
         if len(self.iterations) == 1:
@@ -98,7 +101,7 @@ class StepError(Exception):
 
 
 def failure_of(node: Node, error: Exception) -> StepError:
-    """Turn an exception of a kernel into a failure of its node."""
+    """Convert an exception that the kernel of `node` raised to a `StepError`."""
     if isinstance(error, IrloopError):
         first = error.diagnostics[0]
         return StepError(

@@ -180,10 +180,10 @@ class Iterations:
             )
 
     def _careful(self, index: int) -> bool:
-        """Run one iteration of the body and record everything that is asked for.
+        """Run one iteration of the body with all checks, and send the trace an event for it.
 
-        Returns true if its values take so little memory that the next iterations can run without
-        checks.
+        Returns True if the values of the body take so little memory that the next iterations can
+        run without checks.
         """
         slots, plan = self._slots, self._plan
         self._context.iterations[-1] = index

@@ -1,6 +1,6 @@
 """The parts that all loops share.
 
-They pass values into a body, collect results, and run zero iterations.
+They pass values into a body, collect results, and return the outputs of a loop that never runs.
 """
 
 from __future__ import annotations
@@ -143,8 +143,8 @@ class Loop:
     def without_iterations(self, context: Context, inputs: Sequence[Any]) -> Any:
         """Return the outputs of a loop that runs zero times.
 
-        An output for a last value is the initial value of the state; a concatenated output is
-        empty.
+        The last value of a state is its initial value, and a concatenated output is empty. Any
+        other last value is undefined: it is returned as zeros, and a note reports it.
         """
         context.counted(self.node, 0)
         found: list[Any] = [None] * len(self.node.outputs)

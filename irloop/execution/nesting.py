@@ -54,7 +54,11 @@ def refuse_too_many(levels: Sequence[Level]) -> None:
 
 
 def _repeats_equally(node: Node) -> bool:
-    """Return whether a nested loop runs equally often in each iteration of the loop around it."""
+    """Return whether a nested loop has the same trip count in each iteration of the loop around it.
+
+    This is certain if its trip count is a constant, or if the inputs that it slices have static
+    shapes.
+    """
     if isinstance(node.op, onnx.Loop | ov.Loop):
         return node.inputs[0] is not None and _is_constant(node.inputs[0])
     values = [

@@ -42,9 +42,10 @@ class _OpenVino(Loop):
         }
 
     def entering(self, parameter: int, value: Any) -> Any:
-        """The value as the body parameter receives it.
+        """Return `value` as the body parameter at position `parameter` receives it.
 
-        A TensorIterator converts it to the element type that the parameter declares.
+        A Loop passes it unchanged; a TensorIterator converts it to the element type that the
+        parameter declares.
         """
         return value
 

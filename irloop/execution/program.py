@@ -216,7 +216,7 @@ def tame(steps: Sequence[Step]) -> bool:
 
 
 def run(steps: Sequence[Step], slots: list[Any], context: Context) -> int:
-    """Run `steps` with checks of memory, time and trace; return the bytes they produced.
+    """Run `steps` with checks of memory, time and trace; return the size of their results in bytes.
 
     Raises:
         StepError: when a step fails; the steps after it are not run.

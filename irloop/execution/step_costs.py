@@ -54,10 +54,9 @@ def work_of(node: Node, operands: Sequence[Any], results: Sequence[Any]) -> floa
 
 
 def viewed_work(results: Sequence[Any]) -> float:
-    """Return how many steps of work it would take to compute all elements of `results`.
+    """Return the budget steps that it would cost to compute all elements of `results`.
 
-    The caller charges them to the budget. Elements of a view count, too, although they are not
-    copied.
+    The caller charges them. The elements of a view count, too, although they are not copied.
     """
     return sum(map(bytes_of, results)) / MADE
 
@@ -65,8 +64,9 @@ def viewed_work(results: Sequence[Any]) -> float:
 def known_work(node: Node, types: Mapping[Value, ValueType]) -> float:
     """Estimate how many steps of the budget one call of a node takes.
 
-    The steps pay for the call and for the bytes of the values that the node reads and makes. A
-    value counts only if its size is known from its type.
+    The steps pay for the call, for the bytes that the node makes and, unless it only reshapes or
+    moves elements, for the bytes that it reads. A value counts only if its size is known from its
+    type.
     """
     made = sum(_bytes_of_type(types.get(value, value.type)) for value in node.outputs)
     call = call_work(node)

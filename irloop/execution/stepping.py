@@ -51,9 +51,7 @@ class _Stopped(BaseException):
 
 
 class _Steps:
-    """A tracer that passes each iteration to the caller and waits until the next one is
-    requested.
-    """
+    """A tracer that passes each iteration to the caller, and waits until it requests the next."""
 
     def __init__(self, loop: str | None) -> None:
         self.found: SimpleQueue[Iteration | BaseException | None] = SimpleQueue()

@@ -44,7 +44,7 @@ class Cycle:
 
     After iteration i, the value of each slot in `stores` becomes item i of its array, each function
     in `adds` is called with i and the value of its slot, and the loop ends if the value of slot
-    `condition` is false. If `condition` is None, it does not end early.
+    `condition` is false. If `condition` is None, the loop does not end early.
     """
 
     node: Node

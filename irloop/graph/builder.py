@@ -48,7 +48,11 @@ class Names:
         self._originals.update(names)
 
     def fresh(self, wish: str) -> str:
-        """Return `wish` if it is free, else `wish` with the first free number."""
+        """Return `wish` if it is free, else a free name made from `wish` and a number.
+
+        The number replaces a number at the end of `wish`, as in ``x_1``, unless `wish` is a name of
+        the original model.
+        """
         if wish not in self._taken:
             self._taken.add(wish)
             return wish
@@ -174,7 +178,7 @@ class Builder:
         return node
 
     def require(self, op: Op) -> None:
-        """Refuse operations that this builder must not emit; here there are none."""
+        """Raise an error if this builder must not emit `op`; here, every operation is allowed."""
 
     def __call__(self, op: Op, *inputs: Value | None, name: str = "") -> Value:
         """Append a node and return its only (or first) output."""

@@ -40,7 +40,7 @@ class Families:
         return name.lower() if self._ignore_case else name
 
     def types_of(self, class_name: str) -> Iterator[str]:
-        """Yield the names in the table that equal `class_name`, with or without its final digits.
+        """Yield the names in the table that equal `class_name`, whole or with final digits removed.
 
         These digits may be a version, or a part of the name.
         """

@@ -403,7 +403,7 @@ def make_node(
 
 
 def link(graph: Graph, node: Node, before: Node | None) -> None:
-    """Put `node` into the list of `graph`, before another node or (None) at the end."""
+    """Insert `node` into the linked list of `graph`, before `before` or (None) at the end."""
     node.graph = graph
     node._next = before
     node._previous = graph._last if before is None else before._previous

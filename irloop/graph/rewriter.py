@@ -132,7 +132,10 @@ class Rewriter:
         self._carry(old, new)
 
     def _carry(self, old: Node, values: tuple[Value, ...]) -> None:
-        """Move the name and runtime information of an erased node to its replacements."""
+        """Move the runtime information of an erased node to the producers of its replacements.
+
+        Those producers that this rewriter inserted also take over the name (see `replace_node`).
+        """
         first: dict[Node, int] = {}
         for index, value in enumerate(values):
             first.setdefault(value.producer, index)

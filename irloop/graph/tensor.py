@@ -487,7 +487,7 @@ class BytesTensor(Tensor):
 
     @classmethod
     def of_integers(cls, *values: int) -> BytesTensor:
-        """A vector of i64."""
+        """Make a constant that is an i64 vector of `values`."""
         data = b"".join(value.to_bytes(8, "little", signed=True) for value in values)
         return cls(data, ElementType.I64, (len(values),))
 

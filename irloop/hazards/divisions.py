@@ -35,7 +35,11 @@ def _is_fused(value: Value) -> bool:
 
 
 def _inputs_computed_with(node: Node) -> Sequence[Value | None]:
-    """The inputs whose producers the plugin may fuse with `node`."""
+    """Return the inputs of `node` that the plugin may compute together with `node`.
+
+    These are all inputs of an elementwise operation, a Gather or a view, unless it is a copy, and
+    none of any other node.
+    """
     if any(is_copy(value) for value in node.outputs):
         return ()
     follows = isinstance(node.op, Gather | Gather7 | Gather8) or is_view(node)

@@ -61,10 +61,10 @@ _FEW = 2**16
 
 
 def is_divided_in_f32(node: Node) -> bool:
-    """True for a Divide, FloorMod or Mod of integers that may need more than 24 bits.
+    """True for a Divide, FloorMod or Mod of integers whose dividend may need more than 24 bits.
 
-    The result is False if the model corrects the rounded quotient by its remainder. Conversion
-    writes divisions in such a form.
+    For a FloorMod, the divisor counts, too. The result is False if the model corrects the rounded
+    quotient by its remainder. Conversion writes divisions in such a form.
     """
     if not isinstance(node.op, Divide | FloorMod | Mod) or None in node.inputs:
         return False

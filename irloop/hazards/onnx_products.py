@@ -83,7 +83,7 @@ def _is_constant_vector(value: Value) -> bool:
 def _is_quantised(node: Node) -> bool:
     """Return whether only a QuantizeLinear reads the result of `node`.
 
-    Relus and Clips may stand between them, each with a single reader.
+    Relus and Clips may be between the two if each has a single reader.
     """
     while len(node.output.uses) == 1:
         node = node.output.uses[0][0]

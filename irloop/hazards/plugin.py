@@ -148,7 +148,7 @@ def _meets_a_constant(value: Value) -> bool:
 
 
 def _grows(value: Value, result: Value) -> bool:
-    """True if `result` has an axis that is known to be longer than the same axis of `value`."""
+    """True if an axis has size 1 in `value`, and is known to have a larger size in `result`."""
     before, after = shape_of(value).dims, shape_of(result).dims
     if before is None or after is None or len(before) != len(after):
         return False

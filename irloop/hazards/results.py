@@ -83,7 +83,7 @@ def joined_strings(body: Body) -> Iterator[Node]:
 
 
 def _origin(value: Value) -> Value:
-    """The value at the start of a chain of Identities."""
+    """Follow `value` back through Identity operations; return the value before them."""
     while isinstance(value.producer.op, Identity):
         before = value.producer.inputs[0]
         if before is None:

@@ -19,7 +19,7 @@ Callback = Callable[[Node], bool]
 
 
 class PassConfig:
-    """Says which passes are enabled, and which nodes they must not change.
+    """The configuration of passes: which of them are enabled, and which nodes they must not change.
 
     A pass and the passes that it runs share one configuration.
     """
@@ -71,6 +71,7 @@ def failures_named(name: str, node: Node | None = None, what: str = "") -> Itera
     """Turn an exception that is not irloop's own into a `PassError`.
 
     The error names the pass `name`, the node if there is one, and `what`, if it is not empty.
+    MemoryError and RecursionError are raised unchanged.
     """
     try:
         yield

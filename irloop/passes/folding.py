@@ -34,7 +34,10 @@ KEPT_LIMIT = 256 << 20
 
 
 def folded(value: Value, limit: int = RESULT_LIMIT) -> Tensor | None:
-    """The constant that `value` equals if it depends on constants only, else None."""
+    """Return the constant that equals `value`, if `value` depends on constants only.
+
+    The result is None for any other value, and for one that is not folded (see `folded_outputs`).
+    """
     op = value.producer.op
     if isinstance(op, Constant):
         return op.tensor

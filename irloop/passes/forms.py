@@ -92,24 +92,24 @@ class Forms(Emitter):
         self.opset = model.opsets.get("", 0)
 
     def take(self, value: Value, indices: int | list[int], axis: int) -> Value:
-        """Elements at constant indices of `axis`; a single integer removes the axis."""
+        """Emit a Gather of constant indices of `axis`; a single integer removes the axis."""
         return self.gathered(value, self.constant(indices), axis)
 
     def gathered(self, value: Value, indices: Value, axis: int) -> Value:
-        """Elements of `value` at computed, non-negative indices of `axis`."""
+        """Emit a Gather of computed, non-negative indices of `axis`."""
         if self.onnx:
             return self.emit(onnx_gather.Gather(axis), value, indices)
         return self.emit(ov_gather.Gather(), value, indices, self.constant(axis))
 
     def joined(self, values: list[Value], axis: int) -> Value:
-        """Values concatenated along `axis`."""
+        """Concatenate the values along `axis`; a single value is returned itself."""
         if len(values) == 1:
             return values[0]
         op = onnx_slicing.Concat(axis) if self.onnx else ov_slicing.Concat(axis)
         return self.emit(op, *values)
 
     def unsqueezed(self, value: Value, axis: int) -> Value:
-        """`value` with a new axis of size 1."""
+        """Emit an Unsqueeze that inserts an axis of size 1 at `axis`."""
         if not self.onnx:
             return self.emit(ov_shape.Unsqueeze(), value, self.constant([axis]))
         if self.opset >= 13:
@@ -117,7 +117,7 @@ class Forms(Emitter):
         return self.emit(onnx_shape.Unsqueeze((axis,)), value)
 
     def squeezed(self, value: Value, axis: int) -> Value:
-        """`value` without an axis of size 1."""
+        """Emit a Squeeze that removes `axis`, which has size 1."""
         if not self.onnx:
             return self.emit(ov_shape.Squeeze(), value, self.constant([axis]))
         if self.opset >= 13:
@@ -134,7 +134,7 @@ class Forms(Emitter):
         return self.emit(op, value, self.constant(list(dims)))
 
     def transposed(self, value: Value, order: Sequence[int]) -> Value:
-        """`value` with its axes in another order."""
+        """Emit a Transpose with this order of axes; `value` itself if the order does not change."""
         if list(order) == sorted(order):
             return value
         if self.onnx:
@@ -142,7 +142,7 @@ class Forms(Emitter):
         return self.emit(ov_shape.Transpose(), value, self.constant(list(order)))
 
     def moved(self, value: Value, source: int, target: int, rank: int) -> Value:
-        """`value`, of `rank` axes, with axis `source` moved to position `target`."""
+        """Emit a Transpose that moves axis `source` of `value` to position `target`."""
         rest = [axis for axis in range(rank) if axis != source]
         return self.transposed(value, [*rest[:target], source, *rest[target:]])
 
@@ -166,7 +166,7 @@ class Forms(Emitter):
         return value if (low, high) == (0, size) else self.sliced(value, port.axis, low, high)
 
     def reversed(self, value: Value, axis: int) -> Value:
-        """`value` with the elements of `axis` in reverse order."""
+        """Emit an operation that reverses the order of the elements along `axis`."""
         size = shape_of(value).dims
         known = None if size is None else size[axis]
         if self.onnx and self.opset < 10:
@@ -189,14 +189,14 @@ class Forms(Emitter):
         return self.emit(onnx_slicing.Slice10(), value, *numbers)
 
     def shape_of(self, value: Value) -> Value:
-        """The dimensions of `value` as an i64 vector."""
+        """Emit a ShapeOf or Shape: the dimensions of `value` as an i64 vector."""
         if not self.onnx:
             return self.emit(ov_shape.ShapeOf3(), value)
         op = onnx_shape.Shape15() if self.opset >= 15 else onnx_shape.Shape1()
         return self.emit(op, value)
 
     def size_of(self, value: Value, axis: int) -> Value:
-        """Dimension `axis` of `value` as an i64 scalar; a constant where it is known."""
+        """Emit dimension `axis` of `value` as an i64 scalar, which is constant if it is known."""
         dims = shape_of(value).dims
         known = None if dims is None else dims[axis]
         if isinstance(known, int):
@@ -204,25 +204,25 @@ class Forms(Emitter):
         return self.take(self.shape_of(value), axis, 0)
 
     def added(self, left: Value, right: Value) -> Value:
-        """left + right."""
+        """Emit `left` + `right`."""
         return self.emit(onnx_elementwise.Add() if self.onnx else ov_elementwise.Add(), left, right)
 
     def subtracted(self, left: Value, right: Value) -> Value:
-        """left - right."""
+        """Emit `left` - `right`."""
         op = onnx_elementwise.Sub() if self.onnx else ov_elementwise.Subtract()
         return self.emit(op, left, right)
 
     def multiplied(self, left: Value, right: Value) -> Value:
-        """left * right."""
+        """Emit `left` * `right`."""
         op = onnx_elementwise.Mul() if self.onnx else ov_elementwise.Multiply()
         return self.emit(op, left, right)
 
     def less(self, left: Value, right: Value) -> Value:
-        """Booleans that are true where `left` is less than `right`."""
+        """Emit the comparison `left` < `right`, element by element."""
         return self.emit(onnx_comparison.Less() if self.onnx else ov_comparison.Less(), left, right)
 
     def chosen(self, condition: Value, then: Value, otherwise: Value) -> Value:
-        """Elements of `then` where the condition holds, else of `otherwise`."""
+        """Select the elements of `then` where `condition` is true, else those of `otherwise`."""
         if not self.onnx:
             return selected(self.emit, condition, then, otherwise)
         element = element_of(then)
@@ -238,7 +238,7 @@ class Forms(Emitter):
         return self.converted(made, element)
 
     def converted(self, value: Value, element: ElementType) -> Value:
-        """`value` in another element type; `value` itself if it already has that type."""
+        """Emit a conversion to another element type; `value` itself if it already has this type."""
         if element_of(value) is element:
             return value
         return self.emit(
@@ -258,7 +258,7 @@ class Forms(Emitter):
         return self.copied(value)
 
     def copied(self, value: Value) -> Value:
-        """A copy of the value, with another name."""
+        """Emit a copy of the value, which has a name of its own."""
         if self.onnx:
             return self.emit(onnx_convert.Identity(), value)
         if taken_over(value):

@@ -167,7 +167,7 @@ class Leaving:
 
 
 class Numbered(Record):
-    """What is needed to build a new loop node: inputs, port map, body parameters and results.
+    """The parts of a new loop node: inputs, port map, body parameters and body results.
 
     `externals` holds the inputs of the new node. `shown` lists, for each output of the new node,
     the outputs of the old node that it replaces.
@@ -204,7 +204,11 @@ class LoopWires:
 
     @classmethod
     def of(cls, node: Node) -> LoopWires | None:
-        """Read the wires of a loop; None if a required input is not connected."""
+        """Read the wires of a loop.
+
+        Returns None if a required input or a result of the body is not connected, or if the body
+        reads a parameter that receives no value.
+        """
         body = node.body()
         ports, results = body.ports, body.graph.results
         if any(result.inputs[0] is None for result in results):
@@ -295,7 +299,7 @@ class LoopWires:
     def leave(
         self, value: Value, output: Value, port: OutputPort, state: Entering | None = None
     ) -> Leaving:
-        """Add an output to the loop, and let the readers of `output` read the new output.
+        """Add an output to the loop; `replace` lets the readers of `output` read the new output.
 
         The new output returns or collects the body value `value`. Pass `state` if the output
         returns the last value of this state.
@@ -535,10 +539,11 @@ class LoopWires:
             self.graph.add_result(value, name, self.node.location)
 
     def drop_unread(self, op: Op) -> bool:
-        """Remove slices and invariants that the body does not read; True if there were any.
+        """Remove slices and invariants that the body does not read.
 
         `op` is the operation of the loop. One slice is kept if nothing else determines the trip
-        count.
+        count. An unread iteration number of an OpenVINO Loop is removed, too. Returns True if
+        anything was removed.
         """
         kept = [item for item in self.inputs if item.result is not None or item.parameter.is_used]
         counted = isinstance(op, ov.Loop | onnx.Loop)
@@ -552,7 +557,7 @@ class LoopWires:
 
 
 def is_passed_on(item: Entering) -> bool:
-    """True for a state that the body returns unchanged."""
+    """True for a state that the body returns unchanged, directly or through Identity operations."""
     value = item.result
     while value is not None and isinstance(value.producer.op, OpenVinoIdentity | OnnxIdentity):
         value = value.producer.inputs[0]

@@ -70,7 +70,11 @@ class MatchRewriter(Rewriter):
         return node
 
     def replace_value(self, old: Value, new: Value, *, keep_names: bool = True) -> None:
-        """Like `Rewriter.replace_value`; an input of the graph keeps its name."""
+        """Like `Rewriter.replace_value`, but an input of the graph keeps its name.
+
+        If `new` is an input with tensor names, these stay in front of the names that it takes over.
+        An input without tensor names takes over none.
+        """
         own = new.names
         super().replace_value(old, new, keep_names=keep_names)
         if isinstance(new.producer.op, Parameter):
@@ -141,8 +145,8 @@ def _has_fixed_name(node: Node) -> bool:
 def copy_info(sources: Node | Sequence[Node], targets: Node | Iterable[Node]) -> None:
     """Copy the runtime information of one or more sources to one or more targets.
 
-    A target gets the information of all sources; a later source overrides an earlier one. It keeps
-    its own information only if it is one of the sources itself (as in nGraph's copy_runtime_info).
+    A target gets the information of all sources; a later source overrides an earlier one. A target
+    loses its own information unless it is one of the sources (as in nGraph's copy_runtime_info).
     """
     given = [sources] if isinstance(sources, Node) else list(sources)
     merged = {key: value for node in given for key, value in node.info.items()}

@@ -29,7 +29,7 @@ __all__ = [
 
 
 class Match:
-    """The value that each pattern matched. Index it by pattern: ``match[x]``."""
+    """A match of a pattern, which maps each pattern to the value that it matched: ``match[x]``."""
 
     __slots__ = ("_bound", "_values", "_why", "nodes", "root")
 

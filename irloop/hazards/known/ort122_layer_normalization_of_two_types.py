@@ -32,7 +32,7 @@ class LayerNormalizationOfTwoTypes(
         From opset 17 on, data that are cast from f16 or bf16 are normalised by ReduceMean, Sub,
         Pow, Sqrt and Div, and multiplied by a scale in the wider type.
     What irloop does:
-        Conversion to ONNX writes the square as the differences multiplied by themselves.
+        Conversion to ONNX squares the differences d by Mul(d, d) instead of Pow(d, 2).
     """
 
     operations = (Pow,)

@@ -33,7 +33,7 @@ class SizeInASignedType(
         i8 or i16. The result determines the output shape of another operation, for example
         Broadcast or Tile.
     What irloop does:
-        Conversion to IR inserts a CumSum over this one size before the Convert. It does not
+        Conversion to IR inserts a CumSum over this one size before the Convert. The CumSum does not
         change the size, and OpenVINO does not compute the bounds of its result.
     """
 

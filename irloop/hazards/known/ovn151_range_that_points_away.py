@@ -31,7 +31,8 @@ class RangeThatPointsAway(
         A Range with a start, stop or step that is not constant, unless sizes show that stop does
         not lie before start.
     What irloop does:
-        Conversion to IR limits stop by start.
+        Conversion to IR replaces stop by Maximum(stop, start), or by Minimum(stop, start) for a
+        negative step.
     """
 
     operations = (Range, Range4)

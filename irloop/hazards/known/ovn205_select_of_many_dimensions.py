@@ -25,7 +25,7 @@ class SelectOfManyDimensions(
     """A Select of more than five dimensions.
 
     What happens:
-        The CPU plugin of OpenVINO 2021.4 ends its process when it runs the model.
+        The CPU plugin of OpenVINO 2021.4 crashes the process when it runs the model.
     Where:
         A Select whose output has six dimensions or more.
     What irloop does:

@@ -69,7 +69,11 @@ class ChooseInitialStates(LoopPass):
 
 
 def _may_be_zero(wires: LoopWires, rewriter: MatchRewriter) -> list[Value]:
-    """The inputs of the loop that decide whether it runs; empty if it certainly does."""
+    """Return those of trip count and initial condition that may keep the loop from running.
+
+    An input is left out if it is omitted, or a constant that lets the loop run. The list is empty
+    if the loop certainly runs.
+    """
     doubtful = []
     for value in (wires.trip, wires.starts):
         known = None if value is None else rewriter.inference.constant(value)
@@ -79,7 +83,7 @@ def _may_be_zero(wires: LoopWires, rewriter: MatchRewriter) -> list[Value]:
 
 
 def _never_runs(wires: LoopWires, rewriter: MatchRewriter) -> bool:
-    """True if the trip count is a constant 0, or the initial condition a constant false."""
+    """True if the trip count is the constant 0, or the initial condition is the constant false."""
     inputs = [value for value in (wires.trip, wires.starts) if value is not None]
     known = [rewriter.inference.constant(value) for value in inputs]
     return any(array is not None and not array.reshape(-1)[0] for array in known)

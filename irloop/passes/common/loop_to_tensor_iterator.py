@@ -155,7 +155,7 @@ def _slice_exactly(item: Entering, count: int, forms: Forms) -> None:
 
 
 def _set_output_ranges(wires: LoopWires, count: int) -> None:
-    """Set the ranges of the concatenated outputs to the sizes that `count` iterations make."""
+    """Set the range of each concatenated output to the total size of `count` iterations."""
     for item in wires.outputs:
         if isinstance(item.port, Concatenated):
             forward, length = item.port.stride > 0, count * item.port.part_size

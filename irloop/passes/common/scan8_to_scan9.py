@@ -66,9 +66,9 @@ class Scan8ToScan9(ModelPass):
 def expand_batches(model: Model) -> bool:
     """Replace every Scan-8 of `model` by operations of opset 9; return whether there was one.
 
-    The other operations of the model may be of any opset. Conversion to OpenVINO uses this
-    directly: it interprets each operation by the opset of its class, so operations of opset 8 may
-    occur next to a Scan-9.
+    The model then imports at least opset 9. Unlike the pass, this function allows operations that
+    opset 9 changed: conversion to OpenVINO, which calls it, interprets each operation by the opset
+    of its class, so operations of opset 8 may occur next to a Scan-9.
     """
     scans = [node for node in all_nodes(model.graph) if isinstance(node.op, onnx.Scan8)]
     if not scans:

@@ -69,7 +69,11 @@ class _Recurrence:
 
     @classmethod
     def of(cls, wires: LoopWires) -> _Recurrence | None:
-        """The recurrence in a body; None if the body contains anything else."""
+        """Find the recurrence in the body of a loop.
+
+        Returns None if the body contains anything but one cell, reshapes and constants, or if a
+        sequence cannot express the inputs and outputs of the loop.
+        """
         cells = [node for node in wires.graph.nodes if isinstance(node.op, CELLS)]
         shaping = (Constant, *RESHAPING)
         others = {type(node.op) for node in wires.graph.nodes if not isinstance(node.op, shaping)}
