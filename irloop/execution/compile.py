@@ -220,8 +220,8 @@ def _computed_in_advance(node: Node) -> bool:
 def _decoding(node: Node, kernel: Kernel) -> Kernel:
     """Wrap the kernel of a Convert or ConvertLike of nf4 data so that it decodes the data first.
 
-    An array of nf4 contains the 4-bit integers of the file, not the numbers that they stand for.
-    For all other nodes, `kernel` itself is returned.
+    An array of nf4 contains the 4-bit codes of the file, not the numbers that these encode. For all
+    other nodes, `kernel` itself is returned.
     """
     if not isinstance(node.op, convert.Convert | convert.ConvertLike):
         return kernel

@@ -172,7 +172,10 @@ class Iterations:
         return True
 
     def _look_at_types(self) -> None:
-        """Find out whether the next value of a state has another element type than the state."""
+        """Find out whether the next value of a state must be converted to another element type.
+
+        Only a loop with `Plan.converts` converts states.
+        """
         if self._plan.converts:
             slots, dtypes = self._slots, self._dtypes
             self._casts = any(

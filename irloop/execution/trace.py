@@ -90,8 +90,8 @@ class TextTracer:
 def describe(value: Any, *, clean: bool = True) -> str:
     """Describe a value in one line: its type, shape and range.
 
-    If the value contains NaN, the line also says how many. With `clean`, it adds "first here": the
-    NaN are new, because no input of the node has any.
+    If the value contains NaN, the line also contains their number. With `clean`, it adds "first
+    here": the NaN are new, because no input of the node has any.
     """
     if value is None:
         return "nothing"

@@ -73,7 +73,10 @@ class Arguments(Protocol):
         """The value of an input that is constant and small, or None."""
 
     def ints(self, position: int) -> tuple[int, ...] | None:
-        """The elements of a constant integer input (one element for a scalar), or None."""
+        """The elements of a constant integer or boolean input (one element for a scalar).
+
+        None for any other input.
+        """
 
     def dims(self, position: int) -> tuple[Dim, ...] | None:
         """The elements of an integer input as far as they are known; None if none is known."""

@@ -30,7 +30,11 @@ def attributes(node: Node) -> dict[str, Any]:
 
 
 def constant(op: Constant) -> str:
-    """The elements of a small constant as text; the type of a larger one."""
+    """The elements of a small constant as text.
+
+    For a larger constant, one with fewer than 8 bits per element, or one whose data cannot be read,
+    the type is returned instead.
+    """
     if op.tensor.count <= SHOWN and op.tensor.element.bits >= 8:
         try:
             return _numbers(op.tensor.numpy().tolist())

@@ -118,7 +118,7 @@ class NodeArguments:
         return None if value is None else self._inference.constant(value)
 
     def ints(self, position: int) -> tuple[int, ...] | None:
-        """The elements of a constant integer input (one element for a scalar).
+        """The elements of a constant integer or boolean input (one element for a scalar).
 
         None for any other input.
         """
@@ -252,6 +252,9 @@ class Inference:
         constants: Mapping[int, Array] | None = None,
     ) -> None:
         """Infer the type of every value of `graph`, starting from its parameters.
+
+        `types` are the types of the parameters; by default, the parameters keep their types.
+        `constants` maps positions of parameters to their values, as far as they are known.
 
         Raises:
             InferenceError: when the inputs or attributes of an operation contradict its

@@ -493,7 +493,7 @@ def take_apart(graph: Graph) -> None:
 
 @dataclass(slots=True)
 class Model:
-    """A graph, and what its file says about the model as a whole.
+    """A graph, and the properties of the model that its file stores.
 
     `dialect` is "openvino" or "onnx". `version` is the IR version (10, 11) or the ONNX IR version.
     `opsets` maps an ONNX domain to its opset ("" is ai.onnx); the opset of an OpenVINO node is that

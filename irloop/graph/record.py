@@ -169,5 +169,5 @@ class Record:
 
     @classmethod
     def _type_names(cls) -> dict[str, Any]:
-        """Names that annotations may use although their module does not import them."""
+        """Names for evaluating annotations, in addition to those that their modules import."""
         return {}

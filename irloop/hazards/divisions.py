@@ -18,11 +18,10 @@ __all__ = ["divided_inexactly"]
 
 
 def divided_inexactly(node: Node) -> list[int]:
-    """The positions of the operands that are computed from a reduction or a matrix product.
+    """Return the positions of the operands with which the plugin may fuse a division of integers.
 
-    `node` is a division of integers; for other nodes the list is empty. Between the reduction or
-    the matrix product and the division there may only be elementwise operations, reshapes and
-    gathers.
+    These are the operands of `node` that are computed from a reduction or a matrix product; only
+    elementwise operations, reshapes and gathers may be between. For other nodes the list is empty.
     """
     if not isinstance(node.op, Divide) or not element_of(node.output).is_integer:
         return []

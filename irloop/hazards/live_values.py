@@ -48,9 +48,9 @@ def is_live(value: Value) -> bool:
 
 
 def _reached(value: Value, user: Node, at: int) -> Sequence[Value] | None:
-    """Return the values that depend on `value` because `user` reads it as input number `at`.
+    """Return the values that directly depend on `value` because `user` reads it as input `at`.
 
-    Returns None if an output of the model or a side effect depends on it.
+    Returns None if an output of the model or a variable depends on it.
     """
     if isinstance(user.op, Result):
         return _returned(user)
@@ -69,10 +69,10 @@ def _decides(node: Node, at: int) -> bool:
 
 
 def _entered(node: Node, at: int) -> list[Value]:
-    """The values that depend on input `at` of `node`.
+    """Return the values that directly depend on input `at` of `node`, a loop or an If.
 
-    If the input is a state, these are all outputs of the node, because a loop keeps all of its
-    states. Otherwise they are the body parameters that receive the input.
+    If the input is the initial value of a state, these are all outputs of the node, because a loop
+    keeps all of its states. Otherwise they are the body parameters that receive the input.
     """
     found: list[Value] = []
     for body in node.bodies:

@@ -51,7 +51,7 @@ class PassConfig:
     def set_callback(self, callback: Callback, *passes: Pass | type[Pass] | str) -> None:
         """Let `callback` decide which nodes these passes must not change.
 
-        Without `passes`, it decides for all passes.
+        Without `passes`, it decides for all passes that have no callback of their own.
         """
         if not passes:
             self._callback = callback

@@ -54,7 +54,7 @@ def folded(value: Value, limit: int = RESULT_LIMIT) -> Tensor | None:
 def folded_outputs(
     node: Node, inputs: list[Tensor | None], limit: int = RESULT_LIMIT
 ) -> list[Tensor] | None:
-    """Compute the outputs of `node` for constant inputs; None stands for an omitted input.
+    """Compute the outputs of `node` for constant inputs; an omitted input is None.
 
     The result is None if the operation has bodies, a state, random numbers or no kernel, if an
     output has an unknown shape or more than `limit` bytes, or if folding takes too long. It is also
@@ -108,10 +108,10 @@ def _computed(op: Op, arrays: Sequence[Array | None], count: int) -> tuple[Any, 
 def _keeps_numbers(node: Node, arrays: Sequence[Array | None], results: tuple[Any, ...]) -> bool:
     """Return whether constants that hold `results` can replace a node without changing a value.
 
-    `arrays` are the inputs of the node; None stands for an omitted input. Only half-precision
-    outputs in an IR are at risk: OpenVINO computes them in single precision and does not round them
-    inside the model, whereas a constant is rounded. For such outputs, the node is computed in
-    single precision, too, and the result is True if this gives the same numbers.
+    `arrays` are the inputs of the node; an omitted input is None. Only half-precision outputs in an
+    IR are at risk: OpenVINO computes them in single precision and does not round them inside the
+    model, whereas a constant is rounded. For such outputs, the node is computed in single
+    precision, too, and the result is True if this gives the same numbers.
     """
     elements = [value.type.element for value in node.outputs if isinstance(value.type, TensorType)]
     if not isinstance(node.op, OpenVinoOp) or not _HALF.intersection(elements):

@@ -47,8 +47,8 @@ class Option(NamedTuple):
 class Request(Record):
     """A pass and its options, parsed from a string such as ``unroll:trips=8``.
 
-    `options` holds pairs of option name and value, both as strings. The name "" stands for the
-    first option of the pass, as in ``unroll=8``.
+    `options` holds pairs of option name and value, both as strings. The name "" means the first
+    option of the pass, as in ``unroll=8``.
     """
 
     name: str

@@ -30,7 +30,7 @@ class ApartError(Exception):
 
 
 def check(path: str, *, full_check: bool) -> None:
-    """Run ``onnx.checker`` on a file.
+    """Run ``onnx.checker`` on a file, in a child process.
 
     Raises:
         ApartError: when the checker refuses the model or crashes.
@@ -40,7 +40,10 @@ def check(path: str, *, full_check: bool) -> None:
 
 
 def inline(model: bytes, functions: list[tuple[str, str]]) -> bytes:
-    """Expand functions of the standard, given by domain and name, in an encoded model.
+    """Expand operations that the standard defines as functions, in a child process.
+
+    `model` is an encoded model, and `functions` holds (domain, name) of each function. Returns the
+    encoded result.
 
     Raises:
         ApartError: when onnx cannot expand them or crashes.

@@ -42,8 +42,9 @@ class Scope:
     def fresh(self, wish: str) -> str:
         """Return a name that is not used in this scope, and mark it as used.
 
-        The name is `wish` itself if that is unused. Otherwise a number is appended, for example
-        ``x_1``.
+        The name is `wish` itself if that is unused. Otherwise it is made from `wish` and a number,
+        as in ``x_1``. The number replaces a number at the end of `wish`, unless `wish` is the name
+        of a value of the model.
         """
         name = wish = wish or "value"
         if not self._is_taken(wish):
@@ -59,7 +60,7 @@ class Scope:
 
     @cached_property
     def _originals(self) -> frozenset[str]:
-        """The names of all values of the model and its bodies."""
+        """The names that all values of the model and its bodies have in memory."""
         if self._parent is not None:
             return self._parent._originals
         nodes = [

@@ -207,10 +207,10 @@ def _body_of(node: onnx.NodeProto, where: str) -> onnx.GraphProto:
 
 
 def _loop_body(body: onnx.GraphProto, names: StemNames) -> onnx.GraphProto:
-    """Make the body of the Loop that replaces a SequenceMap, still without nodes.
+    """Make the body of the Loop that replaces a SequenceMap, without the nodes of `body`.
 
-    `body` is the body of the SequenceMap. The new body has the iteration number, the condition,
-    and the constants and declared types of `body`.
+    `body` is the body of the SequenceMap. The new body has the iteration number, a condition that
+    it passes on unchanged, and the constants and declared types of `body`.
     """
     number, before, after = (names.fresh(wish) for wish in ("iteration", "goes_on", "go_on"))
     graph = onnx.GraphProto(name=body.name)

@@ -119,7 +119,8 @@ class Store:
         not computed again. This is allowed only if this store is empty.
 
         Raises:
-            WriteError: when a file cannot be written; the old files are unchanged then.
+            WriteError: when a file cannot be written, the model is too large for a protobuf, or
+                weights cannot be shared; the old files are unchanged then.
         """
         assert self._target is not None
         target = self._target

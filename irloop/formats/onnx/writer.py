@@ -152,7 +152,8 @@ class _Writer:
 
         Raises:
             UsageError: when the model is not an ONNX model.
-            WriteError: when it imports no opset.
+            VerifyError: when the graph is inconsistent.
+            WriteError: when it imports no opset, or the file format cannot represent it.
         """
         model = self._model
         if model.dialect != "onnx":

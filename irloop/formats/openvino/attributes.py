@@ -307,8 +307,8 @@ class Codec:
     def write(self, op: Op) -> dict[str, str]:
         """The attributes of `op` as strings; fields that are None are omitted.
 
-        An empty list is omitted, too, if it is the default, because OpenVINO reads an empty string
-        as a value.
+        An empty list is written as the entries `written` of its attribute. If there are none, it is
+        omitted if it is the default, because OpenVINO reads an empty string as a value.
         """
         texts = {}
         for item in self.fields:

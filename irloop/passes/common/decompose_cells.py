@@ -142,7 +142,7 @@ class _Cell:
         return self._emit(elementwise.Multiply(), left, right)
 
     def _split(self, value: Value, axis: int, lengths: Sequence[int]) -> list[Value]:
-        """Split along an axis; a constant is split into constants."""
+        """Split `value` into parts of `lengths` along `axis`; a constant into constants."""
         op, emitter = value.producer.op, self.emitter
         if isinstance(op, Constant):
             array, parts, start = op.tensor.numpy(), [], 0

@@ -55,12 +55,12 @@ class _Downgrade(Emitter):
         return [value for value in self.node.inputs if value is not None]
 
     def numbers(self, value: Value) -> list[int] | None:
-        """The elements of a constant vector, or None if the vector is computed."""
+        """The elements of a constant vector as integers, or None if the vector is computed."""
         known = self.inference.constant(value)
         return None if known is None else [int(item) for item in known.reshape(-1)]
 
     def relabel(self, op: Op) -> list[Value]:
-        """Emit `op` with the inputs of the node to downgrade; return its outputs."""
+        """Emit `op` in place of the node's operation, with the same inputs; return its outputs."""
         made = self.rewriter.insert(
             op, self.node.inputs, before=self.node, name=self.stem, n_outputs=op.n_outputs or 1
         )

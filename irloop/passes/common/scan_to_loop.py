@@ -91,10 +91,10 @@ class ScanToLoop(LoopPass):
         return inside.gathered(whole, index, axis)
 
     def _order_outputs(self, wires: LoopWires, rewriter: MatchRewriter) -> None:
-        """Make the Loop stack its outputs forward along axis 0, because a Loop cannot do otherwise.
+        """Make the Loop stack its scan outputs forward along axis 0, as every ONNX Loop does.
 
-        A Scan may also stack along another axis or in reverse order. For such an output, the
-        method adds operations after the Loop that move the axis or reverse the order.
+        A Scan may also stack along another axis or in reverse order. For such an output, operations
+        after the Loop move the axis or reverse the order.
         """
         behind = Forms(self.model, rewriter, wires.node.following, wires.node.name)
         for leaving in wires.outputs:

@@ -148,7 +148,10 @@ class _ShapePropagation(Inference):
         super().visit(node)
 
     def _replace(self, node: Node, position: int, array: object) -> None:
-        """Replace an input of `node` by a constant with these elements."""
+        """Replace a constant that `node` reads by a constant with the elements of `array`.
+
+        `position` is that of the input. The element type does not change.
+        """
         value = node.inputs[position]
         assert value is not None
         op = value.producer.op

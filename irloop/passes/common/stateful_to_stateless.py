@@ -82,7 +82,11 @@ class StatefulToStateless(ModelPass):
 
 
 def _names(variable: str) -> tuple[str, str]:
-    """Return the names of the input and of the output that replace a variable."""
+    """Return the names of the input and of the output that replace a variable.
+
+    If MakeStateful joined the name of the variable from two names, these are returned. Otherwise,
+    the input gets the name of the variable, and the output the same name with "/next" appended.
+    """
     found = JOINED.fullmatch(variable)
     return (found["input"], found["output"]) if found else (variable, f"{variable}/next")
 

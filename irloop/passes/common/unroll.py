@@ -87,7 +87,7 @@ class Unroll(ModelPass):
         return rewriter.modified
 
     def estimate(self, node: Node, inference: Inference) -> int | None:
-        """The number of nodes after unrolling; None if the trip count is unknown."""
+        """The number of nodes in all copies of the body; None if the trip count is unknown."""
         count = trip_count(node, inference)
         return None if count is None else count * count_nodes(node.body().graph)
 
