@@ -18,10 +18,11 @@ __all__ = ["divided_inexactly"]
 
 
 def divided_inexactly(node: Node) -> list[int]:
-    """Return the positions of the operands with which the plugin may fuse a division of integers.
+    """Return the positions of operands that the plugin may compute together with a division.
 
-    These are the operands of `node` that are computed from a reduction or a matrix product; only
-    elementwise operations, reshapes and gathers may be between. For other nodes the list is empty.
+    `node` is a division of integers, and the operands are computed from a reduction or a matrix
+    product; only elementwise operations, reshapes and gathers may be between. For other nodes the
+    list is empty.
     """
     if not isinstance(node.op, Divide) or not element_of(node.output).is_integer:
         return []

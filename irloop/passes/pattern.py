@@ -112,7 +112,8 @@ class Pattern(ABC):
     def match(self, node: Node) -> Match | None:
         """Try the pattern on the first output of `node`.
 
-        If `node` has no outputs, the pattern is tried on the node itself.
+        If `node` has no outputs, only a pattern of `wrap_type` or `either` can match: it tests the
+        node itself.
         """
         found = Match(node)
         return found if self.accept_root(node, found) else None

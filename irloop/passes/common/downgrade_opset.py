@@ -55,7 +55,7 @@ class _Downgrade(Emitter):
         return [value for value in self.node.inputs if value is not None]
 
     def numbers(self, value: Value) -> list[int] | None:
-        """The elements of a constant vector as integers, or None if the vector is computed."""
+        """The elements of a constant vector as integers; None if inference does not know them."""
         known = self.inference.constant(value)
         return None if known is None else [int(item) for item in known.reshape(-1)]
 

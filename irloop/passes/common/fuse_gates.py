@@ -310,8 +310,8 @@ def _fuse_gru(node: Node, emitter: Emitter) -> bool:
 def _mixtures(node: Node) -> Iterator[tuple[Value, Value, Value]]:
     """Yield (z, n, h) for each way to read `node` as ``(1-z)*n + z*h``.
 
-    z is the gate, n the new state and h the old state. The equal forms ``n - z*n + z*h`` and ``n +
-    z*(h-n)`` are recognised, too.
+    z is the gate, n the new state and h the old state. Two equal forms are recognised, too:
+    ``n - z*n + z*h`` and ``n + z*(h-n)``.
     """
     for left, right in _operands_in_both_orders(node):
         if not isinstance(right.producer.op, MULTIPLY):
