@@ -121,7 +121,7 @@ def compare(
 
 
 def _with_refusals(trials: Sequence[Trial], own: Sequence[Run]) -> list[Trial]:
-    """Return the trials, with the reason in `refused` where irloop's own executor refused one.
+    """Return the trials; those that irloop's own executor refused get the reason in `refused`.
 
     `own` holds the results of that executor, one for each trial.
     """

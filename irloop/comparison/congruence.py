@@ -17,9 +17,10 @@ __all__ = ["computed_alike", "known", "owners_alike"]
 
 
 def known(names: Mapping[Value, str], value: Value) -> str:
-    """Return the name that `names` has for `value` or for a copy of it; "" if there is none.
+    """Return the name of the pair to which `value` or a copy of it belongs; "" if there is none.
 
-    A name stands for a pair of corresponding values, one in each of the two models.
+    A pair consists of corresponding values of the two models. `names` maps values to the names of
+    their pairs.
     """
     alike = (value, unchanged(value), *copies(value))
     return next((names[item] for item in alike if item in names), "")

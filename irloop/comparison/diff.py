@@ -421,10 +421,10 @@ def _change_in_words(before: Any, after: Any) -> str:
 
 
 def _fingerprints(graph: Graph, places: Mapping[Node, int] | None = None) -> dict[Node, bytes]:
-    """Compute a digest of what each node computes from the parameters of the graph.
+    """Return a digest of how each node is computed from the parameters of the graph.
 
-    Names do not affect the digests. `places` gives the number that stands for each parameter; by
-    default it is the position of the parameter.
+    Names do not affect the digests. A parameter is identified by its number in `places` or, by
+    default, by its position.
     """
     found: dict[Node, bytes] = {}
     for at, node in enumerate(graph.parameters):

@@ -122,9 +122,10 @@ def _is_constant(value: Value | None) -> bool:
 
 
 def _can_stop(node: Node) -> bool:
-    """True when the body computes its condition.
+    """Return whether a loop may stop early because its body computes the condition.
 
-    False when it returns the condition that it received, or a constant.
+    The result is False if the body returns the condition that it received, a constant, or no
+    condition.
     """
     (body,) = node.bodies
     if body.ports.condition is None:

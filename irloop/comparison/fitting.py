@@ -1,7 +1,7 @@
 """Finds input sizes for a model that fails with the first sizes that are tried.
 
 For example, a decoder adds a mask of shape [batch, m] to scores of shape [batch, past + new]. It
-runs only if m = past + new, but the declared shapes do not say so. The node that fails has two
+runs only if m = past + new, but the declared shapes do not show this. The node that fails has two
 operand sizes that should be equal but differ. For each input size, another run with this size
 increased shows how the difference changes. From this follows the size with which the difference
 becomes 0:

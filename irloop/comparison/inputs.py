@@ -374,7 +374,11 @@ def _parts(total: int, count: int) -> Array:
 
 
 def _shape(type: TensorType, sizes: Sizes, at: int) -> tuple[int, ...]:
-    """The shape of input number `at`."""
+    """Choose the shape to generate for input number `at`: unknown dimensions get their `sizes`.
+
+    Raises:
+        UsageError: when the input would have too many dimensions or elements.
+    """
     rank = sizes.get(RANK, 1)
     dims: tuple[Dim, ...] = type.shape.dims or ()
     if type.shape.dims is None:

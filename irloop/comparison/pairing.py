@@ -110,7 +110,7 @@ class Pairs:
                 self._add(f"output {at}", left, right)
 
     def _enter(self, first: Node, second: Node) -> None:
-        """Pair the outputs of two loops, and the values of their bodies."""
+        """Pair the outputs of two corresponding loops or Ifs, and the values of their bodies."""
         alike = type(first.op) is type(second.op)
         if alike and len(first.outputs) == len(second.outputs):
             for at, value in enumerate(first.outputs):

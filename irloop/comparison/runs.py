@@ -151,7 +151,10 @@ def reason_of(error: IrloopError) -> str:
 
 
 def reason_of_file(error: IrloopError, model: Model) -> str:
-    """Why a model could not be compiled: what the rules find in its file, or else `error`."""
+    """Return the reason why a model could not be compiled.
+
+    It consists of the errors that validation finds in the model's file, or else of `error`.
+    """
     if not isinstance(error, ExecutionError | UnsupportedError):
         return reason_of(error)
     from irloop.comparison.file_errors import error_of_file
@@ -162,7 +165,8 @@ def reason_of_file(error: IrloopError, model: Model) -> str:
 def _bytes_of(value: Any) -> int:
     """Return the number of bytes of an output: of an array, or of all elements of a list.
 
-    A view counts with its full size, because the copies that engines return take that much.
+    A view that repeats elements, such as a broadcast array, counts as if each were stored, because
+    engines return copies.
     """
     if isinstance(value, list):
         return sum(map(_bytes_of, value))

@@ -144,7 +144,7 @@ class LightInference(Inference):
             self._fold_dims(node, partial)
 
     def _compare(self, node: Node, comparator: Callable[[Any, Any], bool]) -> None:
-        """Fold a comparison of two integers that are known, such as ranks and sizes.
+        """Fold a comparison of two known integers, such as ranks or sizes, to a constant boolean.
 
         Such a comparison may decide which branch of an If is taken.
         """

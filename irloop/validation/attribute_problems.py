@@ -1,6 +1,6 @@
 """Finds missing, unknown and invalid attributes of the layers in an OpenVINO IR.
 
-The classes of the operations say which attributes a layer may have.
+The operation class of a layer determines which attributes the layer may have.
 """
 
 from __future__ import annotations

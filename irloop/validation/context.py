@@ -253,7 +253,10 @@ class Context:
         return False
 
     def declared(self, port: Port) -> Declared:
-        """The element type and dimensions that a port declares; None for what it leaves unknown."""
+        """Return the element type and the dimensions that a port declares.
+
+        Each of the two is None if the declaration leaves it unknown.
+        """
         dims = texts.read_dims(port.dims)
         if dims == () and self.has_dynamic_shapes:
             dims = None

@@ -41,7 +41,11 @@ PACKED = {
 
 
 class Declared(NamedTuple):
-    """The declared type of a port: None for an unknown element type, rank or size."""
+    """The element type and the dimensions of a value, as far as they are known.
+
+    `element` is None if the element type is unknown, `dims` is None if the rank is unknown, and an
+    entry of `dims` is None if this size is unknown.
+    """
 
     element: ElementType | None
     dims: tuple[int | None, ...] | None

@@ -61,10 +61,10 @@ def executed(entry: Entry, size: int) -> int | None:
 
 
 def inferred_output(entry: Entry) -> int:
-    """Return the trip count that OpenVINO's shape inference reads off a concatenated output.
+    """Return the trip count that OpenVINO's shape inference derives from a concatenated output.
 
     It is the length of the output's range divided by the part size: 3 for the range from 0 to 6
-    with parts of 2. Shape inference uses it if the loop has no sliced input.
+    with parts of 2. Shape inference uses this trip count only if the loop has no sliced input.
     """
     return abs(entry.end - entry.start) // entry.part_size
 
@@ -89,7 +89,11 @@ def has_agreeing_form(entry: Entry) -> bool:
 
 
 def is_full(entry: Entry, size: int | None) -> bool:
-    """True when the range covers the whole axis."""
+    """Return whether the range of an entry covers the whole axis, which has `size` elements.
+
+    If the size is unknown (None), only the range 0 to -1 (with a negative stride: -1 to 0) is known
+    to cover the whole axis.
+    """
     if size is not None:
         return bounds(entry, size) == (0, size)
     return (entry.start, entry.end) == ((-1, 0) if entry.reverse else (0, -1))
@@ -113,7 +117,11 @@ def output_size(context: Context, wiring: Wiring, entry: Entry) -> int | None:
 
 
 def iterations(context: Context, wiring: Wiring) -> list[tuple[Entry, int]]:
-    """The trip count that each entry of a TensorIterator demands; unknown ones are left out."""
+    """Return the sliced and concatenated entries of a TensorIterator with their trip counts.
+
+    The trip count of an entry follows from its range. Entries with an unknown trip count are left
+    out.
+    """
     found = []
     for entry in wiring.sliced:
         size = axis_size(context, wiring, entry) if is_sound(entry) else None

@@ -33,7 +33,7 @@ _LABELS = {"then_branch": "then", "else_branch": "else"}
 
 
 def kind_of(type: ValueType) -> str:
-    """The type without shapes, as "f32" or "sequence of f32"; empty if it is unknown.
+    """Describe a type without its shapes, as "f32" or "sequence of f32"; empty if it is unknown.
 
     Engines accept a plain value where an optional is declared, so optionals count as unknown.
     """
@@ -79,12 +79,12 @@ class InferredBody(Record):
         return found
 
     def contradicts_declared(self, *inputs: int) -> bool:
-        """Return whether the body contradicts the types that it declares for these inputs.
+        """Return whether inference of the body fails with its declared types of these inputs.
 
-        The body is inferred with the declared types of these inputs, and for the other inputs with
-        the types that the node passes. The result is true if the inference fails, or if a Scan in
-        the body receives an input with another shape than its own body declares. Without `inputs`
-        it is false.
+        `inputs` are positions of body inputs. They get their declared types, and all other body
+        inputs get the types that the node passes. The result is true if inference of the body
+        reports an error, or if a Scan inside the body receives an input whose shape differs from
+        the one that the body of this Scan declares. Without `inputs` the result is false.
         """
         if not inputs:
             return False
@@ -100,10 +100,11 @@ class InferredBody(Record):
         )
 
     def resized_states(self) -> Iterator[tuple[int, Shape]]:
-        """Find states of a Loop that an If branch in the body returns with another size.
+        """Yield each state of a Loop that an If in the body may return with another size.
 
-        Yield the position of the body input, and the shape that the branch returns when the state
-        enters the body with its declared shape.
+        The body is inferred with the declared shapes of its states. Each item is the position of a
+        state among the body inputs, and the first shape returned by a branch that contradicts the
+        declared shape of this state.
         """
         types = _parameter_types(self._owner, self._inner, self._inference)
         own = range(2, len(self.body.input_types))

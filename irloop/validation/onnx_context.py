@@ -144,7 +144,11 @@ class OnnxContext:
         return bool(found[0]) if found is not None and len(found) == 1 else None
 
     def states(self, node: OutlineNode, body: OutlineGraph) -> list[tuple[str, str, str]]:
-        """The states of a Loop or Scan: outer name ("" if omitted), body input, body output."""
+        """Return three names for each state of a Loop or Scan.
+
+        These are the names of the initial value ("" if it is omitted), of the body input and of the
+        body output.
+        """
         if node.type == "Loop":
             outer, before, after = node.inputs[2:], body.inputs[2:], body.outputs[1:]
         else:

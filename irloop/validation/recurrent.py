@@ -17,9 +17,10 @@ __all__ = ["Recurrent", "activations", "has_joined_weights", "recurrent_layers"]
 
 
 class Recurrent(NamedTuple):
-    """A recurrent layer.
+    """A recurrent layer: a cell or a sequence.
 
-    `gates` is the number of row blocks in its weights, `states` the number of its states.
+    Its weights consist of `gates` blocks of rows, one for each gate. `states` is the number of its
+    states: 2 for an LSTM, otherwise 1.
     """
 
     net: NetIndex
@@ -40,7 +41,10 @@ class Recurrent(NamedTuple):
 
     @property
     def bias_gates(self) -> int:
-        """The length of the bias, as a multiple of the hidden size."""
+        """The length of the bias, as a multiple of the hidden size.
+
+        It is the number of gates, but 4 for a GRU with linear_before_reset.
+        """
         more = parse_bool(self.layer.data.get("linear_before_reset", ""))
         return 4 if self.gates == 3 and more else self.gates
 

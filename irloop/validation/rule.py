@@ -38,8 +38,8 @@ class Rule:
     """The base of every rule; subclasses register themselves.
 
     `requires` lists codes (or groups, such as "IRL1") whose errors make this rule's findings
-    meaningless. A finding is dropped if such an error was found in the same layer, owner, net or
-    file: `scope` (`LAYER`, `OWNER`, `NET`, `FILE`) says which.
+    meaningless. `scope` selects where such an error must have been found for a finding to be
+    dropped: in the same layer, owner, net or file (`LAYER`, `OWNER`, `NET` or `FILE`).
     """
 
     code: ClassVar[str]

@@ -165,6 +165,6 @@ def _collect(
 def _by_whole_name(path: str) -> str:
     """Change the XPath `path` so that it compares prefixed names as text, including the prefix.
 
-    A prefix cannot be resolved, because it may stand for different namespaces in one file.
+    A prefix cannot be resolved, because one file may use it for different namespaces.
     """
     return re.sub(r"(?<=/)([^/\[\]:]+:[^/\[\]:]+)", r"*[name()='\1']", path)

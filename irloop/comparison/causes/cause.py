@@ -504,6 +504,6 @@ class _Search:
 
 
 def _sorted(node: Node) -> Any:
-    """The sorted elements of a constant, so that the order of its rows does not matter."""
+    """Return the elements of a constant as a sorted vector, to compare them in any order."""
     assert isinstance(node.op, Constant)
     return np.sort(node.op.tensor.numpy().reshape(-1))

@@ -115,11 +115,12 @@ class Evidence:
         return not agree(left, right, self.tolerance)
 
     def is_exchanged(self, first: Value, second: Value, at: tuple[int, ...]) -> bool:
-        """Return whether the nodes that read two values may have had their inputs exchanged.
+        """Return whether a node seems to read the wrong value, although both values are correct.
 
-        `first` is a value of the first model, `second` one of the second. The result is true if
-        they are not counterparts, but each has a counterpart in the other model and does not differ
-        from it in iteration `at`. So both are correct, and one is read in place of the other.
+        `first` and `second` are the values that corresponding nodes of the two models read. The
+        result is true if they do not correspond to each other, but each has a counterpart in the
+        other model and does not differ from it in iteration `at`. The inputs of a node may have
+        been exchanged.
         """
         mine, its = self.twin.get(second), self.other.get(first)
         if mine is None or its is None or mine is first:

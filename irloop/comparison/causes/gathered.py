@@ -133,7 +133,10 @@ def _affine(value: Value, iteration: Value, depth: int = DEPTH) -> _Affine | Non
 
 
 def _product(left: _Affine, right: _Affine) -> _Affine | None:
-    """The product of two affine functions; None unless both are known and one is a constant."""
+    """Return the product of two affine functions, or None if it is not known to be affine.
+
+    One of the two must be a single constant, and the offsets of both must be known.
+    """
     if left.factor:
         left, right = right, left
     if left.factor or left.offsets is None or len(left.offsets) != 1 or right.offsets is None:

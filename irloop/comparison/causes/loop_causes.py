@@ -114,11 +114,11 @@ class LoopCauses:
         return found or self._of_captured(*outer)
 
     def _of_captured(self, first: Value, second: Value) -> Cause | None:
-        """Return the cause if two body values stand for outer values that cannot correspond.
+        """Return the cause if two body values come from outer values that cannot correspond.
 
-        A body value stands for an outer value if it is a parameter that has the same value in every
-        iteration. Returns None if neither value is such a parameter, if the outer values may
-        correspond, or if the loops do not correspond.
+        A body value comes from an outer value if it is an invariant: a parameter with the same
+        value in every iteration. Returns None if neither value is an invariant, if the outer values
+        may correspond, or if the loops do not correspond.
         """
         (left, mine), (right, its) = self._entered(0, first), self._entered(1, second)
         shown = its or mine
@@ -145,12 +145,13 @@ class LoopCauses:
         return self._seen.worded("wire", found)
 
     def _entered(self, side: int, value: Value) -> tuple[Value, tuple[WireSide, int] | None]:
-        """Follow a loop invariant to the value outside that it stands for.
+        """Follow an invariant of a loop or branch to the outer value that it receives.
 
-        If that value is an invariant of an enclosing loop, it is followed further out. Returns the
-        value outside, and a pair that tells where it enters the outermost of these loops: the wires
-        of this loop, and the number of the parameter in its body. If `value` is not an invariant,
-        returns `value` and None. `side` is 0 for the first model and 1 for the second.
+        If the outer value is an invariant of an enclosing loop, it is followed further out. Returns
+        the outer value at the end, and a pair for the place where this value enters: the wires of
+        the outermost of these loops, and the number of the parameter in its body. If `value` is not
+        an invariant, returns `value` and None. `side` is 0 for the first model and 1 for the
+        second.
         """
         entered = None
         while isinstance(value.producer.op, Parameter):
@@ -447,7 +448,7 @@ def untransposed(value: Value) -> tuple[Value, Moved]:
 
 
 def _order(transpose: Node) -> Sequence[int]:
-    """The permutation of the axes by a Transpose; empty if it is not constant."""
+    """Return the constant permutation of a Transpose; empty if it is computed or omitted."""
     if len(transpose.inputs) < 2 or transpose.inputs[1] is None:
         return getattr(transpose.op, "perm", None) or ()
     given = transpose.inputs[1].producer.op

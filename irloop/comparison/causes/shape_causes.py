@@ -71,10 +71,12 @@ class ShapeCauses:
         return np.shape(held[0]), np.shape(held[1])
 
     def _is_other(self, pair: _Pair) -> bool:
-        """Return whether two values differ in shape for another reason than the formats.
+        """Return whether two values differ in shape for a reason other than the formats.
 
-        The formats are a reason if only one model is an IR and the value is a slice: a slice in an
-        IR keeps the sliced axis, and a slice in ONNX does not.
+        The formats explain the difference if only one model is an IR, the value of the IR is a
+        slice, and both values have the same number of elements: a slice in an IR keeps the sliced
+        axis, and a slice in ONNX does not. They do not explain a difference between states after
+        the first iteration.
         """
         shapes = self._shapes(pair)
         if shapes is None or shapes[0] == shapes[1]:

@@ -34,7 +34,7 @@ class WireDifference(Record):
     `first` and `second` are phrases that follow the name, such as ``is carried from `h_next```.
     `lines` holds the line of the port map or back edge in each file that is an IR. `name` is the
     name in the second model; `other_name` is the name in the first model if that is a different
-    one. `owner` is "loop" or "If".
+    one. `loop` is the name of the node in the second model, and `owner` is "loop" or "If".
     """
 
     name: str
@@ -286,7 +286,7 @@ class Wires:
         return WireDifference(parameter.name, self._loop, *phrases, lines)
 
     def inputs(self) -> Iterator[tuple[int, int]]:
-        """The positions of corresponding body parameters in both loops."""
+        """Yield the positions of each pair of corresponding parameters, one in each body."""
         left, right = (
             [
                 side.gathered[at].value if at in side.gathered else value

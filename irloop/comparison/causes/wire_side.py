@@ -76,7 +76,7 @@ class WireSide(NamedTuple):
         return self.body.ports.by_parameter.get(parameter, NOTHING)
 
     def without_input(self) -> Iterator[int]:
-        """The parameters that are read but have no input."""
+        """Yield the positions of body parameters that are read but have no input."""
         for at, value in enumerate(self.body.graph.inputs):
             if value.is_used and self.feed(at) == NOTHING:
                 yield at
@@ -190,7 +190,7 @@ class WireSide(NamedTuple):
         """Describe what feeds a body parameter, and find its line in the file (None if unknown).
 
         `beside` is what feeds the corresponding parameter of the other loop. If that is a state and
-        this parameter is invariant, the description says that the back edge is missing.
+        this parameter is invariant, the description reports that the back edge is missing.
         """
         wire = self.feed(parameter)
         place, line = self.input_place(parameter)
@@ -233,8 +233,8 @@ def kind_of(feed: Feed) -> str:
 def out_way(side: WireSide, port: OutputPort, moved: Moved) -> tuple[int, ...]:
     """Return the axis along which a loop output is concatenated, and its direction, 1 or -1.
 
-    Axis and direction are those after the loop's output was transposed and reversed as `moved`
-    says. For a last value, which is not concatenated, the result is an empty tuple.
+    Both refer to the output after it was transposed and reversed as `moved` describes. The result
+    is empty for a last value, which is not concatenated.
     """
     value = side.result(port.result)
     port = from_front(port, None if value is None else shape_of(value).rank)

@@ -230,7 +230,10 @@ class _Reduction:
         return self._cut_around(pair, loops=False)
 
     def cut_around_loop(self, pair: Pair) -> Pair:
-        """Keep only the innermost loop whose inputs agree although an output differs."""
+        """Cut both models down to the innermost loop whose inputs agree although an output differs.
+
+        Returns `pair` itself if no cut keeps the difference.
+        """
         return self._cut_around(pair, loops=True)
 
     def _cut_around(self, pair: Pair, *, loops: bool) -> Pair:
@@ -282,10 +285,7 @@ class _Reduction:
                 yield name, new
 
     def _shrink(self, pair: Pair) -> Pair:
-        """Simplify both models in the same way.
-
-        In the report, one line stands for all simplifications.
-        """
+        """Simplify both models in the same way; record all simplifications as one step."""
         reads_others = self._kind is not None and _reads_others(self._kind[0])
         new = shrunk(pair, self._accept, self._seconds, free=reads_others)
         if self._fails:

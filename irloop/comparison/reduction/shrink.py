@@ -312,7 +312,10 @@ def _with_count(names: tuple[str, str], count: int) -> Callable[[Pair], Pair | N
 
 
 def _set_count(model: Model, name: str, count: int) -> bool:
-    """Give a loop another constant trip count; return False if its trip count is not constant."""
+    """Set the constant trip count of the loop called `name` to `count`.
+
+    Returns False, and changes nothing, if the trip count is not constant.
+    """
     node = next(item for item in all_nodes(model.graph) if item.name == name and item.bodies)
     value = node.inputs[0]
     if value is None or not isinstance(value.producer.op, Constant) or node.graph is None:

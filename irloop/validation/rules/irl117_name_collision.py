@@ -70,9 +70,10 @@ class NameCollision(
                 )
 
     def _doubled(self, index: NetIndex) -> Iterator[Diagnostic]:
-        """Report each Result that reads a named tensor which is another model input or output.
+        """Report each Result that reads a tensor which is a model input or output already.
 
-        The other one is a Parameter, or a Result that comes earlier.
+        This means that a Parameter produces the tensor, or that an earlier Result reads it. Only
+        tensors that have tensor names (`names`) are reported.
         """
         first: dict[tuple[str | None, str | None], Layer] = {
             (layer.id, port.id): layer for layer in index.parameters for port in layer.outputs[:1]

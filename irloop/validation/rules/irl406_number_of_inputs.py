@@ -37,9 +37,7 @@ class NumberOfInputs(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per used layer with more or fewer connected inputs than its
-        operation takes.
-        """
+        """Yield a finding for each used layer that has too many or too few connected inputs."""
         for index in context.nets:
             for layer in index.net.layers:
                 if layer.type in ("Const", "Parameter"):

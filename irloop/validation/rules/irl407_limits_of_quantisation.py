@@ -79,9 +79,9 @@ class LimitsOfQuantisation(
 
 
 def _first_infinite(limits: Sequence[tuple[float, ...] | None]) -> tuple[int, float] | None:
-    """The index of the first item with a number that is not finite, and this number.
+    """Return the index of the first limit with an element that is not finite, and that element.
 
-    None if all numbers are finite; an item that is None is passed over.
+    Returns None if all elements are finite. Limits that are not known (None) are skipped.
     """
     for at, limit in enumerate(limits):
         for number in limit or ():
@@ -91,10 +91,11 @@ def _first_infinite(limits: Sequence[tuple[float, ...] | None]) -> tuple[int, fl
 
 
 def _first_equal(limits: Sequence[tuple[float, ...] | None]) -> tuple[int, float] | None:
-    """Return the index and the value of the first element with equal input limits.
+    """Return the index and the value of the first element in which both input limits are equal.
 
-    Returns None if there is no such element, if an input limit is not known, if the two cannot be
-    broadcast together, or if all limits are 0.
+    `limits` starts with the two input limits. Returns None if there is no such element, if an input
+    limit is not known (None), if the two cannot be broadcast together, or if all known limits are
+    0.
     """
     low, high = limits[:2]
     if low is None or high is None or not any(number for limit in limits for number in limit or ()):

@@ -55,7 +55,7 @@ class TwoBackEdges(
                 )
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Remove the back edges that OpenVINO does not use."""
+        """Remove all back edges to a Parameter except the first; OpenVINO ignores the others."""
         for wiring in context.loops:
             first: dict[str, BackEdge] = {}
             for edge, _, target in wiring.back_edges:

@@ -67,7 +67,7 @@ class OneStateNotCarried(
             )
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Add the missing back edge of a state."""
+        """Add the missing back edge from the Result to the Parameter of the state."""
         for wiring, result, entry, parameter in _missing(context):
             assert wiring.section is not None
             place = at_entry(wiring.owner, wiring.section, entry.entry)

@@ -57,7 +57,7 @@ class ConditionType(
             yield from self._condition(at_layer(entry.inner), owner, inner)
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Reshape a one-element constant to a scalar."""
+        """Reshape a constant initial condition with one element to a scalar."""
         for wiring in context.loops:
             owner = wiring.owner
             edits = as_scalar(wiring.outer, owner, 1) if len(owner.inputs) > 1 else ()

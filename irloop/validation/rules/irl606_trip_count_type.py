@@ -53,7 +53,7 @@ class TripCountType(
             )
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Reshape a one-element constant to a scalar."""
+        """Reshape a constant trip count with one element to a scalar."""
         for wiring in context.loops:
             owner = wiring.owner
             edits = as_scalar(wiring.outer, owner, 0) if len(owner.inputs) > 0 else ()

@@ -35,9 +35,7 @@ class ZeroIterations(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per Loop whose trip count is constant 0 or whose initial condition is
-        constant false.
-        """
+        """Report each Loop whose trip count or initial condition is a constant 0 or false."""
         for wiring in context.loops:
             zero = context.trip_count(wiring) == 0
             if not zero and not context.condition_is(wiring, False):

@@ -50,7 +50,7 @@ class ConditionElements(
             )
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Reshape a one-element constant to a scalar."""
+        """Reshape a constant condition with one element to a scalar."""
         for index, layer, _ in context.branches:
             edits = as_scalar(index, layer, 0) if layer.inputs else ()
             if edits:

@@ -87,7 +87,10 @@ class Attributes(
 
 
 def _flags(node: OutlineNode, context: OnnxContext) -> frozenset[str]:
-    """The boolean attributes of a node, which ONNX stores as integers."""
+    """Return the names of the boolean attributes of a node's operation.
+
+    ONNX stores these attributes as integers.
+    """
     cls = ONNX.find(node.type, context.outline.opsets.get(node.domain, 0), node.domain)
     known = {} if cls is None else attributes_of(cls)
     return frozenset(item.name for item in known.values() if item.kind == "bool")

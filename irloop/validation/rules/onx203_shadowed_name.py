@@ -60,7 +60,10 @@ class _Outer:
         self._places: dict[int, int] = {}
 
     def sees(self, graph: OutlineGraph, name: str) -> bool:
-        """True if an outer graph defines the name before the node that owns the body."""
+        """Return whether a graph around the body `graph` defines `name` earlier.
+
+        In that graph, the definition must precede the node that contains the body.
+        """
         owner = graph.parent
         while owner is not None:
             first = self._names_of(owner.graph).get(name)

@@ -76,10 +76,10 @@ class DeclaredElementType(
 
 
 def _agree(declared: ValueType, computed: ValueType) -> bool:
-    """Return whether both types are tensors and the declared element type agrees.
+    """Return whether both types are tensors and have the same element type.
 
-    A missing declared element type agrees with each computed one. For sequences and optionals the
-    result is always False, even if they agree.
+    A declared tensor without an element type agrees with every computed tensor. The result is False
+    for sequences and optionals, even if they are equal.
     """
     if not isinstance(declared, TensorType) or not isinstance(computed, TensorType):
         return False
@@ -87,7 +87,7 @@ def _agree(declared: ValueType, computed: ValueType) -> bool:
 
 
 def _with_optional(type: ValueType) -> str:
-    """The type without shapes, such as "f32" or "optional f32"; empty if it is unknown."""
+    """Describe a type without its shapes, as "f32" or "optional f32"; empty if it is unknown."""
     if not isinstance(type, OptionalType):
         return kind_of(type)
     item = kind_of(type.item)
