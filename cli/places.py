@@ -39,7 +39,10 @@ def uri(file: str) -> str:
 
 
 def fingerprint(item: Diagnostic) -> str:
-    """Return a hash of a finding, without its line number, so that it stays when lines move."""
+    """Return a hash that identifies a finding even after its line has moved.
+
+    The hash covers the code, the file, the path, the element and the message, but not the line.
+    """
     place = item.location
     parts = (item.code, uri(place.file or ""), place.path, place.element, item.message)
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]

@@ -254,7 +254,7 @@ def _run(plan: Plan, options: dict[str, Any], console: Console) -> Progress:
 
 
 def _progress(state: Progress) -> str:
-    """The rate, the findings and the remaining time, on one line."""
+    """Format the progress of a sweep as one line: models, rate, findings and remaining time."""
     seen = state.done + state.before
     text = f"{seen:,}" + (f" of {state.total:,}" if state.total is not None else "") + " models"
     text += f", {state.rate:.1f}/s, {state.findings:,} findings"

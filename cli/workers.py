@@ -109,7 +109,10 @@ class _Worker:
         return len(self.sent) > 1 or any(not _is_small(job) for _, job in self.sent)
 
     def send_next(self) -> None:
-        """Send the next job, if there is one and the process has not enough to do."""
+        """Send the next job, unless there is none or the process already has enough to do.
+
+        If there is no process, one is started.
+        """
         if not self.jobs or self.is_filled or (self.sent and not _is_small(self.jobs[0][1])):
             return
         starting = self._process is None
@@ -137,9 +140,10 @@ class _Worker:
         self.deadline = time.monotonic() + allowed.seconds + _GRACE + extra
 
     def answer(self) -> tuple[_Place, Outcome | IrloopFailure] | None:
-        """Return the place and the result of a job, or None while the process works on it.
+        """Return the next result with the place of its job; None if there is none yet.
 
-        If the process has died, or the time for the job is over, the result is a failure.
+        The place holds the numbers of the group and of the job. If the process has died, or the
+        time for its current job is over, the result is a failure of this job.
         """
         try:
             if self.pipe.poll():
@@ -171,7 +175,10 @@ class _Worker:
         )
 
     def _lost(self, code: str, message: str, fix: str) -> tuple[_Place, Outcome]:
-        """Give up the job that the process was doing; the others will be sent again."""
+        """Give up the job that the process was doing, and return the failure with the job's place.
+
+        The jobs that were sent after it return to the remaining jobs, to be sent again.
+        """
         place, job = self.sent.popleft()
         self.jobs.extendleft(reversed(self.sent))
         self.sent.clear()

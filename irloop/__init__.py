@@ -563,8 +563,9 @@ def view(model: Model | Path, path: Path | None = None, inputs: Any = None) -> s
 
     Raises:
         ReadError: when the file is not the model it claims to be.
-        UsageError: for inputs that do not match the model. UnsupportedError: for inputs of a model
-        that the executor cannot run. WriteError: when the page cannot be written.
+        UsageError: for inputs that do not match the model.
+        UnsupportedError: for inputs of a model that the executor cannot run.
+        WriteError: when the page cannot be written.
     """
     from irloop.pages.page import save_page
     from irloop.pages.view import view as page_of

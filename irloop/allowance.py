@@ -41,11 +41,11 @@ _A_PROCESSOR = 64 << 20
 class Allowance:
     """Limits the memory, the time and the steps of the work on one model.
 
-    `memory` is in bytes. `seconds` is the time for all `runs` of the model together. If there are
-    several runs, each run has its own limit of steps. The limit for all runs together is
-    `full_runs` times that limit, or more; if `full_runs` is None, `runs` takes its place. The
-    limits of steps grow with the seconds for each run, and with `size`, the size of the model files
-    in bytes.
+    `memory` is in bytes, and `seconds` is the time for all `runs` of the model together. If there
+    are several runs, each run has a limit of steps, and so have all runs together: the limit for
+    all of them is at least `full_runs` times that for one run (if `full_runs` is None, `runs`
+    times). The limits of steps grow with the seconds for each run, and with `size`, the size of the
+    model files in bytes.
     """
 
     def __init__(

@@ -75,10 +75,10 @@ class IrloopError(Exception):
 
 
 def plain_reason(error: Exception) -> str:
-    """The message of an exception if it was written for people, otherwise "".
+    """Return the message of an exception if it was written for users, otherwise "".
 
-    Kernels raise a ValueError with a reason. The message of another exception, such as "list index
-    out of range", describes the code and says nothing about the model.
+    Kernels raise a ValueError or an ArithmeticError with a reason. The message of any other
+    exception, such as "list index out of range", describes the code, not the model.
     """
     return str(error) if isinstance(error, ArithmeticError | ValueError) else ""
 

@@ -76,7 +76,7 @@ class ParsedOnce(os.PathLike[str]):
 
 
 def what_else(path: Path) -> str:
-    """Return what `path` is if it is not a regular file, for example "a pipe".
+    """Return the kind of file at `path` if it is not a regular file, for example "a pipe".
 
     The result is an empty string for a regular file, and if nothing exists at `path`.
 
@@ -158,7 +158,7 @@ def write_report(path: Path, data: bytes) -> None:
 def reason_of(error: OSError, path: Path) -> str:
     """Return the reason why a file could not be written, for an error message.
 
-    If the disk is full, the reason also says which disk this is, and how many bytes it has left.
+    If the disk is full, the reason also names this disk and the number of bytes that it has left.
     """
     reason = error.strerror or str(error)
     if error.errno not in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):

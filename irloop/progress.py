@@ -32,9 +32,9 @@ def listener() -> Listener | None:
 def told(what: str, done: int, total: int | None = None) -> None:
     """Report that `done` of `total` pieces of the work `what` are finished.
 
-    If inner work begins before outer work is finished, it counts as part of the next piece of the
-    outer work. Therefore the last call for work with a total must give `done` equal to `total`;
-    `counted` takes care of this.
+    Work that begins before earlier work is finished counts as a part of the next piece of the
+    earlier work. Therefore the last call for work with a total must have `done` equal to `total`;
+    otherwise all work that follows would count as a part of it. `counted` takes care of this.
     """
     call = _LISTENER.get()
     if call is not None:

@@ -1,9 +1,11 @@
 """An assertion, for tests of other projects, that two models compute the same results.
 
-from irloop.testing import assert_equivalent
+For example::
 
-def test_the_export() -> None:
-    assert_equivalent("reference.onnx", "exported.xml", rtol=1e-3, atol=1e-3)
+    from irloop.testing import assert_equivalent
+
+    def test_the_export() -> None:
+        assert_equivalent("reference.onnx", "exported.xml", rtol=1e-3, atol=1e-3)
 """
 
 from __future__ import annotations

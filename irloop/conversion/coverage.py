@@ -136,7 +136,10 @@ def _operands(dialect: str, cls: type[Op]) -> tuple[tuple[Operand, ...], tuple[O
 
 
 def _conversion(dialect: str, cls: type[Op]) -> tuple[bool, str]:
-    """Whether an operation converts to the other dialect, and the notes about it."""
+    """Return whether an operation converts to the other dialect, and a note.
+
+    The note is the reason why the operation does not convert, or how it converts; it may be empty.
+    """
     rules = EXPORTS if dialect == "openvino" else IMPORTS
     if reason := rules.reason_of(cls):
         return False, reason

@@ -66,18 +66,18 @@ def single(
     always: bool = False,
     beside: tuple[type[Op], ...] = (Op,),
 ) -> Form:
-    """Make a form from a pass `item` that rewrites single operations.
+    """Make the form of a pass that rewrites single operations.
 
-    It rewrites the operations for which `matches` is true. The form occurs only in models with an
-    operation of one of the types in `beside`. Unless `always` is true, `transform` leaves
-    operations unchanged that had the form in the original model.
+    `item` is the pass, and `matches` is true for the operations that it rewrites. The pass is
+    skipped in models without an operation of the types in `beside`. If an operation has the form
+    before `transform` runs any pass, `transform` does not change it, unless `always` is true.
     """
     test = None if always else lambda node, _: matches(node)
     return Form(item, test, matches=matches, beside=beside)
 
 
 def is_constant(node: Node, known: Known) -> bool:
-    """Return whether a loop, or the condition of an If, depends on constants only.
+    """Return whether a loop depends on constants only, or the condition of an If does.
 
     The result is False for all other nodes.
     """

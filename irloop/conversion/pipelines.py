@@ -278,7 +278,7 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
 
 
 def _run(model: Model, passes: Sequence[Pass]) -> Model:
-    """Run the passes on a copy of the model."""
+    """Run the passes of a conversion; return the new model, and leave `model` unchanged."""
     # The first pass makes a new graph, so a shallow copy protects the source model.
     work = replace(model)
     # The rules infer the types of new nodes as they emit them, and the last passes change no type,
@@ -308,8 +308,8 @@ def _with_choice(model: Model, error: InferenceError) -> InferenceError:
 
 
 def only_by_function(type_name: str, domain: str) -> bool:
-    """True for ONNX operations that no import rule converts.
+    """Return whether no import rule converts an ONNX operation, in any version.
 
-    The reader expands such an operation if the standard defines it by a function.
+    The reader replaces such an operation by a function if the standard defines it by one.
     """
     return not any(cls in IMPORTS for cls in ONNX.versions(type_name, domain))

@@ -139,8 +139,8 @@ class _Builder:
     def build_body(self, node: Node, pins: list[int]) -> tuple[dict[int, int], dict[int, int]]:
         """Build the scene of a body of `node`; return the boxes of its inputs and outputs.
 
-        A pin is a box that stands for an input or output of `node`. The first dictionary maps the
-        position of an input to the number of its pin; the second does the same for outputs.
+        These boxes are called pins. The first dictionary maps the position of an input of `node` to
+        the number of its pin; the second does the same for outputs.
 
         `pins` lists the positions of further inputs to draw, although no body uses them.
         """

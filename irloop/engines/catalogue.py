@@ -63,8 +63,10 @@ _ALIASES = {"irloop": "numpy", "onnx.reference": "onnx-reference"}
 
 
 def engine_of(name: str) -> Engine:
-    """Find an engine by its name: one of `ENGINES`, ``irloop``, ``onnx.reference``, or
-    module:function.
+    """Find an engine by its name.
+
+    This is one of `ENGINES`, ``irloop``, ``onnx.reference``, or ``module:function`` for an engine
+    of the user.
 
     Raises:
         UsageError: when there is no such engine.

@@ -21,10 +21,10 @@ PERIOD = 0.05
 class Watch:
     """Watches a child process in a separate thread, from its start to its end.
 
-    `reason` says why the watch killed the process; it is empty if the watch did not kill it.
-    `processor` limits the processor time of all threads of the process, which does not depend on
-    other processes. Resident memory and processor time are known only on Linux; elsewhere only the
-    time of the clock is limited.
+    `reason` is the reason why the watch killed the process; it is empty if the watch did not kill
+    it. `processor` limits the processor time of all threads of the process, which does not depend
+    on other processes. Resident memory and processor time are known only on Linux; elsewhere only
+    the time of the clock is limited.
     """
 
     def __init__(

@@ -148,7 +148,7 @@ class _Model:
         self._allowances: dict[float, Allowance] = {}
 
     def allowance(self, runs: float) -> Allowance:
-        """The limits for a step that runs the model this many times."""
+        """The limits for a step that runs the model `runs` times."""
         if runs not in self._allowances:
             self._allowances[runs] = allowance_for([self.path], self.memory, self._seconds, runs)
         return self._allowances[runs]

@@ -110,7 +110,7 @@ class Progress:
 
     @property
     def rate(self) -> float:
-        """Models per second."""
+        """The number of models that this sweep has processed per second."""
         return self.done / max(time.monotonic() - self.started, 1e-9)
 
 

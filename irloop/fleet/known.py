@@ -1,6 +1,6 @@
 """The steps that earlier sweeps have finished, as a sorted array of eight-byte keys.
 
-Each key stands for one model file and one step.
+Each key identifies one step of one model file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Known"]
 
 
 class Known:
-    """A set of 64-bit keys, each of which stands for a finished step of a model.
+    """A set of 64-bit keys, each of which identifies a finished step of a model.
 
     `verdicts.done_key` computes the keys.
     """

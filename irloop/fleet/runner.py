@@ -105,7 +105,7 @@ class Task:
 
     @property
     def left(self) -> Sequence[str]:
-        """The steps of this task that the worker has not answered yet."""
+        """The steps of this task that the child process has not answered yet."""
         return self.steps[len(self.answers) :]
 
 
@@ -401,7 +401,10 @@ def _seconds_of(task: Task) -> float:
 
 
 def _given_up(steps: Sequence[str], error: _LostError) -> Iterator[dict[str, Any]]:
-    """The answers for a step that did not finish and for the steps after it."""
+    """Yield an answer for the step that the child did not finish, and for each step after it.
+
+    `steps` starts with the unfinished step; the other steps are reported as not run.
+    """
     codes = {"timeout": "LIM002", "out-of-memory": "LIM001", "crashed": "SWP001"}
     code = codes[error.verdict]
     verdict = "quarantined" if error.verdict == "crashed" else error.verdict

@@ -1,6 +1,4 @@
-"""Cases of ONNX If: either branch, captured values, results that share a value, different
-shapes.
-"""
+"""Cases of ONNX If: either branch, captured values, shared results, different shapes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Cases of operations that OpenVINO's CPU plugin computes wrongly or refuses, or on which it
-crashes.
-"""
+"""Cases of operations that OpenVINO's CPU plugin refuses, computes wrongly or crashes on."""
 
 from __future__ import annotations
 

@@ -45,7 +45,10 @@ class _Writer:
         return f"{stem}_{next(self._numbers)}"
 
     def _block(self, block: Block) -> tuple[list[str], list[str]]:
-        """The lines of a block, and a separate name for each of its results."""
+        """Write a block as lines of ONNX text; also return a name for each of its results.
+
+        Each result is a copy of its own, so that results never share a value.
+        """
         lines = [line for statement in block.statements for line in self._statement(statement)]
         results = []
         for name in block.results:

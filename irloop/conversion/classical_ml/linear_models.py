@@ -21,7 +21,10 @@ F32 = ElementType.F32
 
 
 def _scores(c: Conversion, op: onnx.LinearRegressor | onnx.LinearClassifier, x: Value) -> Value:
-    """The scores: one column for each row of coefficients."""
+    """Emit the scores of a linear model: x @ coefficients^T + intercepts, in f32.
+
+    There is one column of scores for each row of coefficients. A vector `x` is treated as one row.
+    """
     rows = op.targets if isinstance(op, onnx.LinearRegressor) else op.rows
     if needed_rank(c, x) == 1:
         x = forms.unsqueeze(c, x, [0])

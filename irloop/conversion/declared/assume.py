@@ -132,10 +132,10 @@ def _replaced(node: Node, dims: list[Dims], rewriter: MatchRewriter) -> bool:
 
 
 def _entered(value: Value, builder: Builder, given: list[Value], rewriter: MatchRewriter) -> Value:
-    """Return a stand-in for the node input `value`, for use in the graph of `builder`.
+    """Return a value that replaces the node input `value` in the graph of `builder`.
 
-    If `value` is known, the stand-in is a constant. Otherwise it is a new parameter, and `value` is
-    appended to `given`, which lists the values that the parameters stand for.
+    If `value` is known, the result is a constant. Otherwise it is a new parameter, and `value` is
+    appended to `given`, which lists the values to pass to the parameters.
     """
     op = value.producer.op
     if isinstance(op, Constant):

@@ -245,12 +245,12 @@ def div(c: Conversion, left: Value, right: Value) -> Value:
 
 
 def maximum(c: Conversion, left: Value, right: Value) -> Value:
-    """The larger operand."""
+    """The elementwise maximum of two values."""
     return _extremum(c, elementwise.Max(), left, right)
 
 
 def minimum(c: Conversion, left: Value, right: Value) -> Value:
-    """The smaller operand."""
+    """The elementwise minimum of two values."""
     return _extremum(c, elementwise.Min(), left, right)
 
 

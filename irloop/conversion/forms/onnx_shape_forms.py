@@ -84,7 +84,7 @@ def as_scalar(c: Conversion, value: Value) -> Value:
 
 
 def squeeze(c: Conversion, value: Value, axes: Sequence[int]) -> Value:
-    """Remove axes of size 1."""
+    """Emit a Squeeze that removes `axes`, each of which has size 1."""
     if c.opset >= 13:
         return c(shapes.Squeeze13(), value, c.i64(list(axes)))
     return c(shapes.Squeeze(tuple(axes)), value)
@@ -130,7 +130,10 @@ def reshape(c: Conversion, value: Value, dims: Sequence[int]) -> Value:
 
 
 def _inferred(c: Conversion, value: Value, axes: list[int], factor: int, divisor: int) -> Value:
-    """The product of the dimensions on `axes` and of `factor`, divided by `divisor`, as a list."""
+    """Emit the product of the dimensions on `axes` and of `factor`, divided by `divisor`.
+
+    The result is an i64 vector with one element.
+    """
     if not axes:
         return c.i64([factor // divisor])
     size = _dims(c, value, axes)
@@ -327,8 +330,8 @@ def _exact_ends(c: Conversion, ends: Value, steps: Value | None) -> Value:
     """Subtract 1 from each end of 2^31 - 1 or 2^63 - 1 whose step is negative.
 
     With a negative step, ONNX Runtime reads these two integers as an open end, but other runtimes
-    read them as positions behind the data. All runtimes read an integer that is 1 smaller as such a
-    position. Ends are changed only if the ends and the steps are constant.
+    read them as positions after the last element. All runtimes read an integer that is 1 smaller as
+    such a position. Ends are changed only if the ends and the steps are constant.
     """
     last = c.constant_of(ends)
     strides = None if steps is None else c.constant_of(steps)

@@ -164,12 +164,12 @@ def divide(c: Conversion, left: Value, right: Value) -> Value:
 
 
 def maximum(c: Conversion, left: Value, right: Value) -> Value:
-    """Return the elementwise maximum of two values."""
+    """The elementwise maximum of two values."""
     return c(elementwise.Maximum(), left, right)
 
 
 def minimum(c: Conversion, left: Value, right: Value) -> Value:
-    """The smaller operand."""
+    """The elementwise minimum of two values."""
     return c(elementwise.Minimum(), left, right)
 
 

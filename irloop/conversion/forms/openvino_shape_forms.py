@@ -84,7 +84,7 @@ def _reshaped(c: Conversion, value: Value, dims: Sequence[int]) -> Value:
 
 
 def squeeze(c: Conversion, value: Value, axes: Sequence[int]) -> Value:
-    """Remove axes of size 1."""
+    """Emit a Squeeze that removes `axes`, each of which has size 1."""
     return c(shapes.Squeeze(), value, c.i64(list(axes)))
 
 
@@ -280,9 +280,10 @@ def _closes(stop: int, step: int) -> bool:
 
 
 def _spread(c: Conversion, items: Value, positions: _Positions, filler: int) -> Value:
-    """Emit a list with `items` at their positions and `filler` at all others.
+    """Emit the begin, end or stride list of a StridedSlice from the values for its sliced axes.
 
-    The result has one element for each axis.
+    `items` has a value for each sliced axis; the other entries of the list are `filler`. The length
+    of the list is `positions.count`.
     """
     items = as_i64(c, items)
     at, count = positions.at, positions.count

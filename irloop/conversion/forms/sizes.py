@@ -54,7 +54,7 @@ class Sizes(ABC):
         return size if factor == 1 else self.multiply(self.list([size]), self.list([factor]))
 
     def by(self, size: Size, divisor: Size) -> Size:
-        """size / divisor."""
+        """size / divisor, rounded down."""
         if isinstance(size, int) and isinstance(divisor, int):
             return size // divisor
         return size if divisor == 1 else self.divide(self.list([size]), self.list([divisor]))

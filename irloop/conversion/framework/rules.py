@@ -37,7 +37,7 @@ class Rules:
     def add(self, cls: type[Op], rule: Rule, reason: str = "") -> None:
         """Register the rule that converts an operation.
 
-        `reason` is given only for a rule that always refuses the operation, and says why.
+        A rule that always refuses the operation is registered with the `reason` for that.
 
         Raises:
             TypeError: when the operation has a rule already.

@@ -181,10 +181,11 @@ class Conversion(Builder):
     def has(self, since: int, *table: Dim | None) -> bool:
         """Return whether to write an operation of opset `since` instead of an older form.
 
-        `table` has the dimensions of the largest tensor of the older form. If an opset was
-        requested, it decides. The default opset is exceeded for a table of more than
-        `LARGEST_TABLE` elements or of unknown size: an IR names the opset of each operation, but
-        ONNX has one for the whole model.
+        If the user requested an opset, only this opset decides. Otherwise, the operation is also
+        written if the older form needs a tensor of more than `LARGEST_TABLE` elements or of unknown
+        size; `table` has the dimensions of its largest tensor. This is possible in an IR, which
+        names the opset of each operation. An ONNX model has one opset for all operations, so the
+        node is refused instead.
 
         Raises:
             RefusedError: naming the newer ONNX opset in which the model is to be written.

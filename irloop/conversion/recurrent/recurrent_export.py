@@ -29,7 +29,7 @@ ONNX_ORDER = "iofc"
 
 
 def _size(c: Conversion, weights: Value, hidden_size: int) -> int:
-    """The state size, from the shape of R if that is known, else from the attribute."""
+    """Return the hidden size: the last dimension of R if it is known, else the attribute."""
     dims = shape_of(weights).dims
     return dims[-1] if dims is not None and isinstance(dims[-1], int) else hidden_size
 
