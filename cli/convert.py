@@ -285,7 +285,8 @@ class _Job:
     def report(self, findings: Sequence[Diagnostic], files: Sequence[str]) -> None:
         """Write findings and the verdict to stdout, and the names of the written files to stderr.
 
-        If the model itself is written to stdout, everything goes to stderr.
+        In a text report, notes on the forms that were chosen for loops go to stderr, too. If the
+        model itself is written to stdout, everything goes to stderr.
         """
         if self.style == "json":
             verdict = None if self.comparison is None else self.comparison.to_dict()

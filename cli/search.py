@@ -46,9 +46,9 @@ def find_models(paths: Sequence[str], *, follow: bool = False) -> Found:
 def changed_models(paths: Sequence[str], *, follow: bool = False) -> Found:
     """List the models to which the changed files in `paths` belong.
 
-    A .bin belongs to the .xml of the same name. Files that do not exist any more are skipped.
-    Without `follow`, models that are links to files outside their folder are not listed, but
-    returned separately as the second result.
+    A .bin belongs to the .xml of the same name. Files that do not exist any more, or are no models,
+    are skipped. The second result lists models that are left out, because they or their weights are
+    links to files outside their folder; with `follow`, no model is left out.
     """
     found: dict[str, str] = {}
     leaving: list[str] = []

@@ -265,7 +265,7 @@ class _Watcher:
         self._before.append(_copy(model) if self._draws(name) else self._original)
 
     def after(self, record: PassRecord, model: Model) -> None:
-        """Draw the model before and after the pass, and write the changed model to a file.
+        """Draw the model before and after the pass; keep a copy and dump it if the pass changed it.
 
         Each is done only if the options request it.
         """

@@ -316,7 +316,7 @@ class _Differ:
         """Compare the port maps and results of two versions of a body; yield the changes.
 
         `old` and `new` are the two versions of the loop or branch, each as a node with one of its
-        bodies. `inner` knows which value of the old body corresponds to which of the new one.
+        bodies. `inner` is the comparison of these bodies, which has matched their values.
         """
         ports = old[1].ports, new[1].ports
         if ports[0] == ports[1] and all(

@@ -65,8 +65,8 @@ _ALIASES = {"irloop": "numpy", "onnx.reference": "onnx-reference"}
 def engine_of(name: str) -> Engine:
     """Find an engine by its name.
 
-    This is one of `ENGINES`, ``irloop``, ``onnx.reference``, or ``module:function`` for an engine
-    of the user.
+    The name is one of `ENGINES`, ``irloop``, ``onnx.reference``, or ``module:function`` for an
+    engine that the user provides.
 
     Raises:
         UsageError: when there is no such engine.

@@ -67,6 +67,9 @@ class Context:
 
         Without cycles, the memory of a large file need not wait for the garbage collector. With
         `keep_document`, the cycles inside the document are not broken.
+
+        If the file is a `ParsedOnce`, the document and the model that was read from it, if there is
+        one, are left to the next reader of that file.
         """
         self.weights.close()
         first: Analysis | None = self.__dict__.get("first_analysis")
@@ -266,7 +269,8 @@ class Context:
         """The known type of a value.
 
         For a Parameter or Const it comes from the `data` element, for other layers from inference.
-        An element type or a shape that is unknown there is taken from the declaration of the port.
+        An element type or a shape that neither of them gives is taken from the declaration of the
+        port.
         """
         if source is None:
             return UNKNOWN

@@ -35,8 +35,8 @@ class Errors:
     def silence(self, rule: type[Rule], place: Location) -> bool:
         """Return whether findings of `rule` at `place` are meaningless because of an error.
 
-        This is so if a rule that `rule` requires has found an error in the same layer, net or file;
-        the scope of `rule` determines which of these counts.
+        This is so if a rule that `rule` requires has found an error in the same layer, owner, net
+        or file; the scope of `rule` determines which of these counts.
         """
         if not self._codes or not rule.requires:
             return False

@@ -27,7 +27,8 @@ def hazard_findings(
     """Yield a warning for each node of a graph that has the pattern of a hazard of these engines.
 
     `reported` holds the codes of the rules that found something; hazards with the same rule are
-    skipped.
+    skipped. If the inputs, bodies or port maps of some node do not fit its operation, yield one
+    note instead.
 
     Raises:
         UsageError: for an engine in which no hazard was measured.

@@ -132,12 +132,12 @@ class ShapeCauses:
                 yield from self._decomposed(pair)
 
     def _decomposed(self, pair: _Pair) -> Iterator[_Pair]:
-        """Yield pairs of corresponding values from which the two values of `pair` are computed.
+        """Yield the nearest pairs of corresponding values from which `pair` is computed.
 
-        The two models may compute these values by different nodes. Therefore the pairs are the
-        nearest values before them that correspond to each other. In one model, a slice may keep the
-        sliced axis until a later operation removes it. Then the result of this operation is paired
-        with the slice of the other model.
+        The two models may compute the values of `pair` by different nodes. Therefore the search
+        goes back from each of them to the first values that correspond to each other. In one model,
+        a slice may keep the sliced axis until a later operation removes it. Then the result of this
+        operation is paired with the slice of the other model.
         """
         first, second, at = pair
         above = self._nearest(0, first), self._nearest(1, second)

@@ -147,9 +147,13 @@ def cast(c: Conversion, value: Value, element: ElementType) -> Value:
 
 
 def representable(c: Conversion, value: Value) -> Value:
-    """Return `value` in a type that the target opset has.
+    """Return `value` in a form that the target opset can hold.
 
-    A constant of a type that the opset lacks, or of f4e2m1, is stored in a wider type.
+    A constant of a type that the opset lacks, or of f4e2m1, is stored in a wider type. A large
+    constant of nf4 or f4e2m1 becomes a lookup in a table of the 16 numbers of its type.
+
+    Raises:
+        RefusedError: for any other value of a type that the opset lacks.
     """
     element, op = element_of(value), value.producer.op
     known = element not in UNKNOWN_TO_ONNX and c.opset >= ELEMENT_SINCE.get(element, 1)
@@ -298,7 +302,10 @@ def logical_not(c: Conversion, value: Value) -> Value:
 
 
 def where(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Value:
-    """Where: the second operand where the first is true, else the third."""
+    """Emit a Where: elements of `then` where the condition is true, else of `otherwise`.
+
+    Forms that the target opset or ONNX Runtime lacks are replaced by other operations.
+    """
     if element_of(then) is ElementType.BOOLEAN:
         # Select by logic, because ONNX Runtime has no Where of booleans.
         rest = c(comparison.And(), logical_not(c, condition), otherwise)

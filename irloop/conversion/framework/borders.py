@@ -93,7 +93,7 @@ class BorderNames:
 
 
 def refuse_new_elements(source: Graph, converter: Converter) -> None:
-    """Refuse inputs whose element type the target ONNX opset does not have."""
+    """Record a refusal in `converter` for each input whose element type the target opset lacks."""
     for node in source.parameters:
         element = element_of(node.outputs[0])
         since = ELEMENT_SINCE.get(element, 1)

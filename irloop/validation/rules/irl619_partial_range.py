@@ -84,11 +84,11 @@ class PartialRange(
 
 
 def _effect(context: Context, wiring: Wiring, entry: Entry, added: int) -> str:
-    """Describe the side effects of the repair: changed results, and a larger .bin.
+    """Describe the effect of the repair: whether results change, and how much the .bin grows.
 
-    After the repair, the body gets the slices of the range in the file. Before, OpenVINO began at
-    one end of the axis. So the results change unless the range begins at this end, too. The .bin
-    grows by `added` bytes.
+    OpenVINO ignores where the range begins, and slices from one end of the axis. After the repair
+    it reads the slices of the range, so the results change unless the range begins at that end. The
+    .bin grows by `added` bytes.
     """
     size = loop_ranges.axis_size(context, wiring, entry)
     assert size is not None

@@ -21,10 +21,11 @@ class ScaleOfQuantisation(
     What it does:
         Reads the small constants that are the scales of QuantizeLinear and DequantizeLinear.
     Why is this bad:
-        The engines accept the model. With an infinite scale or nan, the integers say nothing about
-        the numbers, and DequantizeLinear returns nan or infinities. With 0, QuantizeLinear returns
-        the smallest or the largest integer. A scale of 0 in DequantizeLinear is correct where all
-        weights of a channel are 0, and ONNX Runtime and OpenVINO agree on negative scales.
+        The engines accept the model. With an infinite scale or nan, the integers carry no
+        information about the numbers, and DequantizeLinear returns nan or infinities. With 0,
+        QuantizeLinear returns the smallest or the largest integer. A scale of 0 in DequantizeLinear
+        is correct where all weights of a channel are 0, and ONNX Runtime and OpenVINO agree on
+        negative scales.
     Bad example:
         a QuantizeLinear whose scale is 0, because the calibration data were all 0
     Good example:
