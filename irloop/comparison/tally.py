@@ -94,7 +94,10 @@ class Tally:
         return tuple(self._worst[name] for name in self._names() if name in self._worst)
 
     def problems(self) -> Iterator[str]:
-        """Each distinct problem, with the trials in which it happened."""
+        """Yield each distinct problem, with the trials in which it happened.
+
+        If there is no problem, but nothing was compared, yield the reason for this instead.
+        """
         yield from _grouped(self._problems)
         if self._problems or self._shown:
             return

@@ -147,11 +147,11 @@ def _may_stay(node: Node) -> bool:
 
 
 def _separate_names(model: Model) -> None:
-    """Rename each layer that produces a model output but has the same name as a model input.
+    """Rename layers of model outputs that have the name of a model input or another output.
 
-    OpenVINO 2021.4 identifies an output by the name of its layer, and would confuse it with the
-    input. If the value of an output is a model input, or is already the value of another output, a
-    Convert is inserted so that the output has its own layer.
+    OpenVINO 2021.4 identifies an output by the name of its layer, and would confuse the two. If the
+    value of an output is a model input, or is already the value of another output, a Convert is
+    inserted so that the output has its own layer.
     """
     rewriter = Rewriter(model.graph)
     taken = {node.name for node in model.graph.parameters}

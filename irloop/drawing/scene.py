@@ -283,7 +283,10 @@ class _Builder:
         return tuple(f"→ {number}{line}" for line in self._typed(value))
 
     def _typed(self, value: Value) -> tuple[str, ...]:
-        """The type of a value as one line; none if the style hides types."""
+        """The type and shape of a value as one line, without what the style hides.
+
+        There is no line if the style hides both.
+        """
         style, type = self.style, value.type
         if not isinstance(type, TensorType):
             return (str(type),) if style.types else ()

@@ -81,7 +81,10 @@ class Values:
 
 
 def described(made: Any) -> dict[str, Any]:
-    """The type, shape and range of a value, and the elements of a small one."""
+    """Describe a value: its type, shape and range, and the elements of a small one.
+
+    The range is that of the first `SUMMARISED` elements.
+    """
     if made is None:
         return {"type": "nothing"}
     if isinstance(made, list):

@@ -92,8 +92,8 @@ class NothingCarried(
     def _state(context: Context, wiring: Wiring, body: NetIndex, result: Layer) -> Layer | None:
         """Find an invariant Parameter that should probably be a state updated by `result`.
 
-        The Parameter has the type of `result`, and `result` depends on it. None means that there is
-        no such Parameter.
+        The Parameter has the type of `result`, and `result` is computed from it, but does not
+        return it directly. None means that there is no such Parameter.
         """
         after = context.result(wiring, result)
         direct = body.source(result)

@@ -139,9 +139,9 @@ def _may_be_state(context: Context, wiring: Wiring, entry: Entry) -> bool:
 
 
 def _is_uniform(context: Context, layer: Layer) -> bool:
-    """True if all elements of a constant are equal.
+    """True if all elements of a constant are equal; only the first of a large one are compared.
 
-    This is usual for initial states, but not for weights.
+    Equal elements are usual for initial states, but not for weights.
     """
     constant = constant_of(layer)
     needed, count = constant.needed, constant.elements
@@ -155,7 +155,8 @@ def _is_uniform(context: Context, layer: Layer) -> bool:
 def _leads_to(context: Context, wiring: Wiring, entry: Entry, result: Layer) -> bool:
     """True if `result` is computed from the Parameter of `entry` and has an equal type.
 
-    Element types and shapes must be known and equal.
+    Element types and shapes must be known and equal. A Result that returns the Parameter directly
+    does not count.
     """
     body, inner = wiring.body, entry.inner
     assert body is not None
