@@ -234,6 +234,8 @@ class Inference:
         self._constants: dict[Value, Array | None] = {}
         self._dims: dict[Value, tuple[Dim, ...]] = {}
         self._declared: dict[Value, ValueType] = {}
+        #: The declared types of body parameters, which `run` replaces by the types of its caller.
+        self._parameters: dict[Value, ValueType] = {}
         self._hints: dict[Value, TensorType] = {}
         self._seen: dict[Graph, tuple[int, tuple[ValueType, ...], dict[int, bytes]]] = {}
         #: The types of outputs, keyed by operation, identity of the input types, and declared
@@ -268,7 +270,9 @@ class Inference:
                 return
             self._seen[graph] = seen
             for node, given in zip(graph.parameters, types, strict=True):
-                node.outputs[0].type = given
+                value = node.outputs[0]
+                self._parameters.setdefault(value, value.type)
+                value.type = given
         for index, node in enumerate(graph.parameters):
             value = node.outputs[0]
             value.type = self._types.setdefault(value.type, value.type)
@@ -305,14 +309,20 @@ class Inference:
                 declared[value] = value.type
             constants.pop(value, None)
             dims.pop(value, None)
-        if isinstance(op, UnknownOp):
-            return
         if isinstance(op, Constant):
-            outputs[0].type = self._type_of(op.tensor)
+            tensor = op.tensor
+            known_type = self._constant_types.get((tensor.element, tensor.shape))
+            outputs[0].type = known_type or self._type_of(tensor)
+            return
+        if isinstance(op, UnknownOp):
             return
         key = self._key(node)
         known = None if key is None else self._known_types(key, node)
         if known is not None:
+            # Nearly every node has one output, and a loop over pairs would take longer.
+            if len(known) == 1:
+                outputs[0].type = known[0]
+                return
             for value, type in zip(outputs, known, strict=True):
                 value.type = type
             return
@@ -335,13 +345,10 @@ class Inference:
             self._keep_types(key, node, args)
 
     def _type_of(self, tensor: Tensor) -> ValueType:
-        """The type of a constant."""
-        key = tensor.element, tensor.shape
-        found = self._constant_types.get(key)
-        if found is None:
-            given = tensor.type
-            found = self._constant_types[key] = self._types.setdefault(given, given)
-        return found
+        """The type of a constant of an element type and shape that no earlier constant has."""
+        type = self._types.setdefault(tensor.type, tensor.type)
+        self._constant_types[tensor.element, tensor.shape] = type
+        return type
 
     def _key(self, node: Node) -> tuple[Any, ...] | None:
         """Return the key under which the inferred types of `node` are cached, or None.
@@ -421,6 +428,15 @@ class Inference:
     def declared(self, value: Value) -> ValueType:
         """Return the type that `value` had before inference, as declared in a file for example."""
         return self._declared.get(value, value.type)
+
+    def restore_declared(self) -> None:
+        """Give every value the type that it had before inference.
+
+        This object must not be used for inference afterwards.
+        """
+        for types in (self._declared, self._parameters):
+            for value, type in types.items():
+                value.type = type
 
     def hint(self, value: Value, type: ValueType) -> None:
         """Use the dimensions of `type` where inference leaves dimensions of `value` unknown."""

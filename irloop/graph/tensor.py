@@ -47,6 +47,10 @@ __all__ = [
 #: Windows of fewer bytes are read instead of mapped.
 MAPPED = 1 << 16
 
+#: Windows of at most this many bytes are taken from a page of `PAGE` bytes.
+SMALL = 1 << 10
+PAGE = 1 << 14
+
 #: At most this many files stay open.
 OPEN = 32
 
@@ -154,13 +158,15 @@ class MappedFile:
     must be the same file; if it was replaced in the meantime, an error is raised.
     """
 
-    __slots__ = ("__weakref__", "_identity", "_size", "_view", "path")
+    __slots__ = ("__weakref__", "_identity", "_page", "_size", "_view", "path")
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         self._size: int | None = None
         self._identity: tuple[int, int] | None = None
         self._view: memoryview | None = None
+        #: The bytes that were read last for a small window, and their offset in the file.
+        self._page = (0, memoryview(b""))
 
     @property
     def size(self) -> int:
@@ -185,6 +191,8 @@ class MappedFile:
             ValueError: when the window is not inside the file.
             ReadError: when the file cannot be read, has become shorter, or was replaced.
         """
+        if nbytes <= SMALL:
+            return self._small_window(offset, nbytes)
         if nbytes < MAPPED:
             return self.read(offset, nbytes)
         self._require_inside(offset, nbytes)
@@ -201,6 +209,20 @@ class MappedFile:
         if len(found) < nbytes:
             raise self._shorter()
         return found
+
+    def _small_window(self, offset: int, nbytes: int) -> memoryview:
+        """Return a window from the page that was read last, or read the page that it begins.
+
+        Small constants of a model, such as axes and shapes, are usually next to each other, and a
+        call of the system for each of them would take longer than all other work on them.
+        """
+        start, page = self._page
+        if not 0 <= offset - start <= len(page) - nbytes:
+            self._require_inside(offset, nbytes)
+            page = self.read(offset, min(PAGE, self.size - offset))
+            start = offset
+            self._page = start, page
+        return page[offset - start : offset - start + nbytes]
 
     def read(self, offset: int, nbytes: int) -> memoryview:
         """Read `nbytes` bytes from `offset` into newly allocated memory.

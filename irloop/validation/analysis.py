@@ -27,7 +27,7 @@ from irloop.validation.declared import PACKED
 from irloop.validation.error_places import Errors
 from irloop.validation.repair import repaired
 
-__all__ = ["Analysis", "LightInference", "Numbers", "types_of"]
+__all__ = ["Analysis", "LightInference", "Numbers"]
 
 
 class _Kind:
@@ -172,8 +172,7 @@ class Analysis:
     `nets` are the indexes of the root and all bodies, the root first. `wirings` are the port maps
     that are already known, keyed by the identity of their layer. `errors` are problems that were
     found earlier: each layer with one becomes an unknown operation with its declared outputs, so
-    that the layers around it can still be checked. With `keeps_types`, `released` returns the model
-    with the types that the file declares, for use by another reader.
+    that the layers around it can still be checked.
     """
 
     def __init__(
@@ -183,7 +182,6 @@ class Analysis:
         nets: Sequence[NetIndex],
         errors: Errors | None = None,
         *,
-        keeps_types: bool = False,
         wirings: Mapping[int, Sequence[Wiring]] | None = None,
     ) -> None:
         self.errors: list[InferenceError] = []
@@ -191,10 +189,7 @@ class Analysis:
         self.pairs: list[tuple[Layer, Node]] = []
         self._alone: dict[Value, ValueType] = {}
         self._model: Model | None = None
-        #: The types that the file declares, which `released` restores for the next reader of the
-        #: model.
-        self._declared: list[tuple[Value, ValueType]] = []
-        inference = LightInference()
+        self._inference = inference = LightInference()
         by_net = {id(index.net): index for index in nets}
         indexes: dict[int, NetIndex] | None = by_net
         if errors:
@@ -204,7 +199,6 @@ class Analysis:
         try:
             self._model = read_document(document, weights, indexes, wirings)
             graph = self._model.graph
-            self._declared = types_of(graph) if keeps_types else []
             # Rules inspect the types that a body has before its owner passes types and shapes to
             # it.
             bodies = all_graphs(graph) if len(nets) > 1 else ()
@@ -266,8 +260,7 @@ class Analysis:
         This object cannot be used afterwards.
         """
         model, self._model = self._model, None
-        for value, type in self._declared:
-            value.type = type
+        self._inference.restore_declared()
         self.close()
         return model
 
@@ -276,15 +269,3 @@ class Analysis:
         if self._model is not None:
             take_apart(self._model.graph)
         self.pairs.clear()
-        self._declared.clear()
-
-
-def types_of(graph: Graph) -> list[tuple[Value, ValueType]]:
-    """Every value of a graph and its bodies, with its current type."""
-    return [
-        (value, value.type)
-        for each in all_graphs(graph)
-        for nodes in (each.parameters, each.nodes)
-        for node in nodes
-        for value in node.outputs
-    ]

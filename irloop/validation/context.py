@@ -541,14 +541,7 @@ class Context:
         """
         from irloop.validation.analysis import Analysis
 
-        kept = self._path is not None
-        return Analysis(
-            self.document,
-            self.weights.path,
-            self.nets,
-            keeps_types=kept,
-            wirings=self._wirings,
-        )
+        return Analysis(self.document, self.weights.path, self.nets, wirings=self._wirings)
 
     @cached_property
     def analysis(self) -> Analysis:

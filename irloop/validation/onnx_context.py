@@ -16,7 +16,7 @@ from irloop.formats.onnx.signature import NEWEST, STANDARD, Signature, signature
 from irloop.graph.model import Graph, Model, Value
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 from irloop.graph.walk import all_graphs
-from irloop.validation.analysis import LightInference, types_of
+from irloop.validation.analysis import LightInference
 from irloop.validation.error_places import Errors
 from irloop.validation.onnx_bodies import InferredBody, inferred_bodies, kind_of
 
@@ -82,8 +82,6 @@ class OnnxContext:
         self.read_error: IrloopError | None = None
         self._graph: Graph | None = None
         self._model: Model | None = None
-        #: The types that the file declares, for the next reader of the model.
-        self._declared: list[tuple[Value, ValueType]] = []
 
     def close(self) -> None:
         """Restore the declared types and leave the model to the next reader of the same file.
@@ -93,8 +91,7 @@ class OnnxContext:
         """
         if self._kept is None or self._model is None:
             return
-        for value, type in self._declared:
-            value.type = type
+        self._inference.restore_declared()
         self._kept.leave_model(self._model)
 
     @cached_property
@@ -262,7 +259,6 @@ class OnnxContext:
             if self._kept is None:
                 self._file.close()
             else:
-                self._declared = types_of(model.graph)
                 self._model = model
             inference.run(model.graph)
             self._graph = model.graph

@@ -16,8 +16,8 @@ from irloop.formats.onnx import reader as onnx_reader
 from irloop.formats.onnx import source
 from irloop.formats.onnx.external import ExternalFiles
 from irloop.formats.openvino import reader as ir_reader
+from irloop.graph.inference import Inference
 from irloop.graph.walk import all_graphs
-from irloop.validation import analysis
 
 PORT = '<port id="{0}" precision="FP32"><dim>{1}</dim><dim>3</dim></port>'
 
@@ -139,9 +139,16 @@ def test_a_function_of_the_standard_is_expanded_after_validation(tmp_path: Path)
     assert name not in {node.op.type for node in model.graph.nodes}
 
 
-def test_types_of_covers_bodies(tmp_path: Path) -> None:
+def test_inference_restores_the_declared_types_of_bodies_too(tmp_path: Path) -> None:
     file = tmp_path / "loop.onnx"
     onnx.save(onnx.parser.parse_model(LOOP), file)
-    graph = irloop.read_model(file).graph
-    names = {value.name for value, _ in analysis.types_of(graph)}
-    assert {"x", "count", "y", "i", "go", "s", "on", "next"} <= names
+    model = irloop.read_model(file)
+    before = declared(model)
+    assert before["body:s"] == "f32[m]"
+    inference = Inference()
+    inference.run(model.graph)
+    # The owner of the body passes the type of x.
+    assert declared(model)["body:s"] == "f32[2]"
+    assert declared(model) != before
+    inference.restore_declared()
+    assert declared(model) == before

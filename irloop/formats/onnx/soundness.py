@@ -49,21 +49,13 @@ def is_sound(model: Model) -> bool:
     graphs = list(all_graphs(model.graph))
     if has_op(model.graph, UnknownOp):
         return False
-    types = [
-        (value, value.type)
-        for graph in graphs
-        for nodes in (graph.parameters, graph.nodes)
-        for node in nodes
-        for value in node.outputs
-    ]
     judgement = _Judgement()
     try:
         judgement.run(model.graph)
     except IrloopError:
         return False
     finally:
-        for value, type in types:
-            value.type = type
+        judgement.restore_declared()
     # Inference visits all nodes of the outer graph, so only the nodes of bodies are checked here.
     return not judgement.all_errors.any and all(
         judgement.has_visited(node)
