@@ -132,7 +132,9 @@ class Tensor(ABC):
         return self.numpy()
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.element}, {list(self.shape)})"
+        # Without the class: texts of two models with equal constants, stored differently, are
+        # equal.
+        return f"Tensor({self.element}, {list(self.shape)})"
 
 
 @lru_cache(maxsize=4096)

@@ -10,7 +10,7 @@ import onnx
 from irloop.errors import ReadError
 from irloop.formats.onnx.external import ExternalFiles, entries_of
 from irloop.formats.onnx.types import data_type_of, element_type
-from irloop.graph.tensor import ArrayTensor, StringTensor, Tensor, unpack
+from irloop.graph.tensor import ArrayTensor, BytesTensor, StringTensor, Tensor, unpack
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
@@ -72,11 +72,14 @@ def _from_raw(raw: bytes, element: ElementType, shape: tuple[int, ...], where: s
             expected=f"{expected} bytes",
             found=f"{len(raw)} bytes",
         )
-    return ArrayTensor(unpack(raw, element, shape), element)
+    if element is ElementType.BOOLEAN:
+        # Bytes other than 0 and 1 also mean true, and an array has only these two.
+        return ArrayTensor(unpack(raw, element, shape), element)
+    return BytesTensor(raw, element, shape)
 
 
 def _shape(dims: Any, where: str) -> tuple[int, ...]:
-    shape = tuple(int(dim) for dim in dims)
+    shape = tuple(dims)
     extent = 1
     for dim in shape:
         extent *= max(dim, 1)
