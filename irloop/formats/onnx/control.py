@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from irloop.dialects.onnx.control_flow import If, Loop, Scan, Scan8
 from irloop.errors import ReadError
@@ -33,6 +34,8 @@ LABELS: dict[type[Op], dict[str, str]] = {
     Scan8: {"body": "body"},
     If: {"then_branch": "then", "else_branch": "else"},
 }
+
+_NO_ATTRIBUTES: Mapping[str, Any] = MappingProxyType({})
 
 
 class ReadBody(Record):
@@ -227,14 +230,13 @@ class FoldedBody(Record):
     captures: dict[Node, Value]
 
 
-@dataclass(slots=True, eq=False, repr=False)
-class FoldedNode:
+class FoldedNode(NamedTuple):
     """A node as the file will contain it; an output that nothing reads is None."""
 
-    inputs: list[Value | None]
-    outputs: list[Value | None]
-    bodies: list[FoldedBody] = field(default_factory=list)
-    attributes: dict[str, Any] = field(default_factory=dict)
+    inputs: Sequence[Value | None]
+    outputs: Sequence[Value | None]
+    bodies: Sequence[FoldedBody] = ()
+    attributes: Mapping[str, Any] = _NO_ATTRIBUTES
 
 
 def fold(node: Node) -> FoldedNode:
@@ -243,12 +245,12 @@ def fold(node: Node) -> FoldedNode:
     Raises:
         WriteError: for a port that the operation cannot have in ONNX.
     """
+    if not node.bodies:
+        return FoldedNode(node.inputs, node.outputs)
     if isinstance(node.op, Loop):
         return _fold_loop(node)
     if isinstance(node.op, (Scan, Scan8)):
         return _fold_scan(node)
-    if not node.bodies:
-        return FoldedNode(list(node.inputs), list(node.outputs))
     labels = {label: name for name, label in LABELS.get(type(node.op), {}).items()}
     captured: set[int] = set()
     bodies = []
@@ -337,9 +339,8 @@ def _fold_scan(node: Node) -> FoldedNode:
     }
     if first:
         lists["directions"] = lists.pop("scan_input_directions")
-    folded.attributes["num_scan_inputs"] = len(scanned)
-    folded.attributes.update({name: values for name, values in lists.items() if any(values)})
-    return folded
+    given = {name: values for name, values in lists.items() if any(values)}
+    return folded._replace(attributes={"num_scan_inputs": len(scanned), **given})
 
 
 def _fold_states(

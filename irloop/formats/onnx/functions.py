@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import onnx
 
 from irloop.errors import ReadError
 from irloop.formats.onnx import apart
+from irloop.formats.onnx.decoded import DecodedNode, decode
 from irloop.formats.onnx.local_functions import all_nodes, expand_local_functions
 from irloop.formats.onnx.sequence_map import expand_sequence_maps, is_map
 from irloop.formats.onnx.versions import domain_of, schema_of
@@ -24,23 +25,38 @@ DEPTH_LIMIT = 8
 _FLEXIBLE = ("FlexAttention", "ai.onnx.preview")
 
 
-def inline(model: onnx.ModelProto, opsets: dict[str, int]) -> onnx.ModelProto:
+def inline(
+    model: onnx.ModelProto, opsets: dict[str, int], decoded: Sequence[DecodedNode] | None = None
+) -> onnx.ModelProto:
     """Expand the model's own functions, SequenceMap and FlexAttention.
 
     A FlexAttention that cannot be expanded, for example because its inputs have no types, is kept.
+    `decoded` are the nodes of the model's graph, if they are decoded already. If there is nothing
+    to expand, the result is `model` itself.
 
     Raises:
         ReadError: for functions that call themselves or cannot be expanded.
     """
     if model.functions:
         model = expand_local_functions(model)
-    kinds = {(node.op_type, node.domain) for node in all_nodes(model.graph.node)}
+        decoded = None
+    kinds = _kinds(decode(model.graph) if decoded is None else decoded)
     if any(is_map(*kind) for kind in kinds):
         model = expand_sequence_maps(model, opsets.get("", 1))
     if _FLEXIBLE in kinds:
         with contextlib.suppress(ReadError):
             model = expand_functions(model, opsets, lambda *function: function == _FLEXIBLE)
     return model
+
+
+def _kinds(nodes: Iterable[DecodedNode]) -> set[tuple[str, str]]:
+    """The types and domains of nodes and of the nodes in their bodies."""
+    kinds = set()
+    for node in nodes:
+        kinds.add((node.type, node.domain))
+        if node.attributes:
+            kinds |= {(each.op_type, each.domain) for each in all_nodes([node.proto])}
+    return kinds
 
 
 def expand_functions(

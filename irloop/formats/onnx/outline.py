@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ import onnx
 
 from irloop.errors import IrloopError
 from irloop.formats.onnx.attributes import kind_of
+from irloop.formats.onnx.decoded import DecodedNode, decode
 from irloop.formats.onnx.external import ExternalFiles
 from irloop.formats.onnx.signature import kind_name
 from irloop.formats.onnx.source import loaded
@@ -166,7 +167,7 @@ def outline_of(path: str | os.PathLike[str]) -> Outline:
     imported = frozenset(opsets)
     opsets.setdefault("ai.onnx.ml", implied_opset("ai.onnx.ml") or 1)
     functions = frozenset((item.domain, item.name) for item in proto.functions)
-    graph = _graph(proto.graph, "", None, files)
+    graph = _graph(proto.graph, found.nodes, "", None, files)
     version = int(proto.ir_version)
     return Outline(graph, opsets, functions, _ignored(proto), imported, version)
 
@@ -185,7 +186,11 @@ def _ignored(proto: onnx.ModelProto | onnx.NodeProto) -> tuple[str, ...]:
 
 
 def _graph(
-    proto: onnx.GraphProto, path: str, parent: OutlineNode | None, files: ExternalFiles
+    proto: onnx.GraphProto,
+    nodes: Iterable[DecodedNode],
+    path: str,
+    parent: OutlineNode | None,
+    files: ExternalFiles,
 ) -> OutlineGraph:
     named = (*proto.value_info, *proto.output, *proto.input)
     require_text([item.name for item in named], "a name of a graph")
@@ -207,31 +212,33 @@ def _graph(
         _misdeclared(graph, item)
     for tensor in proto.initializer:
         _constant(graph, tensor.name, tensor, files)
-    for node in proto.node:
+    for node in nodes:
         graph.nodes.append(_node(graph, node, files))
     return graph
 
 
-def _node(graph: OutlineGraph, proto: onnx.NodeProto, files: ExternalFiles) -> OutlineNode:
-    inputs, outputs = tuple(proto.input), tuple(proto.output)
-    require_text([proto.name, *inputs, *outputs], "a name of a node")
-    domain = "" if proto.domain == "ai.onnx" else proto.domain
-    node = OutlineNode(proto.op_type, domain, proto.name, inputs, outputs, graph)
-    node.ignored = _ignored(proto)
-    for attribute in proto.attribute:
+def _node(graph: OutlineGraph, decoded: DecodedNode, files: ExternalFiles) -> OutlineNode:
+    type, name, inputs, outputs = decoded.type, decoded.name, decoded.inputs, decoded.outputs
+    if not decoded.is_text:
+        require_text([name, *inputs, *outputs], "a name of a node")
+    node = OutlineNode(type, decoded.domain, name, inputs, outputs, graph)
+    if decoded.has_notes:
+        node.ignored = _ignored(decoded.proto)
+    for attribute in decoded.attributes:
         kind = kind_of(attribute)
         node.attributes.append((attribute.name, kind_name(attribute.type)))
         if kind == onnx.AttributeProto.GRAPH:
             label = _LABELS.get(attribute.name, attribute.name)
-            node.bodies[attribute.name] = _graph(attribute.g, f"{node.path}/{label}", node, files)
+            body, path = attribute.g, f"{node.path}/{label}"
+            node.bodies[attribute.name] = _graph(body, decode(body), path, node, files)
         elif kind == onnx.AttributeProto.INT:
             node.numbers[attribute.name] = (attribute.i,)
         elif kind == onnx.AttributeProto.INTS:
             node.numbers[attribute.name] = tuple(attribute.ints)
-        elif kind == onnx.AttributeProto.TENSOR and proto.op_type == "Constant":
-            _constant(graph, proto.output[0] if proto.output else "", attribute.t, files)
-    if proto.op_type == "Constant" and "value_int" in node.numbers and proto.output:
-        graph.constants[proto.output[0]] = node.numbers["value_int"]
+        elif kind == onnx.AttributeProto.TENSOR and type == "Constant":
+            _constant(graph, outputs[0] if outputs else "", attribute.t, files)
+    if type == "Constant" and "value_int" in node.numbers and outputs:
+        graph.constants[outputs[0]] = node.numbers["value_int"]
     return node
 
 

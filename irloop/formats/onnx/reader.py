@@ -22,6 +22,7 @@ from irloop.errors import IrloopError, ReadError
 from irloop.files import ParsedOnce
 from irloop.formats.onnx.attributes import Opaque, kind_of, op_from_attributes, read_value
 from irloop.formats.onnx.control import LABELS, ReadBody, Wiring, wire
+from irloop.formats.onnx.decoded import DecodedNode
 from irloop.formats.onnx.external import ExternalFiles
 from irloop.formats.onnx.functions import expand_functions, inline
 from irloop.formats.onnx.notes import (
@@ -47,7 +48,6 @@ from irloop.formats.onnx.tensors import sparse_from_proto, tensor_from_proto
 from irloop.formats.onnx.types import require_text, type_from_proto, type_to_proto
 from irloop.formats.onnx.versions import (
     check_readable,
-    domain_of,
     implied_opset,
     import_missing,
     opsets_of,
@@ -87,7 +87,7 @@ def read(path: str | os.PathLike[str], *, expand: Expand | None = None) -> Model
     location = Location(file=os.fspath(Path(path)))
     try:
         found = loaded(path)
-        return _model(found.proto, found.files, location, expand)
+        return _model(found.proto, found.files, location, expand, found.nodes)
     except IrloopError as error:
         raise _placed(error, location) from None
 
@@ -128,16 +128,20 @@ def _placed(error: IrloopError, location: Location) -> IrloopError:
 
 
 def _model(
-    proto: onnx.ModelProto, files: ExternalFiles, location: Location, expand: Expand | None
+    given: onnx.ModelProto,
+    files: ExternalFiles,
+    location: Location,
+    expand: Expand | None,
+    decoded: Sequence[DecodedNode] | None = None,
 ) -> Model:
-    check_readable(proto)
-    opsets = opsets_of(proto)
-    proto = inline(proto, opsets)
+    check_readable(given)
+    opsets = opsets_of(given)
+    proto = inline(given, opsets, decoded)
     if expand is not None:
         proto = expand_functions(proto, opsets, expand)
     # Expanded functions may add domains.
     opsets = opsets_of(proto)
-    source = source_of(proto.graph)
+    source = source_of(proto.graph, decoded=decoded if proto is given else None)
     if source.captures:
         raise _undefined(source, source.captures[0])
     with collector_paused():
@@ -239,6 +243,8 @@ class _Reader:
         self._opsets = opsets
         self._files = files
         self._location = location
+        #: The class of each type and domain that was looked up.
+        self._classes: dict[tuple[str, str], type[Op] | None] = {}
 
     def graph(
         self, source: GraphSource, outer: Mapping[str, Value], captures: Sequence[str]
@@ -303,15 +309,15 @@ class _Reader:
             value.info = {DEFAULT: True}
 
     def _node(self, scope: _Scope, source: NodeSource) -> None:
-        proto = source.proto
-        name = proto.name or next(filter(None, source.outputs), proto.op_type)
-        where = f"{proto.op_type} {name!r}"
-        domain = domain_of(proto.domain)
-        attributes = self._attributes(proto, where)
-        if domain == "" and proto.op_type == "Constant":
-            self._constant_node(scope, proto, name, attributes, where)
+        decoded = source.decoded
+        type, domain = decoded.type, decoded.domain
+        name = decoded.name or next(filter(None, source.outputs), type)
+        where = f"{type} {name!r}"
+        attributes = self._attributes(decoded.attributes, where)
+        if domain == "" and type == "Constant":
+            self._constant_node(scope, decoded.proto, name, attributes, where)
             return
-        cls = self._class(proto.op_type, domain)
+        cls = self._class(type, domain)
         outputs = list(source.outputs)
         while len(outputs) > 1 and not outputs[-1]:
             outputs.pop()
@@ -326,7 +332,7 @@ class _Reader:
             n_outputs = wiring.n_outputs
             inputs += [None] * (wiring.n_inputs - len(inputs))
             closed = self._close(scope, bodies, wiring, inputs)
-        op, rest = self._op(cls, proto.op_type, domain, attributes, where)
+        op, rest = self._op(cls, type, domain, attributes, where)
         node = scope.graph.add_node(
             op,
             name,
@@ -341,14 +347,15 @@ class _Reader:
     def _finish(self, scope: _Scope, node: Node, source: NodeSource, rest: dict[str, Any]) -> None:
         if rest:
             node.attributes = rest
-        node.info = info_of(node_notes(source.proto))
+        if source.decoded.has_notes or source.bodies:
+            node.info = info_of(node_notes(source.proto))
         for name, value in zip(source.outputs, node.outputs, strict=False):
             if name:
                 scope.define(name, value)
 
-    def _attributes(self, proto: onnx.NodeProto, where: str) -> dict[str, Any]:
+    def _attributes(self, protos: Iterable[onnx.AttributeProto], where: str) -> dict[str, Any]:
         attributes: dict[str, Any] = {}
-        for item in proto.attribute:
+        for item in protos:
             place = f"{where}: attribute {item.name!r}"
             if item.ref_attr_name:
                 raise ReadError(f"{place} refers to a function's attribute outside of a function")
@@ -359,6 +366,12 @@ class _Reader:
         return attributes
 
     def _class(self, type: str, domain: str) -> type[Op] | None:
+        known = self._classes.get((type, domain))
+        if known is None:
+            known = self._classes[type, domain] = self._newest_class(type, domain)
+        return known
+
+    def _newest_class(self, type: str, domain: str) -> type[Op] | None:
         implied = implied_opset(domain)
         if domain not in self._opsets and implied is not None:
             self._opsets[domain] = implied

@@ -6,14 +6,17 @@ nodes, the bodies of each node, and the names it captures.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import onnx
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
 from irloop.formats.onnx.attributes import kind_of
-from irloop.formats.onnx.types import require_text
+from irloop.formats.onnx.decoded import DecodedNode, decode
+from irloop.formats.onnx.types import not_text, require_text
 
 __all__ = [
     "GraphSource",
@@ -25,6 +28,8 @@ __all__ = [
     "source_of",
     "step_into",
 ]
+
+_NO_BODIES: Mapping[str, GraphSource] = MappingProxyType({})
 
 
 def label_of(proto: onnx.NodeProto) -> str:
@@ -57,16 +62,20 @@ def inside(error: ReadError, path: str) -> ReadError:
 
 @dataclass(slots=True, eq=False, repr=False)
 class NodeSource:
-    """A NodeProto and the graphs in its attributes, keyed by label: ``body``, ``branches[0]``.
+    """A node and the graphs in its attributes, keyed by label: ``body``, ``branches[0]``.
 
-    `inputs` and `outputs` are copies of the name lists in `proto`, because protobuf decodes the
-    names again at each access.
+    `inputs` and `outputs` are those of `decoded`.
     """
 
-    proto: onnx.NodeProto
+    decoded: DecodedNode
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    bodies: dict[str, GraphSource]
+    bodies: Mapping[str, GraphSource]
+
+    @property
+    def proto(self) -> onnx.NodeProto:
+        """The node in the file."""
+        return self.decoded.proto
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -91,41 +100,51 @@ class GraphSource:
     captures: tuple[str, ...]
 
 
-def source_of(proto: onnx.GraphProto, limit: int | None = None) -> GraphSource:
+def source_of(
+    proto: onnx.GraphProto,
+    limit: int | None = None,
+    decoded: Sequence[DecodedNode] | None = None,
+) -> GraphSource:
     """Return the nodes, inputs and captured outer values of a graph and of all its bodies.
 
     Some exporters declare more inputs for a body than its node feeds. The surplus inputs have the
     names of outer values and count as captures. `limit` is the number of inputs that the node
-    feeds; None means all.
+    feeds; None means all. `decoded` are the nodes of the graph, if they are decoded already.
+
+    Raises:
+        ReadError: when a name of the graph or of a body is not UTF-8, or is defined twice.
     """
     _require_names(proto)
-    ends = [_required_ends(node) for node in proto.node]
-    nodes = [_node_source(node, *both) for node, both in zip(proto.node, ends, strict=True)]
+    if decoded is None:
+        decoded = decode(proto)
+    if not all(node.is_text for node in decoded):
+        raise not_text("a name of a node")
+    nodes = [_node_source(node) for node in decoded]
     own = {item.name for item in proto.initializer}
     own.update(item.values.name for item in proto.sparse_initializer)
     inputs = [item for item in proto.input if item.name not in own][:limit]
     own.update(item.name for item in inputs)
     for node in nodes:
-        _define(proto, node, own)
-    used: dict[str, None] = {}
+        for name in node.outputs:
+            if name and name in own:
+                raise _defined_twice(proto, node.proto, name)
+            own.add(name)
+    captures: dict[str, None] = {}
     for node in nodes:
-        used.update(dict.fromkeys(node.needs))
-    used.update(dict.fromkeys(item.name for item in proto.output))
-    captures = tuple(name for name in used if name and name not in own)
-    return GraphSource(proto, nodes, inputs, captures)
+        captures.update((name, None) for name in node.needs if name not in own)
+    captures.update((item.name, None) for item in proto.output if item.name not in own)
+    captures.pop("", None)
+    return GraphSource(proto, nodes, inputs, tuple(captures))
 
 
-def _define(graph: onnx.GraphProto, node: NodeSource, names: set[str]) -> None:
-    for name in node.outputs:
-        if name and name in names:
-            place = label_of(node.proto)
-            raise ReadError(
-                f"{name!r} is defined twice in graph {graph.name!r}",
-                location=Location(path=place),
-                expected="one input, initializer or node that defines it",
-                found=f"{node.proto.op_type} {place!r} defines it too",
-            )
-        names.add(name)
+def _defined_twice(graph: onnx.GraphProto, node: onnx.NodeProto, name: str) -> ReadError:
+    place = label_of(node)
+    return ReadError(
+        f"{name!r} is defined twice in graph {graph.name!r}",
+        location=Location(path=place),
+        expected="one input, initializer or node that defines it",
+        found=f"{node.op_type} {place!r} defines it too",
+    )
 
 
 def _require_names(proto: onnx.GraphProto) -> None:
@@ -138,29 +157,12 @@ def _require_names(proto: onnx.GraphProto) -> None:
     require_text(names, "a name of a graph")
 
 
-def _required_ends(node: onnx.NodeProto) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the names of the inputs and outputs of a node.
-
-    Raises:
-        ReadError: when one of these names, or another string of the node such as its type or an
-            attribute name, is not UTF-8.
-    """
-    inputs, outputs = tuple(node.input), tuple(node.output)
-    names = [node.name, node.op_type, node.domain, node.doc_string, node.overload]
-    names += [item.name for item in node.attribute]
-    for entry in node.metadata_props:
-        names += [entry.key, entry.value]
-    names += inputs
-    names += outputs
-    require_text(names, "a name of a node")
-    return inputs, outputs
-
-
-def _node_source(
-    proto: onnx.NodeProto, inputs: tuple[str, ...], outputs: tuple[str, ...]
-) -> NodeSource:
+def _node_source(node: DecodedNode) -> NodeSource:
+    if not node.attributes:
+        return NodeSource(node, node.inputs, node.outputs, _NO_BODIES)
+    proto = node.proto
     bodies: dict[str, GraphSource] = {}
-    for attribute in proto.attribute:
+    for attribute in node.attributes:
         kind = kind_of(attribute)
         if kind == onnx.AttributeProto.GRAPH:
             try:
@@ -170,7 +172,7 @@ def _node_source(
         elif kind == onnx.AttributeProto.GRAPHS:
             for index, graph in enumerate(attribute.graphs):
                 bodies[f"{attribute.name}[{index}]"] = source_of(graph)
-    return NodeSource(proto, inputs, outputs, bodies)
+    return NodeSource(node, node.inputs, node.outputs, bodies)
 
 
 def body_inputs(proto: onnx.NodeProto) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cached_property
 from pathlib import Path
 
 import onnx
@@ -11,6 +12,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
 from irloop.files import ParsedOnce, open_regular, read_regular
+from irloop.formats.onnx.decoded import DecodedNode, decode
 from irloop.formats.onnx.external import LFS_POINTER, ExternalFiles
 from irloop.formats.onnx.wire_format import Tokens, cut
 from irloop.graph.tensor import MappedFile
@@ -52,9 +54,15 @@ class Loaded:
         self.proto = proto
         self.files = files
 
+    @cached_property
+    def nodes(self) -> list[DecodedNode]:
+        """The nodes of the main graph, decoded."""
+        return decode(self.proto.graph)
+
     def clear(self) -> None:
         """Drop the ModelProto to free memory; models that were read from it use only `files`."""
         self.proto = onnx.ModelProto()
+        self.__dict__.pop("nodes", None)
 
 
 def loaded(path: str | os.PathLike[str]) -> Loaded:

@@ -28,6 +28,7 @@ __all__ = [
     "data_type_name",
     "data_type_of",
     "element_type",
+    "not_text",
     "require_text",
     "type_from_proto",
     "type_to_proto",
@@ -77,9 +78,13 @@ def require_text(strings: Iterable[str], where: str) -> None:
     try:
         "".join(strings)
     except TypeError:
-        raise ReadError(
-            f"{where} is not UTF-8 text", cause="the file is damaged, or not an ONNX model"
-        ) from None
+        raise not_text(where) from None
+
+
+def not_text(where: str) -> ReadError:
+    """Make the error for a string that is not UTF-8; `where` describes the string."""
+    cause = "the file is damaged, or not an ONNX model"
+    return ReadError(f"{where} is not UTF-8 text", cause=cause)
 
 
 def data_type_name(code: int) -> str:
