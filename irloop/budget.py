@@ -1,9 +1,9 @@
 """The budget of the work on one model: memory, seconds and steps.
 
-A `Budget` is entered once, where a call enters irloop. All functions that this call runs ask the
-current budget: `reserve` before they allocate memory, `spend` before Python does work step by step,
-and `check` from time to time. They need not pass the budget on. Without a budget, a single step may
-take 8 GB.
+A step is a unit of work that takes about five microseconds. A `Budget` is entered once, where a
+call enters irloop. All functions that this call runs ask the current budget: `reserve` before they
+allocate memory, `spend` before work that takes many steps, and `check` from time to time. They need
+not pass the budget on. Without a budget, a single allocation may take 8 GiB.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Expired(BaseException):
 class Budget:
     """Limits of the work on one model; None means no limit.
 
-    `memory` limits each single step, in bytes, and `seconds` limits all steps together.
-    `operations` limits the work of kernels and loops, which is counted in steps of about five
-    microseconds. `operations_a_run` limits, in the same steps, the work of one run of a model.
+    `memory` limits the bytes of a single allocation, and `seconds` the time of all work together.
+    `operations` limits the total work of kernels and loops, and `operations_a_run` the work of one
+    run of a model. Both are counted in steps of about five microseconds.
     """
 
     memory: int | None = None
@@ -66,7 +66,9 @@ class Budget:
             _CURRENT.reset(token)
 
     def reserve(self, nbytes: int, what: str) -> None:
-        """Raise if a step called `what` would exceed the memory limit, or if time has run out.
+        """Raise if `nbytes` bytes for `what` exceed the memory limit, or if time has run out.
+
+        `what` names the work that needs the memory.
 
         Raises:
             LimitError: with the code LIM001 for memory, and LIM002 for time.
@@ -160,9 +162,9 @@ _CURRENT: ContextVar[Budget] = ContextVar("irloop_budget", default=_STANDARD)
 
 
 def current() -> Budget:
-    """Return the budget that applies now: that of the innermost block that has entered one.
+    """Return the budget that applies now: that of the innermost `with` block of `Budget.entered`.
 
-    If none was entered, it is the standard budget, which has a memory limit of 8 GiB.
+    Outside of such blocks, it is the standard budget, which has a memory limit of 8 GiB.
     """
     return _CURRENT.get()
 

@@ -199,11 +199,12 @@ class Tally:
             self.failed.append(number)
 
     def _is_traced(self, report: OutputReport) -> bool:
-        """Return whether it is worth tracing irloop's executor to find this difference.
+        """Return whether a trace of irloop's executor may show where a difference begins.
 
-        Only that executor can be traced. The result is true if it has computed the output in
-        `report`, or if it has not run the second model. It is false if another engine shows the
-        difference and the executor has run the second model.
+        `report` describes the output that differs. Other engines cannot be traced. If the executor
+        is not among the engines of the second model, the result is always true. Otherwise the
+        executor must have computed the output, because its trace does not show differences in other
+        engines.
         """
         return report.engine == NUMPY.name or Lane(1, NUMPY) not in self._runs
 

@@ -56,13 +56,17 @@ def tried(
     """Make the trials of a comparison, and run the first model on them in irloop's executor.
 
     Returns the trials, which hold the inputs, and the run of each trial. `runner` is the first
-    model. `model` is a copy of it, in which unknown sizes of inputs are filled in from the second
-    model. `sizes` gives sizes of dimensions by name.
+    model, which is run. `model` is a copy of it, for which the inputs are made; its unknown input
+    sizes are filled in from the second model. `sizes` gives sizes of dimensions by name. Each run
+    may take `seconds`. With `widen`, half precision is computed in single precision (see
+    `Session`).
 
     In the first trials every output is finite and not empty. The next ones have other sizes, and
-    the last ones reach branches and trip counts that no earlier trial reached. Each run may take
-    `seconds`. `affordable` is a callback that runs at most once: after the first trial that exceeds
-    no limit, or at once if irloop's executor cannot run the model.
+    the last ones reach branches and trip counts that no earlier trial reached.
+
+    `affordable` is a callback that can start costly work, such as loading the model in another
+    engine. It runs at most once: after the first trial that is not refused because of a limit (see
+    `run_trials`), or at once if irloop's executor cannot run the model.
     """
     try:
         session = Session(runner, widen=widen)

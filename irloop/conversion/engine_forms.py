@@ -28,7 +28,7 @@ __all__ = ["engine_forms", "repairs_after"]
 
 
 def engine_forms(dialect: str) -> list[Pass]:
-    """The passes at the end of a conversion, which write forms that the engine runs correctly.
+    """Return the passes that end a conversion: they write forms that the engine runs correctly.
 
     `dialect` selects the engine: ONNX Runtime for "onnx", OpenVINO for "openvino".
     """
@@ -55,7 +55,7 @@ def repairs_after(model: Model, inference: Inference, config: PassConfig) -> Man
 
 
 def _forms(dialect: str) -> list[Form]:
-    """The forms for the engine of a dialect: ONNX Runtime for onnx, otherwise OpenVINO.
+    """Return the `Form` objects for the engine of a dialect: ONNX Runtime for onnx, else OpenVINO.
 
     The modules of the other engine's forms are not imported.
     """
@@ -92,10 +92,10 @@ def _grouped(forms: Sequence[Form]) -> list[Pass]:
 
 
 class _Matchers(GraphRewrite):
-    """Applies all forms that match single operations in one walk over the graph.
+    """Applies the passes of all forms that rewrite single operations, in one walk over the graph.
 
-    The pass first looks for operations that need another form. If there are none, it skips the
-    walk, and with it type inference, which takes longer than this search in a large model.
+    First `Form.matches` searches for operations to rewrite. If there are none, the walk is skipped,
+    and with it type inference, which takes longer than this search in a large model.
     """
 
     name = "operation_forms"
@@ -113,11 +113,11 @@ class _Matchers(GraphRewrite):
         return found and super().run(model, config)
 
     def _tests(self, kinds: set[type[Op]]) -> dict[type[Op], list[Callable[[Node], bool]]]:
-        """Collect the tests of the engine forms for each operation class in `kinds`.
+        """Collect, for each operation class, the tests that find the nodes to rewrite.
 
-        A test returns True for a node that needs another form. `kinds` holds the operation classes
-        that occur in the model. The test of a form is left out if the model has no operation of the
-        types in `Form.beside`.
+        `kinds` holds the operation classes that occur in the model. A test is the `Form.matches` of
+        a form: it is true for the nodes that the pass of the form rewrites. A form is left out if
+        the model has no operation of the types in `Form.beside`, without which its pass is skipped.
         """
         tests: dict[type[Op], list[Callable[[Node], bool]]] = {kind: [] for kind in kinds}
         for form in self._forms:

@@ -80,9 +80,10 @@ def to_onnx(
     """Convert a model to ONNX; return it with notes for the user.
 
     If `opset` is omitted, it is `DEFAULT_ONNX_OPSET` or, if needed, the first newer opset in which
-    everything converts without large tables and 4-bit weights remain 4-bit; for a model with 8-bit
-    floats it is at least 21. With `prefer` "scan", a Loop whose trip count depends only on its
-    slices is written as a Scan. `shapes` fixes the shapes of inputs by name.
+    everything converts without large intermediate tensors, and 4-bit weights remain 4-bit. If a
+    newer opset is needed for a model with 8-bit floats, it is at least 21. With `prefer` "scan", a
+    Loop whose trip count depends only on its slices is written as a Scan. `shapes` fixes the shapes
+    of inputs by name.
 
     Raises:
         UsageError: when `model` is not an OpenVINO model, or has no input of a given name, or when
@@ -189,16 +190,16 @@ def to_openvino(
 ) -> tuple[Model, list[Diagnostic]]:
     """Convert a model to OpenVINO operations up to `opset`; return it with notes for the user.
 
-    If `opset` is omitted, it is `DEFAULT_OPENVINO_OPSET`, except for operations that this opset
-    expresses only by comparing every element with every other. If the table of these comparisons is
-    large or of unknown size, the operation of a newer opset is written, and a note names it.
+    If `opset` is omitted, it is `DEFAULT_OPENVINO_OPSET`. To express some operations in this opset,
+    every element must be compared with every other, which yields a table of results. Where this
+    table is large or of unknown size, an operation of a newer opset is written instead, and a note
+    names it.
 
-    An If whose condition is computed stays an If, whatever the opset.
-
-    `shapes` fixes the shapes of inputs by name, which decides branches that depend on them, and
-    `lengths` fixes the number of tensors in each sequence or optional input; each of these tensors
-    becomes an input. Without `computed_weights` an LSTM, GRU or RNN whose weights are not constant
-    becomes a loop.
+    `shapes` fixes the shapes of inputs by name. This also selects the branch of each If whose
+    condition depends only on these shapes. An If whose condition is not constant remains an If,
+    even if `opset` has no If. `lengths` fixes the number of tensors in each sequence or optional
+    input; each of these tensors becomes an input. Without `computed_weights` an LSTM, GRU or RNN
+    whose weights are not constant becomes a loop.
 
     Raises:
         UsageError: when `model` is not an ONNX model, or has no input of a given name.
@@ -228,7 +229,7 @@ def to_openvino(
 
 
 def _newer_operations(converter: Converter) -> Iterator[Diagnostic]:
-    """A note for each opset that is written although it is newer than the default one."""
+    """Yield a note for each opset after the default one of which operations are written."""
     for since in sorted({since for since, _ in converter.newer}):
         nodes = [node for opset, node in converter.newer if opset == since]
         first = nodes[0]

@@ -101,11 +101,11 @@ def kept_dims(args: Arguments) -> tuple[Dim, ...] | None:
 
 
 def repeated_dims(args: Arguments) -> tuple[Dim, ...] | None:
-    """Read input 0 as a list of dimensions that is as long as the output, a vector.
+    """Infer the elements of the output of an operation that broadcasts input 0.
 
-    A single dimension is repeated for every element of the output. Returns None if the output is
-    not a vector, if its length or the elements of input 0 are unknown, or if input 0 has neither
-    one element nor as many as the output.
+    They are the elements of input 0, as far as these are known. If there is only one, it is
+    repeated. Returns None if no element is known, if the output is not a vector of known length, or
+    if input 0 has neither one element nor as many as the output.
     """
     dims, type = args.dims(0), args.outputs[0]
     if dims is None or not isinstance(type, TensorType) or type.shape.rank != 1:

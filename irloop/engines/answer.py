@@ -26,10 +26,11 @@ class Failure(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of one run: `outputs` in the order of the model, or None with the `failure`.
+    """The result of one run: the outputs, or how the engine failed.
 
-    An output is an array, a list for a sequence, or None for an empty optional. `words` is the
-    engine's message, or the signal that ended its process and the end of its printed text.
+    `outputs` is in the order of the model. An output is an array, a list for a sequence, or None
+    for an empty optional. If the engine failed, `outputs` is None, `failure` tells how, and `words`
+    is the engine's message, or the signal that ended its process and the end of its printed text.
     """
 
     engine: Engine

@@ -35,8 +35,8 @@ def truth(node: Node, value: Any, what: str) -> bool:
 class Branches:
     """Runs the branch that the condition (input 0) selects (If-8; ONNX If-1 ... If-25).
 
-    In OpenVINO's If, a scalar gets the shape [1] if the output is declared with rank 1. This is so
-    if the other branch returns a tensor of rank 1.
+    If one branch of OpenVINO's If returns a scalar and the other a vector, the output is declared
+    as a vector. The scalar then gets the shape [1].
     """
 
     def __init__(self, node: Node, programs: Mapping[str, Program]) -> None:

@@ -47,10 +47,14 @@ _SPLITS = (
 class Buffered:
     """The steps of a body, and the slots whose values live in arrays that are allocated once.
 
-    `written` are the slots that steps write into, and `viewed` are the slots that hold views of
-    `written` slots. `last` maps each written slot to the last step that reads it or a view of it.
-    `carries` are the (parameter, result) slots of the states. If the states keep their shapes, the
-    slots `stable` have the same shape in all iterations.
+    A slot is the number of a value in the body. `keep` are the slots that steps fill and that are
+    read after an iteration. `written` are the slots whose steps write into such an array, and
+    `viewed` are the slots that hold views of these arrays. `last` maps each written slot to the
+    index of the last step that reads it or a view of it.
+
+    `stable` are the slots that have the same shape and element type in all iterations, provided
+    that the first iteration changes neither of the two for the states in `carries`, which holds the
+    (parameter, result) slots of each state.
     """
 
     steps: tuple[Step, ...]
@@ -64,13 +68,15 @@ class Buffered:
     def prepare(self, slots: list[Any], cycle: Cycle) -> Stretch | None:
         """Run the first iteration, and return a function that runs the remaining iterations.
 
-        `slots` holds the values for the first iteration and receives the values to keep. `cycle`
-        describes what the loop does before and after each iteration. The result is None if the
-        iteration changes the type or shape of a state; the remaining iterations then run without
-        preallocated arrays.
+        `slots` lists the values of the body by slot number. It must contain the operands of the
+        first iteration. The results of this iteration are stored in those slots that `keep` lists.
+        `cycle` describes what the loop does before and after each iteration.
+
+        The result is None if the iteration changes the type or shape of a state. The caller must
+        then run the remaining iterations without preallocated arrays.
 
         Raises:
-            StepError: of the step that fails.
+            StepError: when a step fails; the error names the node of the step.
         """
         seen = slots + [None] * (1 + max(slot for step in self.steps for slot in step.outs))
         for step in self.steps:
@@ -93,8 +99,8 @@ class Buffered:
     def _arrays(self, seen: Sequence[Any]) -> dict[int, Array]:
         """Allocate arrays for the slots `written`, and make views for the slots `viewed`.
 
-        Returns the array or view of each slot by its number. `seen` holds a value for each slot
-        from an earlier iteration; it shows the shape and element type. Two slots may share an array
+        Returns the arrays and views, keyed by slot. `seen` holds the value of each slot from an
+        earlier iteration, which shows the shape and element type. Two slots may share an array
         if they are not needed at the same time. A slot is left out if its value in `seen` is not an
         array, if its kernel cannot write into an array, or if it would be a copy instead of a view.
         """
@@ -130,12 +136,13 @@ def buffered(
 ) -> Buffered | None:
     """Find the steps of a loop body whose results can live in arrays that are allocated once.
 
-    `keep` holds the slots that are read after an iteration, `fixed` the slots whose values are the
-    same in all iterations, and `carries` the (parameter, result) slots of the states. `growing`
-    holds the result slots without a static shape: for each of them it must be shown that all
-    iterations give it the same shape.
+    A slot is the number of a value in the body. `keep` holds the slots that are read after an
+    iteration, `fixed` the slots whose values are the same in all iterations, and `carries` the
+    (parameter, result) slots of the states. `growing` holds the slots of those body results whose
+    static types leave the shape open.
 
-    Returns None if this fails, if no step qualifies, or if there are more than `MOST_STEPS` steps.
+    Returns None if the steps do not prove that every slot in `growing` has the same shape in all
+    iterations, if no step qualifies, or if there are more than `MOST_STEPS` steps.
     """
     if len(steps) > MOST_STEPS:
         return None

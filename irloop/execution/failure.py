@@ -44,8 +44,9 @@ class StepError(Exception):
     """Raised inside the executor if a node fails; `as_error()` makes the public exception.
 
     Each enclosing loop puts its iteration in front of `iterations`. If the kernel of the node
-    failed, `operands` describes each input by a pair: the shape, and the elements if they may be
-    dimensions, as those of input 1 of Reshape. After any other failure `operands` is empty.
+    failed, `operands` holds a pair for each input: its shape, and its elements if the input may
+    itself hold a shape, as input 1 of Reshape does (see `extents_of`). After any other failure
+    `operands` is empty.
     """
 
     def __init__(

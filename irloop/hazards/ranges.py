@@ -85,11 +85,11 @@ def _is_limited(stop: Value, start: Value, bound: type[Op]) -> bool:
 
 
 def _is_stopped(stop: Value, start: Value) -> bool:
-    """Return whether `stop` is limited so that a Range with any step never points away from it.
+    """Return whether `stop` lies in the direction of the step, whatever the sign of the step.
 
-    The step is not constant. `stop` must be Select(..., Minimum(start, x), Maximum(start, y)). The
-    Select should choose the Minimum for negative steps, so that stop <= start, and the Maximum for
-    other steps, so that stop >= start. The condition of the Select is not checked.
+    This holds if `stop` is Select(step < 0, Minimum(start, x), Maximum(start, y)): it is at most
+    `start` for negative steps, and at least `start` for others. The result is true for each Select
+    of such a Minimum and such a Maximum, because the condition of the Select is not checked.
     """
     if not isinstance(stop.producer.op, Select) or None in stop.producer.inputs:
         return False
@@ -98,7 +98,7 @@ def _is_stopped(stop: Value, start: Value) -> bool:
 
 
 def _is_further(stop: Value, start: Value) -> bool:
-    """True if `stop` is the sum of `start` and a value that is not negative."""
+    """True if `stop` is the sum of `start` and a value that is certainly not negative."""
     end, begin = _origin(stop), _origin(start)
     if not isinstance(end.producer.op, Add):
         return False

@@ -37,7 +37,8 @@ class Pool:
     def by_length(self) -> Iterator[tuple[int, Array, int]]:
         """Yield the n-grams of each length as (length, n-grams, index of the first one).
 
-        The n-grams are an array [count, length]. The index counts the n-grams of all lengths.
+        The n-grams are an array [count, length]. The index of an n-gram is its position among all
+        n-grams of the pool, as in `columns` and `weights`.
 
         Raises:
             ValueError: when the items do not divide into whole n-grams.
@@ -67,7 +68,7 @@ def _numbered(pool: Array, items: Array) -> tuple[Array, Array]:
 
 
 def _matching_ngrams(grams: Array, windows: Array) -> Array:
-    """The index of the n-gram that matches each window [..., length]; -1 if none matches.
+    """Return the index of the n-gram that matches each window [..., length]; -1 if none does.
 
     The items are compared one position at a time. The items of an n-gram or a window up to this
     position are represented by one integer, which is equal for equal items. The integers are
@@ -97,7 +98,7 @@ def vectorizer(pool: Pool, lengths: range, skips: int, mode: str) -> Function:
     weights = np.array(pool.weights or [1.0] * len(columns), dtype=np.float32)
 
     def hits(rows: Array) -> Array:
-        """How often each n-gram of the pool occurs in each row."""
+        """Count how often each n-gram of the pool occurs in each row."""
         budget.reserve(8 * len(rows) * (len(columns) + width), "counting n-grams")
         counts = np.zeros((len(rows), len(columns)), dtype=np.float32)
         for length, grams, first in pool.by_length():

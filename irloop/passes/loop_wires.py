@@ -5,9 +5,9 @@ the loop. `LoopWires.of` reads the wires of a loop node into lists, which a pass
 edited lists, `LoopWires.replace` makes a node of any loop operation of the dialect, numbers its
 ports, and replaces the old node.
 
-Wires do not store values. Each end of a wire is a use, that is, an input of a node that reads the
-value. Therefore, when a rewriter replaces a value in the body or outside while a pass runs, the
-wire leads to the new value.
+A wire does not store the value that it passes on, but a use of this value: an input of a node that
+reads it, such as an input of the loop node or of a body result. Therefore, if a rewriter replaces
+the value while a pass runs, the wire passes on the new value.
 """
 
 from __future__ import annotations
@@ -71,23 +71,23 @@ class _Ends:
         self._nodes: list[Node] = []
 
     def hold(self, value: Value) -> Use:
-        """Create a wire end that reads `value`, for a wire that a pass adds.
+        """Create a use of `value` that a wire can store instead of the value itself.
 
-        The end is the input of a new node that is in no graph.
+        The use is the input of a new node that is in no graph.
         """
         node = make_node(_Held(), "held", (value,), 0)
         self._nodes.append(node)
         return node, 0
 
     def release(self) -> None:
-        """Release all wire ends, so that they no longer read any value."""
+        """Disconnect the nodes that `hold` created, so that they no longer read any value."""
         for node in self._nodes:
             Rewriter(Graph()).set_inputs(node, ())
         self._nodes.clear()
 
 
 def _at(end: Use) -> Value:
-    """Return the value that is connected to an end of a wire, which is an input of a node."""
+    """Return the value that a wire passes on; `end` is the node input that reads this value."""
     node, position = end
     value = node.inputs[position]
     assert value is not None, "an end always reads a value"
@@ -183,9 +183,10 @@ class Numbered(Record):
 class LoopWires:
     """All wires into and out of a loop body.
 
-    `trip` and `starts` are the first two inputs of a Loop, and `goes_on` is the condition that the
-    body returns. `iteration` is the parameter that receives the iteration number, and `running` the
-    parameter that receives the condition of an ONNX Loop.
+    `trip` and `starts` are the trip count and the initial condition, the first two inputs of a
+    Loop. `goes_on` is the condition that the body returns. `iteration` is the parameter that
+    receives the iteration number, and `running` the parameter that receives the condition of an
+    ONNX Loop.
     """
 
     def __init__(self, node: Node, graph: Graph) -> None:
@@ -299,7 +300,7 @@ class LoopWires:
     def leave(
         self, value: Value, output: Value, port: OutputPort, state: Entering | None = None
     ) -> Leaving:
-        """Add an output to the loop; `replace` lets the readers of `output` read the new output.
+        """Add an output to the loop; `replace` makes the readers of `output` read the new output.
 
         The new output returns or collects the body value `value`. Pass `state` if the output
         returns the last value of this state.
@@ -437,9 +438,9 @@ class LoopWires:
         """Determine from which body result each state and each output takes its value.
 
         Returns one mapping for the states and one for the outputs. States with the same next value
-        can share a body result. But if the loop runs zero iterations, an output of the shared
-        result would get the initial value of the first of these states. Therefore each of the other
-        states gets a result of its own if an output returns it.
+        share a body result, with one exception. If the loop runs zero iterations, an output that
+        returns a shared result gets the initial value of the first state that shares it. Therefore
+        any further state gets a body result of its own if an output returns its last value.
         """
         shown = self.shown_by_each()
         first: dict[Value, Entering] = {}

@@ -91,9 +91,11 @@ class ShapeCauses:
         return not any(kept) or np.prod(shapes[0]) != np.prod(shapes[1])
 
     def _defined(self, pair: _Pair) -> Cause | None:
-        """Find the cause in the constants or attributes of the nodes that compute two values.
+        """Find constants or attributes that explain why the values in `pair` differ in shape.
 
-        Returns None if there is none, or if the nodes have different types or have bodies.
+        Compares the attributes of the two nodes that compute these values, and the constant
+        operands of the nodes. Returns None if all are the same, or if the nodes have different
+        types or have bodies.
         """
         first, second = pair[0].producer, pair[1].producer
         if first.op.type != second.op.type or first.bodies:
@@ -263,10 +265,11 @@ class ShapeCauses:
         yield from ((*at, number) for number in range(min(counts)))
 
     def _joined(self, pair: _Pair) -> Cause | None:
-        """Return the cause if two loops concatenate the same parts along different axes.
+        """Return the cause if two outputs differ because the loops join parts on different axes.
 
-        The loops belong to models of different formats, so that one may stack parts and the other
-        may concatenate parts with an axis of size 1. In all other cases, the result is None.
+        `pair` holds the two loop outputs. Only loops of different operation classes are compared,
+        for example of different formats: one may stack the parts, and the other may concatenate the
+        same parts with an additional axis of size 1. In all other cases, the result is None.
         """
         first, second, at = pair
         nodes = first.producer, second.producer
@@ -286,9 +289,11 @@ class ShapeCauses:
         return None if found is None else self._seen.worded("output", found)
 
     def _described_cause(self, pair: _Pair) -> Cause | None:
-        """Describe a cause: name the values where the difference begins, and their shapes.
+        """Describe the cause if the difference in shape begins at the values in `pair`.
 
-        The result is None if a shape is not known, or if both values are parameters.
+        If two loops join parts along different axes, that is the cause. Otherwise the description
+        names the values and their shapes. The result is None if a shape is not known, or if both
+        values are parameters.
         """
         joined = self._joined(pair)
         shapes = self._shapes(pair)

@@ -1,4 +1,4 @@
-"""Describes the wires (ports and back edges) of a loop or an If in words, with their lines."""
+"""Describes the wires (ports and back edges) of a loop or an If, with their lines in the file."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ class WireSide(NamedTuple):
     def feed(self, parameter: int) -> Feed:
         """Return the wire that feeds a body parameter.
 
-        The result is the word ITERATION if the iteration number feeds the parameter, and NOTHING if
-        nothing does.
+        The result is the constant `ITERATION` if the iteration number feeds the parameter, and the
+        constant `NOTHING` if nothing feeds it.
         """
         if parameter == self.body.ports.iteration:
             return ITERATION
@@ -220,8 +220,8 @@ class WireSide(NamedTuple):
 def kind_of(feed: Feed) -> str:
     """Return the kind of wire that feeds a body parameter.
 
-    The result is "slice", "state" or "invariant". It is the word ITERATION if the iteration number
-    feeds the parameter, and NOTHING if nothing feeds it.
+    The result is "slice", "state" or "invariant" for a wire, the constant `ITERATION` if the
+    iteration number feeds the parameter, and the constant `NOTHING` if nothing feeds it.
     """
     if isinstance(feed, str):
         return feed

@@ -1,4 +1,8 @@
-"""Refuses random numbers and variables, which have no counterpart in the other format."""
+"""Refuses to convert operations that generate random numbers or access variables of a model.
+
+Each runtime has its own generator, so the numbers would differ. Variables keep a value from one run
+of an OpenVINO model to the next; ONNX has none.
+"""
 
 from __future__ import annotations
 

@@ -25,13 +25,16 @@ Size = int | Value
 
 
 class Sizes(ABC):
-    """Arithmetic on sizes in the operations of one dialect."""
+    """Computes with sizes, and emits operations of one dialect for this where necessary.
+
+    Sizes that are ints are computed at once, without operations.
+    """
 
     def __init__(self, c: Conversion) -> None:
         self.c = c
 
     def of(self, value: Value, rank: int | None = None) -> list[Size]:
-        """The dimensions of a value; `rank` is the rank that its operation requires.
+        """Return the dimensions of a value; `rank` is the rank that its operation requires.
 
         Raises:
             RefusedError: when the rank is not known.
@@ -67,7 +70,7 @@ class Sizes(ABC):
         return result
 
     def items(self, value: Value, count: int) -> list[Size]:
-        """The elements of an integer list of known length."""
+        """Return the elements of `value`, an integer vector with `count` elements."""
         known = ints(self.c, value)
         if known is not None:
             return list(known)
@@ -83,7 +86,10 @@ class Sizes(ABC):
         return self.concat(pieces) if len(pieces) > 1 else pieces[0]
 
     def reshape(self, value: Value, sizes: Sequence[Size]) -> Value:
-        """Reshape `value`; a single unknown size is inferred."""
+        """Reshape `value` to `sizes`.
+
+        If only one size is not an int, the Reshape infers it, unless another size is 0.
+        """
         computed = [at for at, size in enumerate(sizes) if not isinstance(size, int)]
         if len(computed) <= 1 and 0 not in sizes:
             pattern = [size if isinstance(size, int) else -1 for size in sizes]
@@ -96,19 +102,19 @@ class Sizes(ABC):
 
     @abstractmethod
     def shape(self, value: Value) -> Value:
-        """The dimensions as an i64 list."""
+        """Emit the dimensions of `value` as an i64 list."""
 
     @abstractmethod
     def item(self, sizes: Value, at: int) -> Value:
-        """The element `at` of a list, as a one-element list."""
+        """Emit the element `at` of the list `sizes`, as a one-element list."""
 
     @abstractmethod
     def multiply(self, left: Value, right: Value) -> Value:
-        """left * right."""
+        """Emit left * right."""
 
     @abstractmethod
     def divide(self, left: Value, right: Value) -> Value:
-        """left / right."""
+        """Emit left / right, rounded down."""
 
     @abstractmethod
     def concat(self, pieces: Sequence[Value]) -> Value:
@@ -123,7 +129,7 @@ class Sizes(ABC):
 
 
 class OnnxSizes(Sizes):
-    """Sizes computed by ONNX operations."""
+    """Computes with sizes, and emits ONNX operations for this where necessary."""
 
     def as_list(self, value: Value) -> Value:
         return onnx_forms.as_list(self.c, value)
@@ -151,7 +157,7 @@ class OnnxSizes(Sizes):
 
 
 class OpenVinoSizes(Sizes):
-    """Sizes computed by OpenVINO operations."""
+    """Computes with sizes, and emits OpenVINO operations for this where necessary."""
 
     def as_list(self, value: Value) -> Value:
         return openvino_forms.as_list(self.c, openvino_forms.as_i64(self.c, value))

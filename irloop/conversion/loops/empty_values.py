@@ -28,10 +28,10 @@ class FoldEmptyValues(ModelPass):
 
     Result::
 
-        n = Const [0]    y = Const [2, 0]
+        n [0] = Const            y [2, 0] = Const
 
-    Among other failures, this avoids hazard OVN122: OpenVINO fails to compute some Broadcasts whose
-    result has no elements.
+    Brackets after a name hold the shape of the value. Among other failures, this pass avoids hazard
+    OVN122: OpenVINO fails to compute some Broadcasts whose result has no elements.
     """
 
     name = "fold_empty_values"

@@ -1,6 +1,6 @@
 """Builds Loops and TensorIterators that OpenVINO's CPU plugin computes correctly.
 
-It avoids these faults:
+The builder avoids these faults of OpenVINO:
 
 - The plugin executes back edges one after another: a state whose next value is another state is
   copied.
@@ -284,7 +284,7 @@ class OpenVinoLoopBuilder:
 
         `value` is the next value of the state; `item.external` is its initial value. OpenVINO takes
         the shape bounds of the loop output from `value`. But a loop that runs zero times returns
-        the initial value, and OpenVINO fails if the sizes of that are outside the bounds.
+        the initial value, and OpenVINO fails if a size of the initial value is outside the bounds.
         """
         made, initial = shape_of(value).dims, shape_of(item.external).dims
         if made is None or initial is None or len(made) != len(initial):
@@ -377,9 +377,11 @@ class OpenVinoLoopBuilder:
     def _drop_unread(self, runs: bool) -> None:
         """Remove unread parameters, but keep states if the loop may run zero times.
 
-        A loop that runs zero times returns the initial values of its states. If the loop
-        certainly runs (`runs`), an unread state has no effect, and OpenVINO might remove its
-        initial value, for example a slice that an outer loop takes. So the state is removed.
+        A loop that runs zero times returns the initial values of its states. If the loop certainly
+        runs (`runs`), the initial value of an unread state has no effect. If this value is a slice
+        of an outer loop, OpenVINO may drop the slice, and with it the trip count of the outer loop.
+        Once the state is removed, irloop notices that nothing reads the slice, and gives the outer
+        loop an explicit trip count.
         """
         rewriter = Rewriter(self.inner.graph)
         kept = []

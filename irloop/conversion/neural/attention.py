@@ -241,10 +241,11 @@ def import_rotary_embedding(
 
 
 def _pairs(c: Conversion, x: Value, size: int, *, interleaved: bool) -> tuple[Value, Value]:
-    """Split the pairs that a rotary embedding rotates into first and second elements.
+    """Return the first and the second elements of the pairs that a rotary embedding rotates.
 
-    The pairs lie in the first `size` elements of the last axis. The elements of a pair are adjacent
-    if `interleaved`; otherwise one is in the first half and one in the second.
+    The pairs lie in the first `size` elements of the last axis. With `interleaved`, the elements of
+    a pair are adjacent. Otherwise the first one lies in the first half of the `size` elements, and
+    the second one in the second half.
     """
     if interleaved:
         first = forms.slice_(c, x, [0], [size], [3], [2])

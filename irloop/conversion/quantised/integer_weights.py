@@ -139,9 +139,9 @@ def _zeros(value: Value | None, weights: Value, scale: Scale) -> Array | None:
 def _is_multiplied(value: Value, found: _Found, depth: int) -> bool:
     """Return whether all readers of the weights `value` are products on integers.
 
-    ONNX Runtime must have integer kernels for these products. If there is only one scale,
-    operations that move elements may come between; `depth` limits the chain of readers that is
-    followed.
+    ONNX Runtime must have integer kernels for these products. If the weights have only one scale,
+    operations that move elements may come between the weights and a product. `depth` is the maximum
+    length of a chain of readers from the weights to a product.
     """
     if not depth or not value.uses:
         return False
@@ -180,10 +180,11 @@ def _has_integer_kernel(node: Node, found: _Found) -> bool:
 
 
 def data_scale(value: Value | None, depth: int) -> float | None:
-    """The scale of the DequantizeLinear that computes `value`.
+    """Return the scale of the DequantizeLinear from which `value` is computed.
 
-    Fewer than `depth` operations that only move elements may follow the DequantizeLinear. Returns
-    None if there is no DequantizeLinear, or if it has several scales.
+    The search goes back from `value` through operations that only move elements, such as Transpose,
+    and visits at most `depth` nodes. Returns None if it finds no DequantizeLinear, or one with
+    several scales.
     """
     if value is None or not depth:
         return None

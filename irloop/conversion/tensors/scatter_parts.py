@@ -127,10 +127,11 @@ def elements_by_comparing(
 
 
 def _blank(c: Conversion, reduction: str, data: Value, own: Callable[[], Value]) -> Value:
-    """Return the entry that the table has where an update does not go to an element.
+    """Return the entry of the table for an update that does not go to an element.
 
-    For a minimum or maximum it is the element itself (`own`, broadcast to the table), because
-    OpenVINO reduces integers as f32, in which the largest i32 becomes the smallest.
+    For a minimum or maximum it is the element itself, because OpenVINO reduces integers as f32, in
+    which the largest i32 becomes the smallest. `own` emits the elements in a shape that broadcasts
+    to the table. Otherwise the entry is the neutral element of the reduction.
     """
     if reduction in ("min", "max"):
         return own()
@@ -183,13 +184,21 @@ def _completed(
 
 
 def elements_table(data: Value, indices: Value, axis: int) -> tuple[Dim | None, ...]:
-    """Return the sizes of the table: the number of indices, and the size of the axis."""
+    """Return the dimensions of the table that `elements_by_comparing` builds for these inputs.
+
+    They are the number of indices and the size of `axis`, as far as these are known. Callers decide
+    by the size of the table whether to write an operation of a newer opset instead.
+    """
     shape = shape_of(data)
     return shape_of(indices).count(), shape.dim(axis) if shape.rank else None
 
 
 def rows_table(data: Value, indices: Value, updates: Value) -> tuple[Dim | None, ...]:
-    """Return the sizes of the table: the number of updates, and of positions to write them to."""
+    """Return the dimensions of the table that `rows_by_comparing` builds for these inputs.
+
+    They are the number of elements of `updates`, and the size of each axis of the data that the
+    coordinates in `indices` address, as far as these are known.
+    """
     shape, where = shape_of(data), shape_of(indices)
     depth = where.dim(-1) if where.rank else None
     places = shape.dims[:depth] if isinstance(depth, int) and shape.dims else (None,)
@@ -209,8 +218,8 @@ def rows_by_comparing(
 ) -> Value:
     """Emit a ScatterND with a reduction; `inputs` are data, indices and updates.
 
-    Coordinates become flat indices, and a table compares the index of each update with each
-    position in the data.
+    Coordinates become flat indices. The index of each update is then compared with each position in
+    the data, which yields a table with one entry per pair of update and position.
 
     Raises:
         RefusedError: if the number of coordinates is not known, or the table would be too large.

@@ -35,10 +35,7 @@ OLDEST_OPSET = 11
 
 
 def _element(term: Term) -> ValueType:
-    """Return the type of one element of `term` along axis 0.
-
-    It has the element type of the term, and the shape of the term without axis 0.
-    """
+    """Return the type of a slice of `term` at one index of axis 0, without this axis."""
     dims = shape_of(term.value).dims or ()
     return TensorType(element_of(term.value), Shape(dims[1:]))
 
@@ -48,7 +45,11 @@ Known = Callable[[int], "Array | None"]
 
 
 class NodeSteps(Steps):
-    """Applies operations to terms by adding nodes to the graph that `builder` builds."""
+    """Builds a graph: each operation that is applied to terms becomes a node of this graph.
+
+    A `Term` is a value in a decomposition; here it holds a value of the graph. `builder` builds the
+    graph, and `known` returns the values of constant inputs. See `Steps` for the other arguments.
+    """
 
     is_graph: ClassVar[bool] = True
 
@@ -59,7 +60,7 @@ class NodeSteps(Steps):
         self._position: dict[Value, int] = {}
 
     def input(self, position: int, type: ValueType) -> Term:
-        """Add a parameter for one input of the operation."""
+        """Add a parameter to the graph for input `position` of the decomposed operation."""
         value = self._builder.parameter(f"input_{position}", type)
         self._position[value] = position
         return Term(self, value)
@@ -151,11 +152,12 @@ def decomposed(
 ) -> tuple[Graph, list[int]]:
     """Return a graph that computes one operation with standard operations of an opset.
 
+    `write_out` computes the outputs of the operation from its inputs, by standard operations.
     `types` are the types of the inputs, or None for an omitted input. The graph has a parameter
     for each input that is not omitted, and a result for each output. Outputs that ONNX Runtime
     leaves without a value have no result. The list in the return value holds the position of the
-    output that each result computes. `oldest` is the first opset in which `write_out` can be
-    expressed.
+    output that each result computes. `oldest` is the first opset that has all operations that
+    `write_out` uses.
 
     Raises:
         CannotDecomposeError: when standard operations cannot compute it, with the reason.

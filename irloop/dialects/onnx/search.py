@@ -156,7 +156,7 @@ class NonZero(OnnxOp, type="NonZero", since=9, inputs=1):
 
 
 class _Cumulative(OnnxOp):
-    """Base of operations that accumulate along the axis in input 1.
+    """Base of operations that accumulate along an axis, whose number is input 1.
 
     `exclusive` leaves out the element itself, `reverse` starts at the end.
     """
@@ -189,10 +189,11 @@ class CumProd(_Cumulative, type="CumProd", since=26, inputs=2):
 
 
 class Unique(OnnxOp, type="Unique", since=11, inputs=1, outputs=None):
-    """Distinct elements, or slices of `axis` (Unique-11, 28).
+    """The distinct elements of a tensor, or its distinct slices along `axis` (Unique-11, 28).
 
-    Outputs: the distinct values, the index of the first occurrence of each value, the index of the
-    value of each element, and the number of occurrences of each value; the last three are optional.
+    Output 0 holds the distinct values. Output 1 holds the index in the input at which each of them
+    first occurs. Output 2 holds, for each element or slice of the input, the index of its value in
+    output 0. Output 3 holds the number of occurrences of each value. Only output 0 is required.
     """
 
     cost = "linear"

@@ -53,7 +53,7 @@ class Loop(OpenVinoOp, type="Loop", since=5, inputs=(2, None), outputs=None):
 
 
 class If(OpenVinoOp, type="If", since=8, inputs=(1, None), outputs=None):
-    """Runs one of its two bodies, labelled then and else (If-8). Input 0 is the condition.
+    """Runs its body "then" if input 0, the condition, is true, and its body "else" if not (If-8).
 
     If one body returns a scalar and the other a vector, the output is a vector, and the scalar
     becomes its only element.

@@ -41,10 +41,13 @@ def _items(args: Arguments, position: int, rank: int) -> Dim:
 class Proposing(OpenVinoOp):
     """Base of Proposal: computes regions from scores, box offsets and the size of the image.
 
-    The scores are [N, 2 A, H, W], the offsets [N, 4 A, H, W], and the regions [N * post, 5]. The
-    image is (height, width, scale) or (height, width, scale of heights, scale of widths). A region
-    is a row (item, x1, y1, x2, y2). If an item has fewer regions than rows, a row with item -1
-    follows its last region.
+    With A anchor boxes for each of the H * W cells, the scores are [N, 2 A, H, W] and the offsets
+    [N, 4 A, H, W]. The image size is (height, width, scale) or (height, width, scale of heights,
+    scale of widths).
+
+    The output [N * post_nms_topn, 5] has `post_nms_topn` rows for each item of the batch. A row is
+    (item, x1, y1, x2, y2), where `item` is the index of the item. If fewer regions are found for an
+    item, `item` is -1 in the row after the last region, and the other remaining elements are 0.
     """
 
     once_experimental: ClassVar[bool] = True
@@ -74,7 +77,7 @@ class Proposing(OpenVinoOp):
         return [TensorType(args.element(0), Shape((self._rows(args), 5)))]
 
     def anchors(self) -> Anchors:
-        """The boxes of one cell, in the form that the kernel takes."""
+        """Return the attributes that determine the anchor boxes, as the kernel takes them."""
         return kernels.proposals.Anchors(
             self.base_size,
             self.ratio,
@@ -104,7 +107,7 @@ class Proposal1(Proposing, type="Proposal", since=1, inputs=3):
 
 
 class Proposal(Proposing, type="Proposal", since=4, inputs=3, outputs=2):
-    """Like Proposal-1; output 1 holds the scores [N * post] of the regions (Proposal-4)."""
+    """Like Proposal-1; output 1 [N * post_nms_topn] has the scores of the regions (Proposal-4)."""
 
     operands = (
         "class scores: float, box logits: float, image shape: float -> boxes: float, scores: float"
@@ -131,7 +134,8 @@ class ExperimentalDetectronGenerateProposalsSingleImage(
 ):
     """Region proposals of one image.
 
-    Inputs: image [3], anchors [H * W * A, 4], offsets [4 A, H, W], scores [A, H, W]. Outputs:
+    Inputs: image (height, width, scale), anchors [H * W * A, 4], offsets [4 A, H, W], scores
+    [A, H, W], where A is the number of anchor boxes for each of the H * W cells. Outputs:
     post_nms_count boxes and their scores, padded with zeros
     (ExperimentalDetectronGenerateProposalsSingleImage-6).
     """
@@ -164,8 +168,9 @@ class GenerateProposals(_Generating, type="GenerateProposals", since=9, inputs=4
     """Selects the boxes that most probably contain objects (GenerateProposals-9).
 
     Inputs are image sizes [N, 3 or 4], anchors [H, W, A, 4], offsets of the boxes from the anchors
-    [N, 4 A, H, W], and scores [N, A, H, W]. Outputs are the boxes [K, 4] and scores [K] of all
-    images, and the number of boxes of each image [N].
+    [N, 4 A, H, W], and scores [N, A, H, W], where A is the number of anchor boxes for each of the
+    H * W cells. Outputs are the boxes [K, 4] and scores [K] of all images, and the number of boxes
+    of each image [N].
     """
 
     operands = (

@@ -1,7 +1,8 @@
 """Recurrent cells and sequences in OpenVINO.
 
-In shapes, B is the batch size, T the number of steps, I the input size, S the state size and D the
-number of directions. The gate order is f i c o (LSTM) and z r h (GRU).
+In shapes, N is the batch size, T the number of steps, I the input size, S the state size and D the
+number of directions. Inputs: X is the data, H the state, C the cell state of an LSTM, W the weights
+of X, R the weights of H, and B the bias. The gate order is f i c o (LSTM) and z r h (GRU).
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ class _Gru(Recurrent):
         return 4 if self.linear_before_reset else 3
 
     def cell(self) -> GruCell:
-        """The attributes in the form that the kernel takes."""
+        """Return the kernel's GRU cell, with the attributes of this operation."""
         return kernels.recurrent.GruCell(self.functions(), self.clip, self.linear_before_reset)
 
 
@@ -136,7 +137,7 @@ class _Rnn(Recurrent):
     DEFAULTS: ClassVar[tuple[str, ...]] = ("tanh",)
 
     def cell(self) -> RnnCell:
-        """The attributes in the form that the kernel takes."""
+        """Return the kernel's RNN cell, with the attributes of this operation."""
         return kernels.recurrent.RnnCell(self.functions(), self.clip)
 
 
@@ -149,7 +150,7 @@ class _LstmCell(_Lstm):
 
 
 class LSTMCell1(_LstmCell, type="LSTMCell", since=1, inputs=(5, 7), outputs=2):
-    """One step of an LSTM (LSTMCell-1): X [B,I], H, C [B,S], W [4S,I], R [4S,S], B [4S].
+    """One step of an LSTM (LSTMCell-1): X [N,I], H, C [N,S], W [4S,I], R [4S,S], B [4S].
 
     The specification defines `input_forget`, `weights_format` and input 6 (peepholes), but no
     runtime uses them, and neither does irloop.
@@ -166,7 +167,7 @@ class LSTMCell1(_LstmCell, type="LSTMCell", since=1, inputs=(5, 7), outputs=2):
 
 
 class LSTMCell(_LstmCell, type="LSTMCell", since=4, inputs=6, outputs=2):
-    """One step of an LSTM (LSTMCell-4): X [B,I], H, C [B,S], W [4S,I], R [4S,S], B [4S]."""
+    """One step of an LSTM (LSTMCell-4): X [N,I], H, C [N,S], W [4S,I], R [4S,S], B [4S]."""
 
     operands = "X: float, H: float, C: float, W: float, R: float, B: float -> H: float, C: float"
 
@@ -174,10 +175,10 @@ class LSTMCell(_LstmCell, type="LSTMCell", since=4, inputs=6, outputs=2):
 
 
 class GRUCell(_Gru, type="GRUCell", since=3, inputs=5):
-    """One step of a GRU (GRUCell-3): X [B,I], H [B,S], W [3S,I], R [3S,S], B [3S] or [4S].
+    """One step of a GRU (GRUCell-3): X [N,I], H [N,S], W [3S,I], R [3S,S], B [3S] or [4S].
 
-    With `linear_before_reset` B has four parts: z, r, and for h one for the input and one for the
-    recurrence.
+    B holds the biases of the gates z, r and h. With `linear_before_reset` a second bias of h
+    follows: the first one is added to the product of X and W, the second to that of H and R.
     """
 
     operands = "X: float, H: float, W: float, R: float, B: float -> H: float"
@@ -193,7 +194,7 @@ class GRUCell(_Gru, type="GRUCell", since=3, inputs=5):
 
 
 class RNNCell(_Rnn, type="RNNCell", since=1, inputs=(4, 5)):
-    """One step of a plain RNN (RNNCell-1): X [B,I], H [B,S], W [S,I], R [S,S], B [S]."""
+    """One step of a plain RNN (RNNCell-1): X [N,I], H [N,S], W [S,I], R [S,S], B [S]."""
 
     operands = "X: float, H: float, W: float, R: float, B?: float -> H: float"
 

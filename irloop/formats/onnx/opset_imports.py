@@ -1,4 +1,7 @@
-"""Reads and changes the opset imports of an ONNX file in its bytes; all other bytes are kept."""
+"""Reads and changes the opset imports directly in the bytes of an ONNX file.
+
+All other bytes stay the same.
+"""
 
 from __future__ import annotations
 
@@ -66,9 +69,9 @@ def imported_by(data: bytes) -> list[str]:
 
 
 def smallest_opset(types: set[str], above: int) -> int | None:
-    """The smallest opset of ai.onnx after `above` that has all operations in `types`.
+    """Return the smallest opset of ai.onnx that is greater than `above` and has all `types`.
 
-    None if there is no such opset.
+    `types` are operation types. The result is None if there is no such opset.
     """
     return next((n for n in range(above + 1, NEWEST + 1) if _has_all(types, n)), None)
 

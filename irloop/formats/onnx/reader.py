@@ -1,8 +1,9 @@
-"""Reads ONNX models of any IR version and opset, with closed bodies and lazily read weights.
+"""Reads ONNX models of any IR version and opset.
 
-Initializers and Constant nodes become constants, including initializers that are default values of
-graph inputs. Information that the graph cannot represent is kept in `Node.info`, `Value.info` and
-`Model.metadata` (see `notes`), and written back.
+Outer values that a body captures become parameters of the body. Weights are mapped into memory, and
+only read when they are needed. Initializers and Constant nodes become constants, including
+initializers that are default values of graph inputs. Information that the graph cannot represent is
+kept in `Node.info`, `Value.info` and `Model.metadata` (see `notes`), and written back.
 """
 
 from __future__ import annotations
@@ -74,8 +75,9 @@ def read(path: str | os.PathLike[str], *, expand: Expand | None = None) -> Model
     """Read the model in an .onnx file.
 
     `path` may be a `ParsedOnce`, whose file is loaded only once for several readers. Weights are
-    mapped, not read, so constants of any size are cheap. Functions of the model are expanded;
-    operations that the standard defines as functions are expanded if `expand` returns true.
+    mapped, not read, so constants of any size are cheap. Functions of the model are expanded. An
+    operation that the standard defines as a function is expanded if `expand` returns true for its
+    type and domain.
 
     Raises:
         ReadError: when the file is not an ONNX model, contradicts itself, or is newer than the
@@ -93,10 +95,11 @@ def read(path: str | os.PathLike[str], *, expand: Expand | None = None) -> Model
 
 
 def _may_expand(model: Model, expand: Expand | None) -> bool:
-    """True if reading the file of `model` again with `expand` could give another model.
+    """Return whether `expand` may require that the file of `model` is read again.
 
-    `model` was read without `expand`, which selects operations by type and domain. The result is
-    True if it selects an operation of `model`.
+    `expand` takes the type and domain of an operation, and returns whether to expand the function
+    by which the standard defines it. `model` was read without `expand`. The result is true if
+    `expand` returns true for an operation of `model`.
     """
     if expand is None:
         return False
@@ -110,7 +113,7 @@ def _may_expand(model: Model, expand: Expand | None) -> bool:
 
 
 def from_proto(proto: onnx.ModelProto, *, expand: Expand | None = None) -> Model:
-    """Make a graph from a ModelProto in memory, which cannot have external data.
+    """Read the model in a ModelProto in memory, which cannot have external data.
 
     Raises:
         ReadError: when the model cannot be read, as in `read`.
@@ -222,10 +225,10 @@ class _Scope:
     def declare(
         self, value: Value, proto: onnx.TypeProto, info: Mapping[str, Any] = MappingProxyType({})
     ) -> None:
-        """Give `value` the declared type, if its type is not known yet.
+        """Give `value` the declared type `proto`, if its type is not known yet.
 
-        If `info` is not empty, it becomes the information of `value`. If the graph cannot represent
-        every part of the type, `proto` is added to this information.
+        If `info` is not empty, it becomes `value.info`. If the graph cannot represent every part of
+        the type, `proto` is added to `value.info`, so that it can be written back.
         """
         type = type_from_proto(proto)
         if value.type == UNKNOWN_TYPE:

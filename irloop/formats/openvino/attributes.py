@@ -307,8 +307,9 @@ class Codec:
     def write(self, op: Op) -> dict[str, str]:
         """The attributes of `op` as strings; fields that are None are omitted.
 
-        An empty list is written as the entries `written` of its attribute. If there are none, it is
-        omitted if it is the default, because OpenVINO reads an empty string as a value.
+        An empty list is written as the entries that `_Field.written` has for its attribute. If
+        there are none, and the default is an empty list, too, the attribute is omitted, because
+        OpenVINO would read an empty string as a value.
         """
         texts = {}
         for item in self.fields:
@@ -324,7 +325,7 @@ _CODECS: dict[type[Op], Codec] = {}
 
 
 def codec_of(cls: type[Op]) -> Codec:
-    """The codec of an operation class, created only once."""
+    """Return the `Codec` of an operation class, which is created only once."""
     codec = _CODECS.get(cls)
     if codec is None:
         codec = _CODECS[cls] = Codec(cls)

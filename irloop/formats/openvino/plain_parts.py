@@ -1,15 +1,18 @@
-"""Takes layers, ports and edges in their usual form out of an IR, so that it is parsed faster.
+"""Replaces layers, ports and edges of an IR by short elements, to speed up parsing.
 
-    <input>                    <input _part_="7"/>
+For example, these lines become ``<input _part_="7">``, the same line breaks, and ``</input>``,
+where 7 is the number of the replaced part:
+
+    <input>
       <port id="0" precision="FP32">
-        <dim>1</dim>    ->
+        <dim>1</dim>
       </port>
     </input>
 
-The parser calls Python for every element. Here, a single match of a regular expression covers a
-whole layer. If the layer as a whole is not in the usual form, a match covers its ports. Ports with
-the same text are read only once. Line breaks are kept, so the other elements stay on their lines,
-but their columns may change.
+Only parts in their usual form are replaced. The XML parser calls Python for every element. Here, a
+single match of a regular expression covers a whole layer or, if the layer is not in the usual form,
+its ports. Ports with the same text are read only once. As line breaks are kept, the other elements
+stay on their lines, but their columns may change.
 """
 
 from __future__ import annotations
@@ -81,7 +84,7 @@ class PlainPort(NamedTuple):
 
 
 class Ports(NamedTuple):
-    """The `<input>` and the `<output>` of a layer; None for a missing one."""
+    """The ports in the `<input>` and in the `<output>` of a layer; None if that is missing."""
 
     inputs: tuple[PlainPort, ...] | None
     outputs: tuple[PlainPort, ...] | None
@@ -161,7 +164,7 @@ class Edges:
         self._text = text
 
     def __iter__(self) -> Iterator[tuple[int, str, str, str, str]]:
-        """For each edge, its line relative to the line of the section, and its four attributes."""
+        """Yield the line of each edge, relative to that of `<edges>`, and its four attributes."""
         line = 0
         for space, from_layer, from_port, to_layer, to_port in _ONE_EDGE.findall(self._text):
             line += space.count("\n")
@@ -172,10 +175,10 @@ Part = Ports | Edges | Layers
 
 
 def taken(data: bytes) -> tuple[bytes, list[Part], int]:
-    """Take the plain parts out of an IR: layers, ports and edges in their usual form.
+    """Replace the layers, ports and edges of an IR that are in their usual form by short elements.
 
-    Returns the shorter document, the distinct parts, and the number of parts that were taken out.
-    Text in this form may also occur in a document where it is not a layer, a port or an edge.
+    Returns the shorter document, the distinct parts, and the number of replacements. Text in this
+    form may also occur in a document where it is not a layer, a port or an edge.
     Therefore the caller counts the parts that it finds in nets and layers, and reads the original
     document if some are missing. A document with anything unusual, such as a comment, is returned
     unchanged.

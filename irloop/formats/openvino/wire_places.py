@@ -1,4 +1,4 @@
-"""Finds the lines of the port map entries and back edges of a loop in an IR."""
+"""Finds the lines of the port map entries and back edges of a loop or branch in an IR."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ class WirePlace(NamedTuple):
 
 
 class WirePlaces:
-    """Finds where an IR file declares the wires of a loop or branch: in which entry and line.
+    """Finds the port map entries, and their lines, in which an IR file declares wires.
 
-    The node must have been read from this file.
+    A wire connects a body of a loop or If with the outer graph. The nodes that are passed to the
+    methods must have been read from this file.
     """
 
     def __init__(self, wirings: dict[tuple[int | None, str, str], Wiring]) -> None:
@@ -75,10 +76,10 @@ class WirePlaces:
         return _place(entry, None if back is None else back[0].line, len(edges))
 
     def output(self, node: Node, label: str, external: int) -> WirePlace | None:
-        """The port map entry that produces output number `external` (from 0) of the node.
+        """Find the port map entry in the IR file that produces an output of `node`.
 
-        `label` names the body of the node to which the port map belongs. The result is None if
-        there is no such entry.
+        `external` is the number of the output, from 0. `label` names the body to which the port map
+        belongs. The result is None if the file has no such entry.
         """
         wiring = self._wiring(node, label)
         entries = () if wiring is None else wiring.outputs
@@ -86,7 +87,7 @@ class WirePlaces:
         return None if entry is None else _place(entry)
 
     def condition(self, node: Node, label: str) -> WirePlace | None:
-        """The place of the port map entry with purpose execution_condition; None without one."""
+        """Find the port map entry with purpose execution_condition; None if there is none."""
         wiring = self._wiring(node, label)
         entry = None if wiring is None else wiring.condition
         return None if entry is None else _place(entry)

@@ -25,13 +25,14 @@ class PartsOfStringsGathered(
     """A Gather of parts with several strings.
 
     What happens:
-        Only the first string of each part is copied; the others are empty.
+        Only the first string of each selected part is copied; the others are empty.
     Where:
-        Gather selects strings along an axis after which there is an axis with more than one
-        element, such as the rows of a matrix.
+        Gather selects parts of a string tensor along an axis, and a later axis has more than one
+        element. For example, it selects rows of a matrix, each of which has several strings.
     What irloop does:
-        Conversion to ONNX gathers the indices of the strings first, and then each string by its
-        index. `transform` does the same for a Gather that a pass made.
+        Conversion to ONNX applies this Gather to a tensor with the index of each string instead,
+        and then gathers each string by its index. `transform` does the same for a Gather that a
+        pass made.
     """
 
     operations = (Gather,)

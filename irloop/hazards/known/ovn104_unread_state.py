@@ -32,7 +32,7 @@ class UnreadState(
         A Loop may run zero times. In its body, nothing reads the Parameter of a state, or the
         operations that read it have no effect on an output of the model.
     What irloop does:
-        Conversion to IR lets the body read the state.
+        Conversion to IR changes the body so that it reads the state.
     """
 
     only_with_body = True

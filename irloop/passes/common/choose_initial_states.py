@@ -92,8 +92,9 @@ def _never_runs(wires: LoopWires, rewriter: MatchRewriter) -> bool:
 def _can_choose(leaving: Leaving, item: Entering) -> bool:
     """Return whether a Select between a state's initial value and a loop output can be added.
 
-    The initial value and the output must have the same static shape. The output must have readers,
-    and such a Select must not exist yet.
+    `item` is the state, and `leaving` the output that returns its last value. The initial value and
+    the output must have the same static shape. The output must have readers, and such a Select must
+    not exist yet.
     """
     dims = shape_of(leaving.output).static()
     same = dims is not None and dims == shape_of(item.outer).static()
@@ -101,10 +102,11 @@ def _can_choose(leaving: Leaving, item: Entering) -> bool:
 
 
 def _is_chosen(leaving: Leaving, item: Entering) -> bool:
-    """Return whether all readers of `leaving` already select between it and the initial value.
+    """Return whether a loop output needs no Select, because each of its readers is already one.
 
-    The readers are Selects, or logical operations for booleans. The initial value is the outer
-    value of the state `item`.
+    `leaving` is the output, which returns the last value of the state `item`. Each reader must
+    choose between the output and the initial value of the state (`item.outer`). Logical operations
+    that do the same for booleans count as Selects.
     """
     return all(_chooses(user, item.outer) for user, _ in leaving.output.uses)
 
@@ -141,7 +143,10 @@ def _runs_at_least_once(c: Emitter, wires: LoopWires, doubtful: list[Value]) -> 
 
 
 def _select_initial(c: Emitter, runs: Value, last: Value, initial: Value) -> None:
-    """Let the readers of `last` read `initial` if the loop does not run."""
+    """Make the readers of `last` read `initial` instead if the loop does not run.
+
+    They then read a Select between the two. `runs` is true if the loop runs at least once.
+    """
     readers = last.uses
     picked = selected(c.emit, runs, last, initial)
     for user, position in readers:

@@ -23,10 +23,11 @@ Form = Callable[[Emitter, Node], Value | None]
 
 
 def _aligned(c: Emitter, node: Node) -> Value | None:
-    """Replace a binary operation with PaddlePaddle's broadcasting by one with NumPy's.
+    """Emit a binary operation with NumPy's broadcasting, which replaces one with PaddlePaddle's.
 
-    If necessary, axes of size 1 are appended to the second operand. Returns None if `node` does not
-    use PaddlePaddle's broadcasting, or if the rank of an operand is unknown.
+    Returns the new result. If necessary, axes of size 1 are appended to the second operand. Returns
+    None if `node` does not use PaddlePaddle's broadcasting, or if the rank of an operand is
+    unknown.
     """
     op, (left, right) = node.op, node.inputs
     assert isinstance(op, elementwise.Binary)
@@ -92,7 +93,7 @@ class PlainArithmetic(MatcherPass):
         a = Add(x, Unsqueeze(b, [1]))
         t = x != 0                 s = LogicalXor(t, u)   e = Einsum("ij,jk->ik", x, y)
 
-    Operands of unknown rank are not aligned.
+    PaddlePaddle's broadcasting (pdpd) is kept if the rank of an operand is unknown.
     """
 
     name = "plain_arithmetic"

@@ -21,9 +21,9 @@ class ConstantMisspelt(
     What it does:
         Looks for layers whose type is Constant in any letter case, or Const in another letter case.
     Why is this bad:
-        OpenVINO reads weights only for layers of type `Const`. With `Constant` 2026.4 builds an
-        operation without data and the process dies (SIGSEGV) when the model is compiled; with
-        `const` the reader refuses the file.
+        OpenVINO reads weights only for layers of type `Const`. For a layer of type `Constant`,
+        OpenVINO 2026.4 builds an operation without data, and the process dies (SIGSEGV) when it
+        compiles the model. For `const`, OpenVINO refuses to read the file.
     Bad example:
         <layer id="1" name="one" type="Constant" version="opset1">
     Good example:

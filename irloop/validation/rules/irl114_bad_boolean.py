@@ -15,10 +15,11 @@ class BadBoolean(
     """A boolean attribute is neither true, false, 1 nor 0.
 
     What it does:
-        Checks every boolean attribute in `data`.
+        Checks every boolean attribute of a `data` element. The allowed texts are true, false, 1 and
+        0, in any letter case.
     Why is this bad:
-        OpenVINO 2026.4 ignores the attribute without a word and the operation keeps its default,
-        which may be the opposite of what was meant.
+        OpenVINO 2026.4 silently ignores the attribute, and the operation uses the default, which
+        may be the opposite of the value that was meant.
     Bad example:
         <data keep_dims="yes"/>
     Good example:
@@ -28,7 +29,7 @@ class BadBoolean(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per boolean attribute in data that is neither true, false, 1 nor 0."""
+        """Report each boolean attribute of a `data` element that is not true, false, 1 or 0."""
         for problem in context.attribute_problems:
             if problem.code == self.code:
                 yield self.from_problem(problem)

@@ -1,4 +1,8 @@
-"""IRL120: legacy section is ignored."""
+"""IRL120: legacy section is ignored.
+
+The section is `statistics` in the root of an IR, or `blobs` in a layer. Only readers of IR versions
+before 10 used it; OpenVINO ignores it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""IRL602: execution condition is hidden by an earlier entry."""
+"""IRL602: execution condition is hidden by an earlier entry.
+
+OpenVINO keeps only the first of several port map outputs with the same external id. If that is not
+the entry that declares the execution condition, the Loop has no condition.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +23,12 @@ class ConditionHidden(
     """An earlier output entry has the same external id as the execution condition.
 
     What it does:
-        Compares the `external_port_id` of the condition entry (usually -1) with the output entries
-        before it.
+        Compares the `external_port_id` of the port map entry that declares the execution condition
+        (usually -1) with those of the output entries before it.
     Why is this bad:
-        If several entries have the same number, OpenVINO 2026.4 and 2021.4 keep only the first, and
-        treat -1 like any other number. The condition is lost, the outputs become undefined and the
-        model does not compile.
+        If several output entries have the same `external_port_id`, OpenVINO 2026.4 and 2021.4 keep
+        only the first, and treat -1 like any other number. The condition is lost, the outputs
+        become undefined and the model does not compile.
     Bad example:
         <output external_port_id="-1" internal_layer_id="6"/>
         <output external_port_id="-1" internal_layer_id="9" purpose="execution_condition"/>

@@ -1,4 +1,8 @@
-"""IRL605: iteration number is not one integer."""
+"""IRL605: iteration number is not one integer.
+
+The body Parameter that receives the iteration number of a Loop must be declared as i32 or i64, with
+one element.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +24,11 @@ class IterationType(
     """The body Parameter that receives the iteration number is not an i32 or i64 with one element.
 
     What it does:
-        Checks the Parameter of the entry with purpose="current_iteration".
+        Checks the type and shape of the body Parameter of the port map entry with
+        purpose="current_iteration".
     Why is this bad:
-        OpenVINO 2026.4 refuses f32 and two elements when it compiles the model, and rank 2 already
-        when it reads the file.
+        OpenVINO 2026.4 refuses a Parameter with type f32 or two elements when it compiles the
+        model, and one with rank 2 already when it reads the file.
     Bad example:
         <data shape="" element_type="f32"/>
     Good example:

@@ -21,8 +21,8 @@ class UnknownActivation(
     """A recurrent operation names an activation that OpenVINO does not have.
 
     What it does:
-        Checks `activations` of each recurrent cell and sequence: sigmoid, tanh, relu and
-        hardsigmoid, in any letter case.
+        Checks that `activations` of each recurrent cell and sequence lists only sigmoid, tanh, relu
+        and hardsigmoid, in any letter case.
     Why is this bad:
         OpenVINO 2026.4 refuses the file (cells) or fails when it compiles the model (sequences).
     Bad example:
