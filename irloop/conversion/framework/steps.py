@@ -231,12 +231,12 @@ class RequireElementTypes(ModelPass):
     def run_on_model(self, model: Model) -> bool:
         found = []
         for node in all_nodes(model.graph):
-            if not isinstance(node.op, Constant):
-                continue
-            element = element_of(node.output)
-            since = ELEMENT_SINCE.get(element, 1)
             # Engines accept bf16 in older opsets, too; it is not among the narrow types.
-            if element in NARROW and since > self._converter.opset:
+            if not isinstance(node.op, Constant) or node.op.tensor.element not in NARROW:
+                continue
+            element = node.op.tensor.element
+            since = ELEMENT_SINCE.get(element, 1)
+            if since > self._converter.opset:
                 self._converter.cures.append(since)
                 found.append(_too_new(node, element, since))
         if found:
