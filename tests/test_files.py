@@ -19,8 +19,9 @@ import pytest
 
 import irloop
 from irloop import files
+from irloop.graph.mapped_file import MappedFile
 from irloop.graph.model import Graph
-from irloop.graph.tensor import MappedFile, MappedTensor
+from irloop.graph.tensor import MappedTensor
 from irloop.graph.types import ElementType
 
 FIXTURES = Path(__file__).parent / "fixtures" / "models"

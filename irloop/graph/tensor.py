@@ -7,23 +7,15 @@ a read-only view of the mapping if the type and the alignment allow that.
 
 from __future__ import annotations
 
-import errno
 import math
-import mmap
-import os
 import sys
-import threading
-import weakref
 from abc import ABC, abstractmethod
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from irloop.diagnostics import Location
-from irloop.errors import LimitError, ReadError
-from irloop.files import open_regular
+from irloop.errors import LimitError
+from irloop.graph.mapped_file import MappedFile
 from irloop.graph.types import ElementType, Shape, TensorType
 
 if TYPE_CHECKING:
@@ -36,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = [
     "ArrayTensor",
     "BytesTensor",
-    "MappedFile",
     "MappedTensor",
     "ReshapedTensor",
     "StringTensor",
@@ -44,24 +35,8 @@ __all__ = [
 ]
 
 
-#: Windows of fewer bytes are read instead of mapped.
-MAPPED = 1 << 16
-
-#: Windows of at most this many bytes are taken from a page of `PAGE` bytes.
-SMALL = 1 << 10
-PAGE = 1 << 14
-
-#: At most this many files stay open.
-OPEN = 32
-
 #: Number of bytes that are copied at a time.
 PIECE = 1 << 20
-
-#: Windows of at least this many bytes are copied by the system.
-COPIED = 1 << 18
-
-#: Number of bytes that the system copies at a time; signals are handled in between.
-COPIED_AT_ONCE = 1 << 26
 
 
 class Tensor(ABC):
@@ -147,291 +122,6 @@ def _type_of(element: ElementType, shape: tuple[int, ...]) -> TensorType:
 @lru_cache(maxsize=4096)
 def _nbytes_of(element: ElementType, shape: tuple[int, ...]) -> int:
     return element.nbytes(math.prod(shape))
-
-
-class MappedFile:
-    """A file whose bytes are read only when the elements of a tensor are needed.
-
-    Large weights therefore do not slow down reading a model. Small windows are read; large ones are
-    mapped, after the size of the file is checked again: reading mapped bytes of a file that another
-    process has truncated would kill this process. `read` and `chunks` never map.
-
-    However many models there are, only a few files are open at a time. A file that is opened again
-    must be the same file; if it was replaced in the meantime, an error is raised.
-    """
-
-    __slots__ = ("__weakref__", "_identity", "_page", "_size", "_view", "path")
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.fspath(path)
-        self._size: int | None = None
-        self._identity: tuple[int, int] | None = None
-        self._view: memoryview | None = None
-        #: The bytes that were read last for a small window, and their offset in the file.
-        self._page = (0, memoryview(b""))
-
-    @property
-    def size(self) -> int:
-        """The size of the file in bytes, as found at the first access.
-
-        Raises:
-            OSError: when the file cannot be examined.
-        """
-        if self._size is None:
-            self._look(os.stat(self.path))
-        assert self._size is not None
-        return self._size
-
-    def _look(self, status: os.stat_result) -> None:
-        self._size = status.st_size
-        self._identity = status.st_dev, status.st_ino
-
-    def window(self, offset: int, nbytes: int) -> memoryview:
-        """Return the `nbytes` bytes that begin at `offset`, which need not be aligned.
-
-        Raises:
-            ValueError: when the window is not inside the file.
-            ReadError: when the file cannot be read, has become shorter, or was replaced.
-        """
-        if nbytes <= SMALL:
-            return self._small_window(offset, nbytes)
-        if nbytes < MAPPED:
-            return self.read(offset, nbytes)
-        self._require_inside(offset, nbytes)
-        opened = self._opened()
-        if os.fstat(opened.handle).st_size < offset + nbytes:
-            raise self._shorter()
-        if self._view is None:
-            try:
-                # Views may outlive this object, so the mapping is left to the garbage collector.
-                self._view = memoryview(_mapped(opened.handle))
-            except (OSError, ValueError) as error:
-                raise ReadError(f"{self.path} cannot be mapped: {error}") from error
-        found = self._view[offset : offset + nbytes]
-        if len(found) < nbytes:
-            raise self._shorter()
-        return found
-
-    def _small_window(self, offset: int, nbytes: int) -> memoryview:
-        """Return a window from the page that was read last, or read the page that it begins.
-
-        Small constants of a model, such as axes and shapes, are usually next to each other, and a
-        call of the system for each of them would take longer than all other work on them.
-        """
-        start, page = self._page
-        if not 0 <= offset - start <= len(page) - nbytes:
-            self._require_inside(offset, nbytes)
-            page = self.read(offset, min(PAGE, self.size - offset))
-            start = offset
-            self._page = start, page
-        return page[offset - start : offset - start + nbytes]
-
-    def read(self, offset: int, nbytes: int) -> memoryview:
-        """Read `nbytes` bytes from `offset` into newly allocated memory.
-
-        Raises:
-            ValueError: when some of these bytes are not inside the file.
-            ReadError: when the file cannot be read, has become shorter, or was replaced.
-        """
-        self._require_inside(offset, nbytes)
-        found = memoryview(bytearray(nbytes))
-        self._fill(found, offset)
-        return found.toreadonly()
-
-    def chunks(self, offset: int, nbytes: int, step: int = 1 << 20) -> Iterator[memoryview]:
-        """The bytes of a window in pieces, each valid until the next one is requested.
-
-        Raises:
-            ValueError: when the window is not inside the file.
-            ReadError: when the file cannot be read, has become shorter, or was replaced.
-        """
-        self._require_inside(offset, nbytes)
-        buffer = memoryview(bytearray(min(step, nbytes)))
-        for start in range(0, nbytes, step):
-            piece = buffer[: min(step, nbytes - start)]
-            self._fill(piece, offset + start)
-            yield piece
-
-    def copy_to(self, stream: BinaryIO, offset: int, nbytes: int) -> None:
-        """Write the bytes of a window at the position of `stream`.
-
-        The system copies large windows if it can, so that they never enter this process.
-
-        Raises:
-            ValueError: when the window is not inside the file.
-            OSError: when the bytes cannot be written.
-            ReadError: when the file cannot be read, has become shorter, or was replaced.
-        """
-        self._require_inside(offset, nbytes)
-        done = self._copied(stream, offset, nbytes) if nbytes >= COPIED else 0
-        for piece in self.chunks(offset + done, nbytes - done):
-            stream.write(piece)
-
-    def _copied(self, stream: BinaryIO, offset: int, nbytes: int) -> int:
-        """Let the system copy a window into `stream`; return how many bytes it has copied.
-
-        These may be fewer than requested, because not every pair of files can be copied this way.
-        """
-        opened = self._opened()
-        start = stream.tell()
-        done = 0
-        # Reading and writing the rest reports an error of the system, if it occurs again.
-        with suppress(OSError):
-            stream.flush()
-            while done < nbytes and (
-                count := opened.copy_to(
-                    stream.fileno(), offset + done, start + done, min(nbytes - done, COPIED_AT_ONCE)
-                )
-            ):
-                done += count
-        stream.seek(start + done)
-        return done
-
-    def _require_inside(self, offset: int, nbytes: int) -> None:
-        if offset < 0 or nbytes < 0 or offset + nbytes > self.size:
-            raise ValueError(f"bytes {offset}..{offset + nbytes} of {self.path} do not exist")
-
-    def _opened(self) -> _Descriptor:
-        opened = _DESCRIPTORS.get(self)
-        if opened is not None:
-            return opened
-        try:
-            opened = _Descriptor(self.path)
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-            raise ReadError(f"{self.path} cannot be read: {reason}") from error
-        status = os.fstat(opened.handle)
-        if self._identity is None:
-            self._look(status)
-        elif self._identity != (status.st_dev, status.st_ino):
-            raise ReadError(
-                f"{self.path} was replaced by another file since the model was read",
-                location=Location(self.path),
-                code="IRL302",
-                cause="a new model was written to this path",
-                fix="read the model again",
-            )
-        _DESCRIPTORS.keep(self, opened)
-        return opened
-
-    def _fill(self, buffer: memoryview, offset: int) -> None:
-        if not buffer:
-            return
-        opened = self._opened()
-        done = 0
-        while done < len(buffer):
-            try:
-                count = opened.read_at(buffer[done:], offset + done)
-            except OSError as error:
-                raise ReadError(f"{self.path} cannot be read: {error.strerror}") from error
-            if not count:
-                raise self._shorter()
-            done += count
-
-    def _shorter(self) -> ReadError:
-        return ReadError(
-            f"{self.path} has become shorter since the model was read",
-            location=Location(self.path),
-            code="IRL302",
-            expected=f"{self.size} bytes",
-            cause="another process writes the file",
-            fix="try again when it is complete",
-        )
-
-
-class _Descriptor:
-    """A regular file that stays open for reading as long as this object exists."""
-
-    __slots__ = ("handle",)
-
-    def __init__(self, path: str) -> None:
-        try:
-            self.handle = _handle_of(path)
-        except OSError as error:
-            if error.errno not in (errno.EMFILE, errno.ENFILE):
-                raise
-            # If no descriptors are left, close the files that are only kept open to save time.
-            _DESCRIPTORS.clear()
-            self.handle = _handle_of(path)
-
-    def __del__(self) -> None:
-        handle = getattr(self, "handle", None)
-        if handle is not None:
-            os.close(handle)
-
-    def read_at(self, buffer: memoryview, offset: int) -> int:
-        """Read into `buffer` from `offset`; return the number of bytes, which is 0 at the end."""
-        if hasattr(os, "preadv"):
-            return os.preadv(self.handle, [buffer], offset)
-        with _SEEKING:
-            os.lseek(self.handle, offset, os.SEEK_SET)
-            data = os.read(self.handle, len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
-    def copy_to(self, target: int, offset: int, place: int, nbytes: int) -> int:
-        """Copy at most `nbytes` bytes at `offset` to position `place` of the file open as `target`.
-
-        Returns the number of bytes copied, which is 0 at the end of the file, and on systems that
-        cannot copy between files.
-        """
-        if not hasattr(os, "copy_file_range"):
-            return 0
-        return os.copy_file_range(self.handle, target, nbytes, offset, place)
-
-
-class _Descriptors:
-    """Keeps the descriptors of the files that were read last.
-
-    A file stays open until newer files replace it. A thread that reads a file holds a reference to
-    its descriptor, so that no other thread closes it.
-    """
-
-    def __init__(self) -> None:
-        self._open: OrderedDict[int, _Descriptor] = OrderedDict()
-        self._lock = threading.RLock()
-
-    def get(self, file: MappedFile) -> _Descriptor | None:
-        """The open descriptor of `file`; None if it has none."""
-        with self._lock:
-            found = self._open.get(id(file))
-            if found is not None:
-                self._open.move_to_end(id(file))
-            return found
-
-    def keep(self, file: MappedFile, opened: _Descriptor) -> None:
-        """Keep the descriptor until `file` is deleted or `OPEN` newer descriptors are kept."""
-        with self._lock:
-            if id(file) not in self._open:
-                weakref.finalize(file, self._drop, id(file)).atexit = False
-            self._open[id(file)] = opened
-            if len(self._open) > OPEN:
-                self._open.popitem(last=False)
-
-    def clear(self) -> None:
-        """Close all files that are not being read."""
-        with self._lock:
-            self._open.clear()
-
-    def _drop(self, key: int) -> None:
-        with self._lock:
-            self._open.pop(key, None)
-
-
-_DESCRIPTORS = _Descriptors()
-_SEEKING = threading.Lock()
-
-
-def _handle_of(path: str) -> int:
-    with open_regular(path) as file:
-        return os.dup(file.fileno())
-
-
-def _mapped(handle: int) -> mmap.mmap:
-    """A mapping of the whole file; from Python 3.13 on it holds no descriptor of its own."""
-    if sys.version_info >= (3, 13):
-        return mmap.mmap(handle, 0, access=mmap.ACCESS_READ, trackfd=False)
-    return mmap.mmap(handle, 0, access=mmap.ACCESS_READ)
 
 
 class MappedTensor(Tensor):

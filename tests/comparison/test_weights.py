@@ -13,7 +13,8 @@ import pytest
 
 import irloop
 from irloop.comparison.causes import weights
-from irloop.graph.tensor import ArrayTensor, MappedFile, MappedTensor
+from irloop.graph.mapped_file import MappedFile
+from irloop.graph.tensor import ArrayTensor, MappedTensor
 from irloop.graph.types import ElementType
 
 SOURCE = Path(__file__).resolve().parents[1] / "fixtures" / "models" / "recurrent" / "model.xml"
@@ -111,7 +112,8 @@ def test_weights_do_not_have_to_fit_into_memory(tmp_path: Path) -> None:
     code = f"""
 import resource
 from irloop.comparison.causes import weights
-from irloop.graph.tensor import MappedFile, MappedTensor
+from irloop.graph.mapped_file import MappedFile
+from irloop.graph.tensor import MappedTensor
 from irloop.graph.types import ElementType
 file = MappedFile({str(path)!r})
 old, new = (MappedTensor(file, at * {count * 4}, ElementType.F32, ({count},)) for at in (0, 1))

@@ -11,16 +11,8 @@ import numpy as np
 import pytest
 
 from irloop.errors import ReadError
-from irloop.graph.tensor import (
-    COPIED,
-    OPEN,
-    ArrayTensor,
-    MappedFile,
-    MappedTensor,
-    StringTensor,
-    pack,
-    unpack,
-)
+from irloop.graph.mapped_file import COPIED, OPEN, PAGE, SMALL, MappedFile
+from irloop.graph.tensor import ArrayTensor, MappedTensor, StringTensor, pack, unpack
 from irloop.graph.types import ElementType
 
 PACKED = [
@@ -79,6 +71,32 @@ def test_a_window_outside_the_file_is_refused(tmp_path: Path) -> None:
         MappedFile(path).window(4, 5)
     with pytest.raises(ValueError, match="do not exist"):
         MappedFile(path).window(-1, 4)
+
+
+def test_small_windows_equal_the_file(tmp_path: Path) -> None:
+    random = np.random.default_rng(5)
+    data = random.bytes(3 * PAGE + 100)
+    path = tmp_path / "model.bin"
+    path.write_bytes(data)
+    file = MappedFile(path)
+    for _ in range(2000):
+        size = int(random.integers(0, SMALL + 2))
+        offset = int(random.integers(0, len(data) - size + 1))
+        assert bytes(file.window(offset, size)) == data[offset : offset + size]
+    for offset, size in ((len(data) - 1, 2), (-1, 1), (3, -1), (len(data) + 1, 0)):
+        with pytest.raises(ValueError, match="do not exist"):
+            file.window(offset, size)
+
+
+def test_a_page_of_small_windows_is_read_once(tmp_path: Path) -> None:
+    path = tmp_path / "model.bin"
+    path.write_bytes(bytes(range(64)))
+    file = MappedFile(path)
+    assert bytes(file.window(8, 4)) == bytes([8, 9, 10, 11])
+    path.write_bytes(bytes(64))
+    assert bytes(file.window(60, 4)) == bytes([60, 61, 62, 63])
+    # This is before the page, so it is read from the file, which has changed.
+    assert bytes(file.window(4, 4)) == bytes(4)
 
 
 def test_a_file_is_mapped_only_when_elements_are_needed(tmp_path: Path) -> None:

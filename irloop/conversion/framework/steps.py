@@ -20,7 +20,6 @@ from irloop.conversion.framework.translation import EXPORTS, Conversion, Convert
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.onnx.base import NARROW
 from irloop.errors import UnsupportedError
-from irloop.graph.builder import element_of
 from irloop.graph.clone import clone_graph
 from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Model, Node, Value

@@ -14,7 +14,8 @@ import onnx
 from irloop.errors import ReadError
 from irloop.files import open_regular
 from irloop.formats.onnx.types import require_text
-from irloop.graph.tensor import MappedFile, MappedTensor
+from irloop.graph.mapped_file import MappedFile
+from irloop.graph.tensor import MappedTensor
 from irloop.graph.types import ElementType
 
 __all__ = ["LFS_POINTER", "ExternalFiles", "entries_of"]

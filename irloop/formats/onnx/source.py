@@ -15,7 +15,7 @@ from irloop.files import ParsedOnce, open_regular, read_regular
 from irloop.formats.onnx.decoded import DecodedNode, decode
 from irloop.formats.onnx.external import LFS_POINTER, ExternalFiles
 from irloop.formats.onnx.wire_format import Tokens, cut
-from irloop.graph.tensor import MappedFile
+from irloop.graph.mapped_file import MappedFile
 
 __all__ = ["Loaded", "load", "loaded"]
 

@@ -12,7 +12,8 @@ from irloop.errors import ReadError
 from irloop.files import open_regular
 from irloop.formats.openvino import problems
 from irloop.formats.openvino.document import Layer
-from irloop.graph.tensor import MappedFile, MappedTensor, StringTensor, Tensor
+from irloop.graph.mapped_file import MappedFile
+from irloop.graph.tensor import MappedTensor, StringTensor, Tensor
 from irloop.graph.types import ElementType
 
 __all__ = [

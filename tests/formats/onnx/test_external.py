@@ -15,9 +15,10 @@ from onnx import TensorProto, helper
 
 from irloop.errors import ReadError, WriteError
 from irloop.formats.onnx import reader, writer
+from irloop.graph.mapped_file import MappedFile
 from irloop.graph.model import Graph, Model
 from irloop.graph.op import Constant
-from irloop.graph.tensor import ArrayTensor, MappedFile, MappedTensor
+from irloop.graph.tensor import ArrayTensor, MappedTensor
 from irloop.graph.types import ElementType
 
 DATA = np.arange(1024, dtype=np.float32)

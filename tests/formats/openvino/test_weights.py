@@ -13,8 +13,9 @@ import pytest
 from irloop.errors import ReadError
 from irloop.formats.openvino.reader import read
 from irloop.formats.openvino.weights import WeightsWriter
+from irloop.graph.mapped_file import MappedFile
 from irloop.graph.op import Constant
-from irloop.graph.tensor import ArrayTensor, MappedFile, MappedTensor, StringTensor, Tensor
+from irloop.graph.tensor import ArrayTensor, MappedTensor, StringTensor, Tensor
 from irloop.graph.types import ElementType
 
 IrFile = Callable[..., Path]
