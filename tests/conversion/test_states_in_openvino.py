@@ -142,6 +142,76 @@ def test_a_state_that_grows_from_a_bounded_size(
     agree(text.replace(" OUTPUT", output), sets, engines, tmp_path)
 
 
+SIZE_IN_A_BODY = """
+g (float[k] x, int64 M) => (float[p] last, int64[q] sizes, float[r] sums) {
+  zero = Constant <value_ints = [0]> ()  start = START
+  other, last, sizes, sums = Loop (M, "", x, start)
+      <body = b (int64 i, bool c, float[m] s, float[n] a)
+      => (bool d, float[m] t, float[o] next, int64 size, float sum) {
+    d = Identity (c)  t = Neg (s)  read = READ
+    shape = Shape (read)  none = Constant <value_int = 0> ()
+    size = Gather <axis = 0> (shape, none)
+    ones = ConstantOfShape <value = float[1] {1}> (shape)
+    sum = ReduceSum <keepdims = 0> (ones)
+    next = NEXT
+  }>
+}"""
+
+
+@pytest.mark.parametrize("start", ["Identity (x)", "Abs (x)", "Constant <value_floats = [2.0]> ()"])
+@pytest.mark.parametrize("read", ["Identity (s)", "Exp (s)", "Identity (x)", "Sqrt (x)"])
+@pytest.mark.parametrize(
+    "following",
+    ["Concat <axis = 0> (a, s)", "Concat <axis = 0> (a, a)", "Concat <axis = 0> (x, a)"],
+)
+def test_a_size_read_beside_a_growing_state(
+    start: str, read: str, following: str, engines: Engines, tmp_path: Path
+) -> None:
+    """OpenVINO must not take the size of the growing state for that of its initial value."""
+    text = SIZE_IN_A_BODY.replace("START", start).replace("READ", read)
+    sets = [[X3, i64(4)], [X3, i64(0)], [X2, i64(3)], [X3, i64(1)]]
+    agree(text.replace("NEXT", following), sets, engines, tmp_path)
+
+
+def test_a_size_read_in_an_inner_loop_beside_a_growing_state(
+    engines: Engines, tmp_path: Path
+) -> None:
+    text = """
+g (float[2,k] x, int64 M) => (float[2,p] last, int64[q] sizes, float[r,w] joined) {
+  last, sizes, joined = Loop (M, "", x) <body = ob (int64 I, bool C, float[2,m] A)
+      => (bool D, float[2,n] B, int64 size, float[v] row) {
+    D = Identity (C)  none = Constant <value_int = 1> ()
+    shape = Shape (x)  size = Gather <axis = 0> (shape, none)
+    first, B, row = Loop (size, "", none, A) <body = ib (int64 i, bool c, int64 n, float[2,l] a)
+        => (bool d, int64 m, float[2,o] b, float s) {
+      one = Constant <value_int = 1> ()  two = Constant <value_int = 2> ()
+      m = Add (n, one)  d = Less (m, two)
+      sq = Mul (x, x)  length = Size (sq)  s = Cast <to = 1> (length)
+      b = Concat <axis = 1> (a, sq)
+    }>
+  }>
+}"""
+    x: Any = np.arange(6, dtype=F32).reshape(2, 3)
+    sets = [[x, i64(3)], [x[:, :2], i64(2)], [x, i64(0)], [x, i64(3)]]
+    agree(text, sets, engines, tmp_path)
+
+
+@pytest.mark.parametrize("kept", ["a", "b"])
+def test_two_states_that_grow_from_one_value(kept: str, engines: Engines, tmp_path: Path) -> None:
+    text = """
+g (float[k] x, int64 M) => (float[p] u, float[r] v, float[q] sums) {
+  u, v, sums = Loop (M, "", x, x) <body = o (int64 i, bool c, float[m] a, float[n] b)
+      => (bool d, float[l] s, float[w] t, float sum) {
+    d = Identity (c)  shape = Shape (KEPT)
+    ones = ConstantOfShape <value = float[1] {1}> (shape)
+    sum = ReduceSum <keepdims = 0> (ones)
+    s = Concat <axis = 0> (a, x)  t = Concat <axis = 0> (b, b)
+  }>
+}"""
+    sets = [[X3, i64(3)], [X2, i64(2)], [X3, i64(0)], [X3, i64(3)]]
+    agree(text.replace("KEPT", kept), sets, engines, tmp_path)
+
+
 def test_a_growing_state_as_a_scan_stays_a_loop(engines: Engines, tmp_path: Path) -> None:
     text = """
 g (float[2] x) => (float[k] last, int64[j] numbers) {

@@ -13,8 +13,8 @@ from irloop.dialects.openvino.comparison import Less, LogicalNot
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Add, Multiply, Negative
 from irloop.dialects.openvino.reduction import ReduceSum
-from irloop.dialects.openvino.shape import Unsqueeze
-from irloop.dialects.openvino.slicing import Concat
+from irloop.dialects.openvino.shape import Broadcast3, ShapeOf3, Unsqueeze
+from irloop.dialects.openvino.slicing import Concat, Slice
 from irloop.graph.model import Model
 from irloop.graph.types import ElementType
 
@@ -196,6 +196,20 @@ def concat_of_invariant() -> Model:
     loop.carry(state, state)
     loop.joined(loop(Negative(), loop(Concat(axis=0), fixed, part)), 0, 0, -1, 3, 3)
     loop.joined(loop(Negative(), loop(Concat(axis=0), state, loop(Negative(), part))), 1)
+    return m.done(*loop.done())
+
+
+def size_beside_growing_state() -> Model:
+    m = IrModel()
+    n, x = m.input("n", element=I64), m.input("x", None)
+    loop = m.loop(n)
+    fixed, state = loop.invariant(x), loop.state(x)
+    zero, one = loop.constant([0], I64), loop.constant([1], I64)
+    longest = loop(Add(), loop.iteration(), loop.constant(6, I64))
+    end = loop(Unsqueeze(), longest, loop.constant(0, I64))
+    loop.carry(state, loop(Slice(), loop(Concat(0), state, fixed), zero, end, one, zero))
+    ones = loop(Broadcast3(), loop.constant(1), loop(ShapeOf3(I64), fixed))
+    loop.joined(loop(ReduceSum(keep_dims=True), ones, zero), 0)
     return m.done(*loop.done())
 
 
@@ -404,6 +418,15 @@ CASES = (
         growing_unseen,
         # the sums of the growing state are 3, 4 and 5
         (run([3, [1, 2], 0], [12]), run([1, [1, 2], 0], [3])),
+    ),
+    Case(
+        "openvino_loop_size_beside_a_growing_state",
+        STATES,
+        SOURCE,
+        "An invariant input is the same in every iteration.",
+        size_beside_growing_state,
+        # the sum of as many ones as x has elements
+        (run([4, [1, 2, 3]], [[3, 3, 3, 3]]), run([3, [1, 2]], [[2, 2, 2]])),
     ),
     Case(
         "openvino_loop_unread_state_without_iteration",

@@ -8,6 +8,8 @@ The builder avoids these faults of OpenVINO:
   inference or another iteration of an outer loop: these outputs are sliced to zero length.
 - A last value gets the shape bounds of the body result, which the initial value may violate: a
   state whose size may change gets a size that the plugin does not know.
+- The plugin then assumes that the state keeps its initial size: the initial value gets a size of
+  its own.
 - OpenVINO 2021 cannot read bodies with parameters that nothing reads: these are left out.
 
 The passes at the end of the conversion copy captured values (`body_barriers`), fold loops of
@@ -24,6 +26,7 @@ from irloop.conversion.forms import openvino_shape_forms as shape_forms
 from irloop.conversion.framework.translation import Conversion
 from irloop.conversion.loops.loop_bounds import runs_at_all, sizes_hidden_by_tile, unknown_axes
 from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino.search import CumSum
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
     Carried,
@@ -265,13 +268,38 @@ class OpenVinoLoopBuilder:
         ]
 
     def _safe_states(self, states: list[Value], *, may_be_empty: bool) -> list[Value]:
+        """Return the next values of the states in forms that OpenVINO computes correctly.
+
+        The initial values of states whose size may change are replaced, too.
+        """
         own = {item.state: item for item in self._inputs if item.state is not None}
         moving = self._moving()
-        if may_be_empty:
-            states = [self._as_open(value, own[at]) for at, value in enumerate(states)]
-        return [
-            self._safe_state(value, own[at].parameter, moving) for at, value in enumerate(states)
-        ]
+        safe = []
+        for at, value in enumerate(states):
+            axes = _changing_axes(value, own[at].external)
+            opened = self._opened(value, axes) if may_be_empty else value
+            safe.append(self._safe_state(opened, own[at].parameter, moving))
+            self._open_initial(own[at], axes)
+        return safe
+
+    def _open_initial(self, item: _Input, axes: set[int]) -> None:
+        """Hide the sizes of an initial value along `axes` from OpenVINO, if they are not constant.
+
+        Otherwise OpenVINO takes each of them for the size of the state in all iterations, and
+        another value of this size for a value of the size of the state (hazard OVN162).
+        """
+        initial, c = item.external, self.c
+        dims = shape_of(initial).dims or ()
+        unknown = sorted(at for at in axes if not isinstance(dims[at], int))
+        if not unknown:
+            return
+        size = shape_forms.gather(c, shape_forms.shape_of(c, initial), c.i64(unknown[:1]), 0)
+        # OpenVINO merges equal operations. States with one initial value must stay apart.
+        number = c(
+            CumSum(), forms.add(c, size, c.i64([item.state])), c.constant(0, ElementType.I64)
+        )
+        opened = replace(item, external=_opened(c, initial, set(unknown), number))
+        self._inputs[self._inputs.index(item)] = opened
 
     def _safe_state(self, value: Value, own: Value, moving: set[Value]) -> Value:
         # OpenVINO removes an unchanged state from the loop, and then its output loses its name.
@@ -279,43 +307,16 @@ class OpenVinoLoopBuilder:
             value = copied(self.inner, value)
         return value
 
-    def _as_open(self, value: Value, item: _Input) -> Value:
-        """Hide from OpenVINO each size of a state that may differ from its initial size.
-
-        `value` is the next value of the state; `item.external` is its initial value. OpenVINO takes
-        the shape bounds of the loop output from `value`. But a loop that runs zero times returns
-        the initial value, and OpenVINO fails if a size of the initial value is outside the bounds.
-        """
-        made, initial = shape_of(value).dims, shape_of(item.external).dims
-        if made is None or initial is None or len(made) != len(initial):
-            return value
-        pairs = enumerate(zip(made, initial, strict=True))
-        return self._opened(value, {at for at, (x, y) in pairs if x != y or x == UNKNOWN_DIM})
-
     def _opened(self, value: Value, axes: set[int]) -> Value:
-        """Hide the sizes of `value` along `axes` from OpenVINO.
+        """Hide the sizes of a body value along `axes` from OpenVINO.
 
-        The value is repeated once by a Tile whose repeats are computed as 1 + (n - n), which
-        OpenVINO cannot know to be 1. irloop's own inference still knows the type of the result. If
-        `axes` is empty, `value` itself is returned.
+        OpenVINO takes the shape bounds of the loop output from the next value of a state. But a
+        loop that runs zero times returns the initial value, and OpenVINO fails if a size of the
+        initial value is outside the bounds.
         """
-        inner = self.inner
         if not axes:
             return value
-        dims = shape_of(value).dims or ()
-        # Tile by 1 + (n - n): the plugin cannot know that n - n is 0.
-        number = shape_forms.as_list(inner, self.iteration())
-        nothing = forms.subtract(inner, number, number)
-        marks = inner.i64([int(at in axes) for at in range(len(dims))])
-        more = forms.multiply(inner, marks, nothing)
-        repeats = forms.add(inner, inner.i64([1] * len(dims)), more)
-        opened = shape_forms.tile(inner, value, repeats)
-        # Otherwise a concatenated output would lose its sizes if the Loop does not start.
-        if sizes := sizes_hidden_by_tile(dims, axes):
-            opened = shape_forms.reshape(inner, opened, sizes)
-        inner.inference.hint(opened, value.type)
-        inner.inference.visit(opened.producer)
-        return opened
+        return _opened(self.inner, value, axes, shape_forms.as_list(self.inner, self.iteration()))
 
     def _open_scan(self, scan: Scanned) -> Scanned:
         """Hide the unknown dimensions of a scanned body value from OpenVINO.
@@ -394,6 +395,35 @@ class OpenVinoLoopBuilder:
         if self._iteration is not None and not self._iteration.is_used:
             rewriter.erase_parameter(self._iteration.producer)
             self._iteration = None
+
+
+def _changing_axes(value: Value, initial: Value) -> set[int]:
+    """The axes along which the next value of a state may differ in size from its initial value."""
+    made, before = shape_of(value).dims, shape_of(initial).dims
+    if made is None or before is None or len(made) != len(before):
+        return set()
+    pairs = enumerate(zip(made, before, strict=True))
+    return {at for at, (x, y) in pairs if x != y or x == UNKNOWN_DIM}
+
+
+def _opened(c: Conversion, value: Value, axes: set[int], number: Value) -> Value:
+    """Hide the sizes of `value` along `axes` from OpenVINO.
+
+    The value is repeated once by a Tile whose repeats are computed as 1 + (n - n), which OpenVINO
+    cannot know to be 1. `number` is n, an i64 vector of one element that is known only at run time.
+    irloop's own inference still knows the type of the result.
+    """
+    dims = shape_of(value).dims or ()
+    nothing = forms.subtract(c, number, number)
+    marks = c.i64([int(at in axes) for at in range(len(dims))])
+    more = forms.multiply(c, marks, nothing)
+    opened = shape_forms.tile(c, value, forms.add(c, c.i64([1] * len(dims)), more))
+    # Otherwise a concatenated output would lose its sizes if the Loop does not start.
+    if sizes := sizes_hidden_by_tile(dims, axes):
+        opened = shape_forms.reshape(c, opened, sizes)
+    c.inference.hint(opened, value.type)
+    c.inference.visit(opened.producer)
+    return opened
 
 
 def _port(item: _Input, external: int, parameter: int, first_state: int) -> InputPort:
