@@ -36,8 +36,9 @@ KINDS = ("model", "metadata", "input", "output", "changed", "added", "removed", 
 class Change:
     """One change: its kind, its path and a message.
 
-    `path` leads through bodies. It is the path in the newer model, or in the older model if the
-    part was removed.
+    The path of a node in the body of a loop or branch begins with the operation that has the body,
+    as in ``Loop_7/body/Mul_4``. It is a path in the newer model; only for a removed part, it is a
+    path in the older one.
     """
 
     kind: str

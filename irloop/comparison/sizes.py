@@ -154,9 +154,10 @@ def other_sizes(
 ) -> Iterator[dict[DynamicDim | int | Place, int]]:
     """Yield assignments of sizes to unknown dimensions, each different from `sizes`.
 
-    The first ones change every dimension, the last ones only one group of axes. `sizes` holds the
-    size of each axis, see `placed`; `groups` are the axes that change together. `given` maps names
-    of dimensions to required sizes; the name "?" stands for all dimensions without a name.
+    The first assignments change every dimension; after them, each assignment changes only one group
+    of axes. `sizes` maps every unknown axis, as the pair (input, axis), to its size, as `placed`
+    returns it. `groups` are the axes that change together. `given` maps names of dimensions to
+    required sizes; the name "?" means all dimensions without a name.
     """
     named = dict(given or {})
     keys = [key for key in sizes if isinstance(key, DynamicDim) or key == IMAGE]

@@ -68,7 +68,7 @@ class Coverage(NamedTuple):
 
     @property
     def opsets(self) -> str:
-        """The opsets that contain this version, as "7", "1-6" or "8+"."""
+        """The opsets that have this version of the operation, for example "1-6", "7" or "8+"."""
         if self.until is None:
             return f"{self.since}+"
         return str(self.since) if self.until == self.since else f"{self.since}-{self.until}"

@@ -55,12 +55,13 @@ def in_blocks(step: BlockStep, x: Array) -> Any:
 def of_blocks(
     step: BlockStep, over: OverStep | None = None
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that marks an elementwise kernel as computable block by block.
+    """Return a decorator for elementwise kernels that can compute their result block by block.
 
-    The kernel must return `in_blocks(step, x)` for an f32 or f64 operand x. `block_step(kernel)`
-    then returns `step`, and `over_step(kernel)` returns `over`, which writes the result into the
-    operand itself. If `over` is None, `over_step` returns a slower function, which copies the
-    operand and calls `step`.
+    `step` computes one block of the result into another array, so that calling the kernel with an
+    f32 or f64 operand x must be the same as `in_blocks(step, x)`. `over` replaces a block of the
+    operand by its result; if it is None, a slower function that copies the block and calls `step`
+    is used instead. The decorator stores both functions in the kernel, where `block_step` and
+    `over_step` find them.
     """
 
     def on_copy(x: Array, room: Array) -> None:

@@ -1,4 +1,8 @@
-"""Emits the few operations that loop passes insert, in either dialect."""
+"""Emits the operations that passes most often insert: in ONNX or OpenVINO, as the model demands.
+
+A pass that rewrites a loop, for instance, needs a Slice, a Gather or an Unsqueeze. Their inputs and
+attributes depend on the dialect and the opset; the methods of `Forms` choose the right ones.
+"""
 
 from __future__ import annotations
 

@@ -70,10 +70,10 @@ class MatchRewriter(Rewriter):
         return node
 
     def replace_value(self, old: Value, new: Value, *, keep_names: bool = True) -> None:
-        """Like `Rewriter.replace_value`, but an input of the graph keeps its name.
+        """Make every reader of `old` read `new` instead; an input of the graph keeps its own names.
 
-        If `new` is an input with tensor names, these stay in front of the names that it takes over.
-        An input without tensor names takes over none.
+        With `keep_names`, the tensor names of `old` move to `new`. If `new` is an input of the
+        graph, its own names come before the names of `old`; if it has no names, it gets none.
         """
         own = new.names
         super().replace_value(old, new, keep_names=keep_names)

@@ -294,13 +294,12 @@ def _data() -> Iterator[str]:
 
 
 def _type_of(users: list[Attribute], fixed: str) -> list[str]:
-    """Return the lines of XSD that define the type of the attribute that `users` describe.
+    """Return the lines of XSD that define the type of an attribute of the element `data`.
 
-    `users` holds one entry for each operation that has an attribute of this name. The type allows
-    the values of all of them.
-
-    `fixed` is the type of the attribute in Const or Parameter. It is empty if they do not have the
-    attribute. If it is not empty, any text is allowed.
+    `users` describes the attribute in each operation that has one of this name, and `fixed` is the
+    XSD type that it has in Const and Parameter, or "" if these do not have it. The new type allows
+    the values of all of them. It allows any text if `fixed` is not empty, or if the values are of
+    different kinds in different operations, such as numbers and words.
     """
     kinds = {item.kind for item in users}
     if fixed or len(kinds) > 1:

@@ -312,12 +312,13 @@ class _Search:
         return [item for item in pairs if sizes(0, item[1], at) == sizes(1, item[2], at)]
 
     def _of_decomposed(self, first: Node, second: Node) -> Cause | None:
-        """Find the differing constant of a node that is decomposed in the other model.
+        """Find a wrong constant of a node for which the other model has several simpler nodes.
 
-        `first` is a node of the first model, `second` the corresponding node of the second. Either
-        may be the node that the other model decomposes. That node must read at least two constants,
-        and all but one of them must equal a constant from which the other node is computed. The
-        remaining constant is the cause; if there is no such constant, the result is None.
+        `first` and `second` are corresponding nodes of the two models. Each of them is tried as the
+        undivided node. Its constants are compared with the constants from which the other node is
+        computed, without regard to the order of the elements. If it has at least two constants, and
+        exactly one of them has no equal on the other side, that constant is the cause. Otherwise
+        the result is None.
         """
         for side, (node, other) in enumerate(((first, second), (second, first))):
             own = [item.producer for item in node.inputs if item is not None]
@@ -504,6 +505,6 @@ class _Search:
 
 
 def _sorted(node: Node) -> Any:
-    """Return the elements of a constant as a sorted vector, to compare them in any order."""
+    """Return the elements of a constant as a sorted vector; comparisons then ignore their order."""
     assert isinstance(node.op, Constant)
     return np.sort(node.op.tensor.numpy().reshape(-1))

@@ -73,10 +73,11 @@ class ShapeCauses:
     def _is_other(self, pair: _Pair) -> bool:
         """Return whether two values differ in shape for a reason other than the formats.
 
-        The formats explain the difference if only one model is an IR, the value of the IR is a
-        slice, and both values have the same number of elements: a slice in an IR keeps the sliced
-        axis, and a slice in ONNX does not. They do not explain a difference between states after
-        the first iteration.
+        The formats may explain a difference because a slice keeps the sliced axis in an IR, but not
+        in ONNX. They explain it if one model is an IR and the other is ONNX, the value in the IR is
+        a slice, and both values have equally many elements. States after the first iteration are an
+        exception: the formats never explain a difference between them. The result is also False if
+        the shapes are equal, or if one of the values was not recorded.
         """
         shapes = self._shapes(pair)
         if shapes is None or shapes[0] == shapes[1]:

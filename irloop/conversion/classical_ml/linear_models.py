@@ -114,7 +114,12 @@ def import_support_vectors(c: Conversion, op: onnx.SVMRegressor, x: Value) -> Va
 
 @imports(onnx.SVMClassifier)
 def import_vector_classifier(c: Conversion, op: onnx.SVMClassifier, x: Value) -> list[Value]:
-    """SVMClassifier with integer labels -> kernel values, a MatMul for all class pairs, votes."""
+    """Write SVMClassifier with integer labels as a MatMul that scores pairs of classes, and votes.
+
+    The kernel function first compares the data with every support vector. A MatMul of these kernel
+    values computes one score for each pair of classes, whose sign gives a vote to one class of the
+    pair. TopK then finds the class with the most votes, and Gather its label.
+    """
     if op.classlabels_strings:
         raise c.refuse(
             "its labels are strings",

@@ -230,7 +230,13 @@ def export_detections(
     scores: Value,
     image: Value,
 ) -> list[Value]:
-    """ExperimentalDetectronDetectionOutput -> NonMaxSuppression of each class, TopK."""
+    """Write the selection of boxes by NonMaxSuppression and of the best detections by TopK.
+
+    The boxes of each class are decoded from the regions, and overlapping boxes of the same class
+    are suppressed. If more than `max_detections_per_image` boxes remain, TopK keeps the boxes with
+    the best scores. If a box is too narrow for NonMaxSuppression, a Loop suppresses all
+    overlapping boxes instead.
+    """
     box_selection.require_opset(c)
     regions = forms.cast(c, rois, F32)
     # All regions are one item of a batch: each class has its own boxes [1, C, R, 4] and scores [1,

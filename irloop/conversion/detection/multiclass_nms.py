@@ -57,11 +57,12 @@ def export_multiclass(
 
 
 def _segments(c: Conversion, boxes: Value, scores: Value, numbers: Value) -> tuple[Value, Value]:
-    """Copy all boxes for each item, and exclude those outside its segment by their scores.
+    """Copy all boxes for each batch item, and exclude the boxes of other items by their scores.
 
-    `boxes` [C, P, 4] and `scores` [C, P] hold the boxes of all items, one segment after the other.
-    `numbers` [N] is the number of boxes in each segment. Returns boxes [N, C, P, 4] and scores [N,
-    C, P], in which the boxes of other items have the score minus infinity.
+    `boxes` [C, P, 4] and `scores` [C, P] hold the boxes of all items, one segment per item;
+    `numbers` [N] holds the number of boxes in each segment. Returns boxes [N, C, P, 4] and scores
+    [N, C, P]. For each item, the boxes of its own segment keep their scores, and all other boxes
+    get minus infinity, so that they are never selected.
     """
     sizes = OnnxSizes(c)
     counts = forms.unsqueeze(c, forms.as_i64(c, numbers), [1])

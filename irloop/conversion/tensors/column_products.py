@@ -1,4 +1,9 @@
-"""Writes products with a vector as products with a column, to avoid a fault of ONNX Runtime."""
+"""Writes products with a vector as products with a column, to avoid a fault of ONNX Runtime.
+
+The vector [n] becomes a matrix [n, 1], by an Unsqueeze before the MatMul, and a Squeeze removes the
+added axis from the product. The fault is hazard ORT118: ONNX Runtime computes the product of a
+transposed matrix and a vector without transposing the matrix.
+"""
 
 from __future__ import annotations
 

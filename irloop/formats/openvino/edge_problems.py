@@ -1,4 +1,9 @@
-"""Makes the problems of edges, with one wording for the reader and the validation rules."""
+"""Makes the problems of edges, with one wording for the reader and the validation rules.
+
+A `Problem` describes an error in a file: the code of its rule, the place, a message and a fix. Each
+function here makes the `Problem` for one kind of faulty edge. The reader raises it as an error, and
+the validation rules report it as a finding.
+"""
 
 from __future__ import annotations
 

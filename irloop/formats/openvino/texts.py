@@ -1,7 +1,7 @@
 """Parses and formats the types in an IR: element types, dimensions, shapes.
 
-Texts are read as OpenVINO 2026.4 reads them (measured). The reader and the validation rules ask
-this module why a text is invalid, and report the same reason.
+Which texts are valid, and what they mean, was measured with OpenVINO 2026.4. The reader and the
+validation rules ask this module why a text is invalid, so both report the same reason.
 """
 
 from __future__ import annotations

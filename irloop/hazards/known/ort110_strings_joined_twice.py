@@ -1,4 +1,10 @@
-"""ORT110: a Loop joins one tensor of strings more than once."""
+"""ORT110: a Loop joins one tensor of strings more than once.
+
+A scan output of a Loop joins the values that one result of the body has in all iterations. For
+strings, ONNX Runtime moves them into the scan output instead of copying them. If two scan outputs
+join the same tensor, or if one joins an input of the body, the strings are therefore empty when
+they are used again.
+"""
 
 from __future__ import annotations
 

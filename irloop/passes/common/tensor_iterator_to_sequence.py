@@ -38,9 +38,14 @@ class TensorIteratorToSequence(LoopPass):
         y, h1 = GRUSequence(Transpose(x), Unsqueeze(h), T for each item, W, R, B; reverse)
         last s = Squeeze(h1)    joined = Transpose(Squeeze(y))
 
-    The direction is that of the slices. A TensorIterator is not converted if a range does not cover
-    the whole axis, if results are concatenated in the other direction, if weights change, or if its
-    body contains anything else.
+    In the drawing, p is the slice of x in each iteration. The state s begins with h, and s' is its
+    value for the next iteration. The loop returns the last value of s, and all values of s', joined
+    along axis 0. T is the number of iterations; GRUSequence receives it as the length of each of
+    the B batch items.
+
+    The sequence has the direction in which the loop takes the slices. A TensorIterator is not
+    converted if a range does not cover the whole axis, if results are concatenated in the other
+    direction, if weights change, or if its body contains anything else.
     """
 
     name = "tensor_iterator_to_sequence"

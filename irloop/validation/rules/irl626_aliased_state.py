@@ -37,9 +37,11 @@ class AliasedState(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """Yield a finding for each back edge whose Result directly returns a different state.
+        """Yield a finding for each state whose next value is another state, unchanged.
 
-        A state that never changes does not count.
+        In the file, the Result at the start of a back edge is then fed directly by the Parameter of
+        the other state. There is no finding if that other state keeps its initial value in all
+        iterations.
         """
         for wiring in context.loops:
             body = wiring.body
