@@ -44,14 +44,14 @@ class Attention:
 
 
 def _split_heads(x: Array, heads: int) -> Array:
-    """[B, S, heads * D] -> [B, heads, S, D]; four-dimensional data is returned unchanged."""
+    """Split [B, S, heads * D] into [B, heads, S, D]; data with four axes is returned unchanged."""
     if x.ndim == 4:
         return x
     return x.reshape(*x.shape[:2], heads, -1).transpose(0, 2, 1, 3)
 
 
 def _joined_heads(x: Array) -> Array:
-    """[B, heads, S, D] -> [B, S, heads * D]."""
+    """Join the heads: [B, heads, S, D] becomes [B, S, heads * D]."""
     return x.transpose(0, 2, 1, 3).reshape(x.shape[0], x.shape[2], -1)
 
 
@@ -242,7 +242,7 @@ def linear_attention(*, rule: str, query_heads: int, key_heads: int, scale: floa
     gated, corrected = rule.startswith("gated"), rule.endswith("delta")
 
     def steps(x: Array, heads: int) -> Array:
-        """[B, T, heads * D] -> [T, B, heads, D]."""
+        """Rearrange [B, T, heads * D] to [T, B, heads, D], with one row for each time step."""
         wide = x.astype(np.float32)
         return wide.reshape(*x.shape[:2], heads, -1).transpose(1, 0, 2, 3)
 

@@ -152,11 +152,11 @@ def bucketize(right: bool, dtype: np.dtype[Any]) -> Callable[[Array, Array], Arr
 
 
 def search_sorted(right: bool, dtype: np.dtype[Any]) -> Callable[[Array, Array], Array]:
-    """Make a SearchSorted kernel: (table, values) -> the position at which to insert each value.
+    """Make a kernel for SearchSorted, which returns the position at which to insert each value.
 
-    `table` [..., n] is sorted along its last axis, and each row of `values` [..., m] is searched
-    in the same row of `table`; a `table` [n] serves all rows. The result is [..., m]. With `right`,
-    a value is inserted after equal elements, otherwise before them.
+    `table` [..., n] is sorted along its last axis, and each row of `values` [..., m] is searched in
+    the same row of `table`; a `table` [n] serves all rows. The result is [..., m]. With `right`, a
+    value is inserted after equal elements, otherwise before them.
     """
 
     def run(table: Array, values: Array) -> Array:

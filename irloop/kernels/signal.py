@@ -159,7 +159,7 @@ def onnx_dft(*, inverse: bool, onesided: bool, axis: int) -> Function:
 
 
 def framed(x: Array, length: int, step: int) -> Array:
-    """[B, L, ...] -> [B, frames, length, ...]: frames whose starts are `step` apart."""
+    """Cut signals [B, L, ...] into frames [B, frames, length, ...]; they start `step` apart."""
     count = (x.shape[1] - length) // step + 1
     _reserve((x.shape[0], max(count, 0), length), (), ())
     return x[:, np.arange(count)[:, None] * step + np.arange(length)]

@@ -35,7 +35,7 @@ no_counterpart(
 
 @imports(onnx.ZipMap)
 def import_zip_map(c: Conversion, op: onnx.ZipMap, rows: Value) -> Value:
-    """ZipMap -> its input, because IR has no maps."""
+    """Replace ZipMap by its input, because IR has no maps."""
     shown = ", ".join(map(str, op.labels[:_SHOWN])) + (", ..." if len(op.labels) > _SHOWN else "")
     c.warn(
         "CNV110",
@@ -47,9 +47,11 @@ def import_zip_map(c: Conversion, op: onnx.ZipMap, rows: Value) -> Value:
 
 @imports(labels.LabelEncoder2, labels.LabelEncoder4)
 def import_label_encoder(c: Conversion, op: labels.LabelEncoder2, data: Value) -> Value:
-    """LabelEncoder of numbers -> Equal with all keys, Select of the value, ReduceSum.
+    """Write LabelEncoder of numbers: find the key that equals each element, and select its value.
 
-    Elements that equal no key get the default value. Keys or values that are strings are refused.
+    Equal compares each element with all keys along a new last axis. A Select puts the value of each
+    equal key there and 0 elsewhere, and ReduceSum adds these up. Elements that equal no key get the
+    default value. Keys or values that are strings are refused.
     """
     keys, values, default = op.table()
     if "O" in (keys.dtype.kind, values.dtype.kind):
@@ -95,7 +97,7 @@ def import_extractor(
 
 @imports(onnx.Binarizer)
 def import_binarizer(c: Conversion, op: onnx.Binarizer, data: Value) -> Value:
-    """Binarizer -> Greater and Convert; the threshold for integers is rounded down."""
+    """Write Binarizer as Greater and Convert; for integers, the threshold is rounded down."""
     element = element_of(data)
     threshold = op.threshold if element.is_float else math.floor(op.threshold)
     above = c(comparison.Greater(), data, forms.scalar(c, threshold, data))
@@ -104,7 +106,11 @@ def import_binarizer(c: Conversion, op: onnx.Binarizer, data: Value) -> Value:
 
 @imports(onnx.Imputer)
 def import_imputer(c: Conversion, op: onnx.Imputer, data: Value) -> Value:
-    """Imputer -> a comparison and Select; NaN is detected because it differs from itself."""
+    """Write Imputer as a Select that replaces the missing elements by the imputed values.
+
+    Equal finds the elements to replace. NaN is found by NotEqual instead, because it differs from
+    itself.
+    """
     floats = element_of(data).is_float
     replaced = op.replaced_value_float if floats else op.replaced_value_int64
     if math.isnan(replaced):
@@ -117,7 +123,10 @@ def import_imputer(c: Conversion, op: onnx.Imputer, data: Value) -> Value:
 
 @imports(onnx.Normalizer)
 def import_normalizer(c: Conversion, op: onnx.Normalizer, data: Value) -> Value:
-    """Normalizer -> Reduce*, Select for rows of zeros, Divide."""
+    """Write Normalizer as a Reduce* that computes the norm of each row, and a Divide by the norms.
+
+    A Select replaces the norm of a row of zeros by 1.
+    """
     wide, last = _in_float(c, data), [needed_rank(c, data) - 1]
     if op.norm == "MAX":
         length = forms.reduce(c, "Max", c(elementwise.Abs(), wide), last)
@@ -138,7 +147,11 @@ def import_scaler(c: Conversion, op: onnx.Scaler, data: Value) -> Value:
 
 @imports(onnx.FeatureVectorizer)
 def import_vectorizer(c: Conversion, op: onnx.FeatureVectorizer, *inputs: Value) -> Value:
-    """FeatureVectorizer -> Convert, Slice or Pad, Concat."""
+    """Write FeatureVectorizer as a Concat of its inputs, converted to f32.
+
+    A Slice or Pad first gives each input the number of columns that the attribute `inputdimensions`
+    demands.
+    """
     parts = []
     for value, width in zip(inputs, op.inputdimensions, strict=True):
         rank = needed_rank(c, value)
@@ -158,7 +171,7 @@ def import_vectorizer(c: Conversion, op: onnx.FeatureVectorizer, *inputs: Value)
 
 @imports(onnx.OneHotEncoder)
 def import_encoder(c: Conversion, op: onnx.OneHotEncoder, data: Value) -> Value:
-    """OneHotEncoder of numbers -> Equal with each category, then Convert to f32."""
+    """Write OneHotEncoder of numbers as Equal with each category, and convert the result to f32."""
     if op.cats_strings:
         raise c.refuse("OpenVINO does not compute with strings", "encode outside of the model")
     if not op.zeros:

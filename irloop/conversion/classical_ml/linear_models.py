@@ -70,13 +70,18 @@ def label_of_two(c: Conversion, score: Value, labels: Sequence[int], threshold: 
 
 @imports(onnx.LinearRegressor)
 def import_regressor(c: Conversion, op: onnx.LinearRegressor, x: Value) -> Value:
-    """LinearRegressor -> MatMul, Add and the operations of `post_transform`."""
+    """Write LinearRegressor as MatMul, Add and the operations of its `post_transform`."""
     return transformed(c, _scores(c, op, x), op.post_transform)
 
 
 @imports(onnx.LinearClassifier)
 def import_classifier(c: Conversion, op: onnx.LinearClassifier, x: Value) -> list[Value]:
-    """LinearClassifier with integer labels -> scores, then TopK and Gather, or Greater."""
+    """Write LinearClassifier with integer labels: compute scores, and choose the label.
+
+    MatMul and Add compute the scores. TopK finds the class with the highest score, and Gather its
+    label. If there is only one score, for the second of two classes, Greater compares it with 0
+    instead.
+    """
     if op.classlabels_strings:
         raise c.refuse(
             "its labels are strings",
@@ -98,7 +103,12 @@ def import_classifier(c: Conversion, op: onnx.LinearClassifier, x: Value) -> lis
 
 @imports(onnx.SVMRegressor)
 def import_support_vectors(c: Conversion, op: onnx.SVMRegressor, x: Value) -> Value:
-    """SVMRegressor -> kernel values, MatMul, Add; with one_class also a comparison with 0."""
+    """Write SVMRegressor as a MatMul of the kernel values with the coefficients, and an Add.
+
+    The kernel function compares the data with every support vector; without support vectors, the
+    data take the place of the kernel values. With `one_class`, the result is 1 where the sum is
+    positive, else -1.
+    """
     if needed_rank(c, x) == 1:
         x = forms.unsqueeze(c, x, [0])
     rows = forms.converted(c, x, F32)

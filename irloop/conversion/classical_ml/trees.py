@@ -153,7 +153,12 @@ class _Descent:
 
 @imports(onnx.TreeEnsemble)
 def import_ensemble(c: Conversion, op: onnx.TreeEnsemble, x: Value) -> Value:
-    """TreeEnsemble -> Gathers from tables and a Select for each tree level, then Reduce*."""
+    """Write TreeEnsemble as operations that descend all trees at once, level by level.
+
+    For each level, Gather looks up the feature, the split value and both children of the current
+    nodes in tables, and a Select chooses a child. At the end, a Reduce* combines the leaves of all
+    trees.
+    """
     scores = _Descent(c, op.forest, x).scores(onnx.AGGREGATES[op.aggregate_function], None)
     scores = transformed(c, scores, onnx.TRANSFORMS[op.post_transform])
     return forms.converted(c, scores, element_of(x))
@@ -161,16 +166,18 @@ def import_ensemble(c: Conversion, op: onnx.TreeEnsemble, x: Value) -> Value:
 
 @imports(onnx.TreeEnsembleRegressor1, onnx.TreeEnsembleRegressor3)
 def import_regressor(c: Conversion, op: onnx.TreeEnsembleRegressor1, x: Value) -> Value:
-    """TreeEnsembleRegressor -> the operations for TreeEnsemble, with a result in f32."""
+    """Write TreeEnsembleRegressor with the operations for TreeEnsemble; the result is f32."""
     scores = _Descent(c, op.forest, x).scores(op.aggregate_function, op.numbers("base_values"))
     return forms.converted(c, transformed(c, scores, op.post_transform), ElementType.F32)
 
 
 @imports(onnx.TreeEnsembleClassifier1, onnx.TreeEnsembleClassifier3)
 def import_classifier(c: Conversion, op: onnx.TreeEnsembleClassifier1, x: Value) -> list[Value]:
-    """TreeEnsembleClassifier with integer labels -> scores, then TopK or Greater, and Gather.
+    """Write TreeEnsembleClassifier with integer labels: compute the scores, and choose the label.
 
-    The scores are computed as for TreeEnsemble.
+    The scores are computed as for TreeEnsemble. TopK finds the class with the highest score, and
+    Gather its label. If there are two classes, and the leaves vote for only one of them, Greater
+    compares the score of this class with 0 or 0.5 instead.
     """
     if op.classlabels_strings:
         raise c.refuse(

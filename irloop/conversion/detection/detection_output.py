@@ -31,10 +31,11 @@ def export_detections(
     first_scores: Value | None = None,
     first_moves: Value | None = None,
 ) -> Value:
-    """DetectionOutput -> decoding of the boxes, NonMaxSuppression and TopK.
+    """Write DetectionOutput: decode the boxes, suppress overlapping boxes, and keep the best boxes.
 
-    If the output has room for more rows than there are detections, a row with the item number -1
-    follows the last detection.
+    NonMaxSuppression drops the boxes that overlap a better box of their class, and TopK limits the
+    number of boxes of each batch item. If the output has room for more rows than there are
+    detections, a row with the item number -1 follows the last detection.
     """
     box_selection.require_opset(c)
     case = _Case(c, op, moves, scores, priors)

@@ -38,7 +38,7 @@ def export_grid(
     features: Value,
     image: Value,
 ) -> Value:
-    """ExperimentalDetectronPriorGridGenerator -> Add of the priors and the centres of cells.
+    """Write ExperimentalDetectronPriorGridGenerator: Add the priors to the centres of all cells.
 
     The attributes h and w set the size of the grid of cells, by default that of the feature map. If
     the two sizes differ, the list of boxes is cut or filled up with zeros: its length is always
@@ -82,7 +82,7 @@ def _centres(c: Conversion, count: Size, length: Size, stride: float) -> Value:
 def export_best(
     c: Conversion, op: ov.ExperimentalDetectronTopKROIs, rois: Value, scores: Value
 ) -> Value:
-    """ExperimentalDetectronTopKROIs -> TopK and Gather, padded with zeros."""
+    """Write ExperimentalDetectronTopKROIs as TopK and Gather; zeros fill up missing rows."""
     import numpy as np
 
     dims = shape_of(scores).dims
@@ -100,7 +100,7 @@ def export_best(
 def export_pyramid(
     c: Conversion, op: ov.ExperimentalDetectronROIFeatureExtractor, rois: Value, *maps: Value
 ) -> list[Value]:
-    """ExperimentalDetectronROIFeatureExtractor -> one RoiAlign per feature map.
+    """Write ExperimentalDetectronROIFeatureExtractor with one RoiAlign for each feature map.
 
     From opset 11 on, each RoiAlign gets only the regions of its pyramid level. Opset 10 lacks
     ScatterND, so each RoiAlign gets all regions, and a Where selects the features of the right

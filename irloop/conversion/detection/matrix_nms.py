@@ -22,7 +22,12 @@ F32, I64 = ElementType.F32, ElementType.I64
 
 @exports(ov.MatrixNms)
 def export_matrix_nms(c: Conversion, op: ov.MatrixNms, boxes: Value, scores: Value) -> list[Value]:
-    """MatrixNms -> TopK, a table of overlaps, ReduceMin of the decays, TopK."""
+    """Write MatrixNms: lower the score of each box by its overlaps with better boxes.
+
+    TopK selects the candidates of each class. A table holds the overlap of each pair of them, from
+    which a decay factor for each pair is computed; the smallest factor of a box (ReduceMin) lowers
+    its score. Another TopK sorts the boxes whose scores are still high enough.
+    """
     box_selection.require_opset(c)
     sizes = OnnxSizes(c)
     wide, worth = forms.cast(c, boxes, F32), forms.cast(c, scores, F32)

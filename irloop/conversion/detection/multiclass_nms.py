@@ -33,7 +33,12 @@ Multiclass = ov.MulticlassNms8 | ov.MulticlassNms
 def export_multiclass(
     c: Conversion, op: Multiclass, boxes: Value, scores: Value, numbers: Value | None = None
 ) -> list[Value]:
-    """MulticlassNms -> NonMaxSuppression, TopK by score, and Gather of the boxes."""
+    """Write MulticlassNms: suppress boxes of each class, and list the remaining boxes by score.
+
+    NonMaxSuppression drops the boxes that overlap a better box of their class; if the threshold
+    changes with each kept box (`nms_eta` below 1), a Loop does this. TopK sorts the boxes and
+    limits their number, and Gather reads their coordinates.
+    """
     box_selection.require_opset(c)
     sizes = OnnxSizes(c)
     wide, worth = forms.cast(c, boxes, F32), forms.cast(c, scores, F32)

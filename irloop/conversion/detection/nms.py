@@ -31,14 +31,14 @@ F32, I64 = ElementType.F32, ElementType.I64
 
 @exports(ov.NonMaxSuppression1, ov.NonMaxSuppression3, ov.NonMaxSuppression4)
 def export_indices(c: Conversion, op: ov.Suppressing, *inputs: Value | None) -> Value:
-    """NonMaxSuppression -> NonMaxSuppression, sorted by score if requested."""
+    """Write NonMaxSuppression, and sort the kept boxes by score if the operation requests it."""
     indices, _ = _ranked(c, op, *_exported(c, op, inputs))
     return forms.cast(c, indices, op.index_type())
 
 
 @exports(ov.NonMaxSuppression5, ov.NonMaxSuppression9)
 def export_scored(c: Conversion, op: ov.Scored, *inputs: Value | None) -> list[Value]:
-    """NonMaxSuppression -> NonMaxSuppression, or a Loop if soft suppression is possible.
+    """Write NonMaxSuppression, or a Loop if soft suppression is possible.
 
     With soft suppression (sigma above 0), overlapping boxes get lower scores instead of being
     removed. The results are the kept boxes, their scores and their number.

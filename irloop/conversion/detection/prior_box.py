@@ -46,10 +46,10 @@ class _Grid:
 def export_priors(
     c: Conversion, op: ov.SizedPriors | ov.PriorBoxClustered, layer: Value, image: Value
 ) -> Value:
-    """PriorBox, PriorBoxClustered -> a constant, or operations that compute the boxes.
+    """Write the boxes of PriorBox or PriorBoxClustered as a constant, or compute them at run time.
 
-    It is a constant if the sizes of the layer and the image are known. Otherwise the boxes are
-    computed around a grid of centres, which needs opset 11.
+    They are a constant if the sizes of the layer and the image are known. Otherwise the written
+    operations compute them around a grid of centres, which needs opset 11.
     """
     sizes = [c.constant_of(layer), c.constant_of(image)]
     if all(size is not None for size in sizes):

@@ -139,10 +139,11 @@ def _grid(c: Conversion, op: ov.Proposing, height: Size, width: Size) -> Value:
 def export_proposal(
     c: Conversion, op: ov.Proposing, scores: Value, moves: Value, image: Value
 ) -> list[Value]:
-    """Proposal -> computation of the anchor boxes, followed by TopK and NonMaxSuppression.
+    """Write Proposal: move the anchors, then choose the best boxes with TopK and NonMaxSuppression.
 
-    Each batch item gets the same number of rows; rows without a box are filled with zeros. The
-    result is a list of the rows and, if the operation has a second output, the scores.
+    The anchors are boxes around every cell of the feature map. Each batch item gets the same number
+    of rows; rows without a box are filled with zeros. The result is a list of the rows and, if the
+    operation has a second output, the scores.
     """
     box_selection.require_opset(c)
     sizes = OnnxSizes(c)
@@ -227,7 +228,7 @@ def export_single_image(
     moves: Value,
     scores: Value,
 ) -> list[Value]:
-    """ExperimentalDetectronGenerateProposalsSingleImage -> TopK and NonMaxSuppression."""
+    """Move the anchors of one image, and choose boxes with TopK and NonMaxSuppression."""
     box_selection.require_opset(c)
     frame = _Image.of(c, image, 3)
     boxes = _moved(c, frame, anchors, forms.unsqueeze(c, moves, [0]), 1.0)
@@ -251,7 +252,7 @@ def export_generate(
     moves: Value,
     scores: Value,
 ) -> list[Value]:
-    """GenerateProposals -> TopK and NonMaxSuppression."""
+    """Move the anchors of each image, and choose boxes with TopK and NonMaxSuppression."""
     box_selection.require_opset(c)
     border = 0.0 if op.normalized else 1.0
     frame = _Image.of(c, images, OnnxSizes(c).of(images, 2)[1])

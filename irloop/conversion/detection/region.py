@@ -15,7 +15,11 @@ __all__: list[str] = []
 
 @exports(ov.RegionYolo)
 def export_region_yolo(c: Conversion, op: ov.RegionYolo, data: Value) -> Value:
-    """RegionYolo -> Reshape, Split, Sigmoid, Softmax, Concat, Reshape."""
+    """Write RegionYolo: split the values of each cell, activate the parts, and join them again.
+
+    Sigmoid activates the coordinates x and y and the confidence; Sigmoid or Softmax activates the
+    classes. A Reshape separates the regions before this, and another one restores the output shape.
+    """
     needed_rank(c, data)
     sizes = OnnxSizes(c)
     items, channels, rows, columns = sizes.of(data)

@@ -28,7 +28,7 @@ F32 = ElementType.F32
 
 @exports(ov.ROIPooling)
 def export_roi_pooling(c: Conversion, op: ov.ROIPooling, data: Value, rois: Value) -> Value:
-    """ROIPooling -> MaxRoiPool, or GridSample for the bilinear method."""
+    """Write ROIPooling as MaxRoiPool, or as GridSample for the method bilinear."""
     if op.method.lower() == "bilinear":
         # Sample the item of each region at a grid from corner to corner; 0 outside the map.
         item, *corners = _columns(c, rois)
@@ -114,7 +114,11 @@ def _inside(c: Conversion, x: Value, y: Value) -> Value:
 def export_roi_align(
     c: Conversion, op: ov.ROIAlign | ov.ROIAlign9, data: Value, rois: Value, items: Value
 ) -> Value:
-    """ROIAlign -> RoiAlign; in mode max, RoiAlign with a bin for each sample, then MaxPool."""
+    """Write ROIAlign as RoiAlign; for mode max, choose the largest sample of each bin.
+
+    If the number of samples per bin is fixed, RoiAlign then has a bin for each sample, and MaxPool
+    chooses the largest samples. Otherwise Gather reads the samples (see `_largest`).
+    """
     aligned = op.alignment()
     finest = op.mode.lower() == "max"
     ratio = op.sampling_ratio
@@ -152,9 +156,9 @@ def export_roi_align(
 def _largest(
     c: Conversion, op: ov.ROIAlign | ov.ROIAlign9, data: Value, rois: Value, items: Value
 ) -> Value:
-    """ROIAlign with mode max -> the largest sample of each bin, but at least 0.
+    """Write ROIAlign with mode max as the largest sample of each bin, but at least 0.
 
-    The samples are read with Gather, because their number varies from region to region.
+    Gather reads the samples, because their number varies from region to region.
     """
     aligned = op.alignment()
     maps = roi_samples.maps_of(c, data, items)
@@ -183,7 +187,11 @@ def _largest(
 
 @exports(ov.PSROIPooling)
 def export_psroi(c: Conversion, op: ov.PSROIPooling, data: Value, rois: Value) -> Value:
-    """PSROIPooling -> an Einsum with masks of the bins, or GridSample of each spatial bin."""
+    """Write PSROIPooling as an Einsum of the maps with masks of the bins, or as GridSamples.
+
+    The Einsum is for the mode average. In the mode bilinear, GridSample reads each spatial bin, and
+    the result is the mean of the spatial bins.
+    """
     item, *box = _columns(c, rois)
     items = _items(c, data, item)
     if op.mode.lower() == "average":

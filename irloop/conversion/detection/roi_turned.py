@@ -22,7 +22,10 @@ F32, I64 = ElementType.F32, ElementType.I64
 def export_align_rotated(
     c: Conversion, op: ov.ROIAlignRotated, data: Value, rois: Value, items: Value
 ) -> Value:
-    """ROIAlignRotated -> Gather of the elements around each sample, and their mean."""
+    """Write ROIAlignRotated: sample the bins of the rotated regions, and take the mean of each bin.
+
+    A sample is interpolated from the four elements around it, which Gather reads.
+    """
     maps = maps_of(c, data, items)
     scale = c.constant(op.spatial_scale, F32)
     x, y, wide, high = (forms.mul(c, number_of(c, rois, at), scale) for at in range(4))
@@ -55,9 +58,10 @@ def export_deformable_psroi(
     rois: Value,
     offsets: Value | None = None,
 ) -> Value:
-    """DeformablePSROIPooling -> Gather of the elements around each sample, and their mean.
+    """Write DeformablePSROIPooling: sample the shifted bins, and take the mean of each bin.
 
-    Tensors of samples have the shape [R, output_dim, group, group, bins y, bins x].
+    A sample is interpolated from the four elements around it, which Gather reads. Tensors of
+    samples have the shape [R, output_dim, group, group, bins y, bins x].
     """
     sizes, group = OnnxSizes(c), op.group_size
     _, channels, height, width = sizes.of(data, 4)

@@ -41,7 +41,7 @@ def export_rotated(
     iou: Value,
     threshold: Value,
 ) -> list[Value]:
-    """NMSRotated -> a Loop, each iteration of which keeps one box of each class."""
+    """Write NMSRotated as a Loop; each iteration keeps the best remaining box of each class."""
     box_selection.require_opset(c)
     most = forms.maximum(c, listed(c, limit, I64), c.i64([0]))
     share, least = (listed(c, value, F32) for value in (iou, threshold))

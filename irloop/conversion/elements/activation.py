@@ -39,7 +39,7 @@ imports(onnx.Sigmoid)(unary_rule(ov.Sigmoid))
 
 @exports(ov.ReLU)
 def export_relu(c: Conversion, op: ov.ReLU, x: Value) -> Value:
-    """ReLU -> Relu; for integers, Max with 0.
+    """Write ReLU as Relu, or for integers as Max with 0.
 
     Relu supports only signed integers, and only since opset 14.
     """
@@ -73,7 +73,7 @@ def export_hsigmoid(c: Conversion, op: ov.HSigmoid, x: Value) -> Value:
 def export_hard_sigmoid(
     c: Conversion, op: ov.HardSigmoid, x: Value, alpha: Value, beta: Value
 ) -> Value:
-    """HardSigmoid -> HardSigmoid if alpha and beta are constant, else Mul, Add and Clip."""
+    """Write HardSigmoid, or Mul, Add and Clip if alpha or beta is not constant."""
     slope, offset = number_of(c, alpha), number_of(c, beta)
     if slope is not None and offset is not None:
         return floating(c, x, lambda value: c(onnx.HardSigmoid(alpha=slope, beta=offset), value))
@@ -135,7 +135,7 @@ def import_elu(c: Conversion, op: onnx.Elu, x: Value) -> Value:
 
 @exports(ov.Selu)
 def export_selu(c: Conversion, op: ov.Selu, x: Value, alpha: Value, gain: Value) -> Value:
-    """Selu -> Selu if alpha and gain are constant, else its formula with Exp, Mul and Where."""
+    """Write Selu, or its formula with Exp, Mul and Where if alpha or gain is not constant."""
     inner, outer = number_of(c, alpha), number_of(c, gain)
     if inner is not None and outer is not None:
         return floating(c, x, lambda value: c(onnx.Selu(alpha=inner, gamma=outer), value))
@@ -159,7 +159,10 @@ def import_selu(c: Conversion, op: onnx.Selu, x: Value) -> Value:
 
 @imports(onnx.Celu)
 def import_celu(c: Conversion, op: onnx.Celu, x: Value) -> Value:
-    """Celu -> alpha * Elu(x / alpha), which is alpha * (exp(x / alpha) - 1) below 0."""
+    """Write Celu as Elu if alpha is 1, otherwise as its formula.
+
+    The formula is max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).
+    """
     if op.alpha == 1.0:
         return c(ov.Elu(1.0), x)
 
@@ -202,7 +205,7 @@ def export_softsign(c: Conversion, op: ov.SoftSign, x: Value) -> Value:
 
 @imports(onnx.Softsign)
 def import_softsign(c: Conversion, op: onnx.Softsign, x: Value) -> Value:
-    """Softsign -> SoftSign; before opset9, x / (1 + |x|)."""
+    """Write SoftSign, or before opset9 its formula x / (1 + |x|)."""
     if c.opset >= 9:
         return c(ov.SoftSign(), x)
 
@@ -251,7 +254,7 @@ def import_gelu(c: Conversion, op: onnx.Gelu, x: Value) -> Value:
 
 @exports(ov.PReLU)
 def export_prelu(c: Conversion, op: ov.PReLU, x: Value, slope: Value) -> Value:
-    """PReLU -> PRelu; a one-dimensional slope, which belongs to axis 1, is reshaped for ONNX."""
+    """Write PReLU as PRelu; a slope vector, which belongs to axis 1, is reshaped for ONNX."""
     rank, size = shape_of(x).rank, shape_of(slope).count()
     if shape_of(slope).rank is None:
         raise c.refuse("the rank of its slope is not known", "declare the shapes of the inputs")
@@ -295,7 +298,7 @@ def _rectified(c: Conversion, x: Value, slope: Value) -> Value:
 
 @imports(onnx.PRelu)
 def import_prelu(c: Conversion, op: onnx.PRelu, x: Value, slope: Value) -> Value:
-    """PRelu -> PReLU; a one-dimensional slope gets the rank of the data.
+    """Write PRelu as PReLU; a slope vector is reshaped to the rank of the data.
 
     In ONNX such a slope belongs to the last axis, whereas OpenVINO would apply it to axis 1.
     """
@@ -336,7 +339,7 @@ def import_shrink(c: Conversion, op: onnx.Shrink, x: Value) -> Value:
 
 @exports(ov.Clamp)
 def export_clamp(c: Conversion, op: ov.Clamp, x: Value) -> Value:
-    """Clamp -> Clip; for integers the lower bound is rounded up, the upper one down."""
+    """Write Clamp as Clip; for integers, the lower bound is rounded up and the upper bound down."""
     low: float | None = None if op.min == -math.inf else op.min
     high: float | None = None if op.max == math.inf else op.max
     element = element_of(x)
@@ -369,9 +372,10 @@ def import_clip6(c: Conversion, op: onnx.Clip6, x: Value) -> Value:
 def import_clip11(
     c: Conversion, op: onnx.Clip11, x: Value, low: Value | None = None, high: Value | None = None
 ) -> Value:
-    """Clip -> Clamp, if x is a float tensor and both bounds are known, else Maximum and Minimum.
+    """Write Clip as Clamp if possible, else as Maximum and Minimum.
 
-    A lower bound above the upper one also leads to Maximum and Minimum.
+    Clamp needs a float tensor, and two known bounds of which the lower one is not above the upper
+    one.
     """
     numbers = tuple(None if value is None else number_of(c, value) for value in (low, high))
     is_float = element_of(x).is_float

@@ -37,7 +37,7 @@ NARROW = frozenset({ElementType.I8, ElementType.U8, ElementType.I16, ElementType
 
 @imports(BitCast)
 def import_bit_cast(c: Conversion, op: BitCast, x: Value) -> Value:
-    """BitCast -> arithmetic that computes the same bits in another type of the same width."""
+    """Write BitCast as arithmetic that computes the same bits in another type of the same width."""
     element = element_of(x)
     if element is op.to:
         return x

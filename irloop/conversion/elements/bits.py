@@ -140,7 +140,7 @@ exports(ov.BitwiseXor)(_export_bitwise(onnx.BitwiseXor, onnx.Xor))
 
 @exports(ov.BitwiseNot)
 def export_bitwise_not(c: Conversion, op: ov.BitwiseNot, x: Value) -> Value:
-    """BitwiseNot -> BitwiseNot, or a subtraction before opset 18.
+    """Write BitwiseNot, or before opset 18 a subtraction.
 
     The subtraction is -1 - x for signed types and the largest number minus x for unsigned types.
     Booleans become a Not.
@@ -159,7 +159,7 @@ def export_bitwise_not(c: Conversion, op: ov.BitwiseNot, x: Value) -> Value:
 
 @exports(ov.BitwiseLeftShift)
 def export_left_shift(c: Conversion, op: ov.BitwiseLeftShift, left: Value, right: Value) -> Value:
-    """BitwiseLeftShift -> BitShift; x * 2^n for signed integers before opset 28."""
+    """Write BitwiseLeftShift as BitShift, or before opset 28 x * 2^n for signed types."""
     left, right = operands(c, op, left, right)
     element = element_of(left)
     if not is_signed(element) or c.opset >= 28:
@@ -172,7 +172,7 @@ def export_left_shift(c: Conversion, op: ov.BitwiseLeftShift, left: Value, right
 
 @exports(ov.BitwiseRightShift)
 def export_right_shift(c: Conversion, op: ov.BitwiseRightShift, left: Value, right: Value) -> Value:
-    """BitwiseRightShift -> BitShift, or floor(x / 2^n) for signed integers before opset 28."""
+    """Write BitwiseRightShift as BitShift, or before opset 28 floor(x / 2^n) for signed types."""
     left, right = operands(c, op, left, right)
     element = element_of(left)
     if not is_signed(element) or c.opset >= 28:
@@ -333,7 +333,7 @@ def import_bitwise_not(c: Conversion, op: onnx.BitwiseNot, x: Value) -> Value:
 
 @imports(onnx.BitShift)
 def import_bit_shift(c: Conversion, op: onnx.BitShift, x: Value, amount: Value) -> Value:
-    """BitShift -> x * 2^n or x / 2^n, where n is `amount`.
+    """Write BitShift as a product x * 2^n or a quotient x / 2^n, where n is `amount`.
 
     If n is at least the width of the type, a left shift returns 0, and a right shift 0 or -1.
     OpenVINO's CPU plugin treats u32 numbers of 2^31 or more as negative. So u32 is converted to
@@ -404,7 +404,7 @@ def _shifted(c: Conversion, op: onnx.BitShift, x: Value, amount: Value) -> Value
 
 @imports(onnx.IsNaN)
 def import_is_nan(c: Conversion, op: onnx.IsNaN, x: Value) -> Value:
-    """IsNaN -> IsNaN; before opset10, NotEqual of the operand and itself."""
+    """Write IsNaN, or before opset10 a NotEqual that compares the operand with itself."""
     if c.opset >= 10:
         return c(ov.IsNaN(), x)
     return c(ov.NotEqual(), x, x)

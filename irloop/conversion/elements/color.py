@@ -17,7 +17,10 @@ __all__: list[str] = []
 
 @exports(ov.NV12toRGB, ov.NV12toBGR)
 def export_nv12(c: Conversion, op: ov.FromNV12, luma: Value, pairs: Value | None = None) -> Value:
-    """NV12toRGB, NV12toBGR -> Resize of the chroma, Sub, MatMul."""
+    """Write NV12toRGB or NV12toBGR: enlarge the chroma with Resize, and mix the planes with MatMul.
+
+    Before the MatMul, Sub removes the offset of each plane.
+    """
     if pairs is None:
         luma, rest, (items, rows, columns) = _planes(c, luma)
         pairs = OnnxSizes(c).reshape(rest, [items, rows, columns, 2])
@@ -33,7 +36,10 @@ def export_i420(
     blue: Value | None = None,
     red: Value | None = None,
 ) -> Value:
-    """I420toRGB, I420toBGR -> Resize of the chroma, Sub, MatMul."""
+    """Write I420toRGB or I420toBGR: enlarge the chroma with Resize, and mix the planes with MatMul.
+
+    Before the MatMul, Sub removes the offset of each plane.
+    """
     if blue is None or red is None:
         luma, rest, (items, rows, columns) = _planes(c, luma)
         both = OnnxSizes(c).reshape(rest, [items, 2, rows, columns])

@@ -38,7 +38,7 @@ def export_not_equal(c: Conversion, op: ov.NotEqual, left: Value, right: Value) 
 
 @exports(ov.GreaterEqual)
 def export_greater_equal(c: Conversion, op: ov.GreaterEqual, left: Value, right: Value) -> Value:
-    """GreaterEqual -> GreaterOrEqual; before opset 12, Or of Greater and Equal.
+    """Write GreaterEqual as GreaterOrEqual, or before opset 12 as the Or of Greater and Equal.
 
     Not(Less) would be true for NaN.
     """

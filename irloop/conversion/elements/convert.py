@@ -97,7 +97,7 @@ _ROUNDED_TO_LARGEST = {ElementType.F8E4M3: 464.0, ElementType.F8E5M2: 61408.0}
 def export_promote(
     c: Conversion, op: ov.ConvertPromoteTypes, left: Value, right: Value
 ) -> list[Value]:
-    """ConvertPromoteTypes -> a Cast of both operands to their common type.
+    """Write ConvertPromoteTypes as a Cast of each operand to their common type.
 
     The common type is the element type that inference gives the outputs.
     """
@@ -245,7 +245,7 @@ def _through_small(c: Conversion, x: Value, element: ElementType) -> Value:
 
 @exports(ov.ConvertLike)
 def export_convert_like(c: Conversion, op: ov.ConvertLike, x: Value, like: Value) -> Value:
-    """ConvertLike -> Cast to the type of the second operand, or CastLike if that is unknown."""
+    """Write ConvertLike as Cast, or as CastLike if the type of the second operand is not known."""
     element = element_of(like)
     if element is not ElementType.DYNAMIC:
         return _cast(c, x, element)
@@ -270,5 +270,5 @@ def export_identity(c: Conversion, op: ov.Identity, x: Value) -> Value:
 @takes_virtual
 @imports(onnx.Identity)
 def import_identity(c: Conversion, op: onnx.Identity, x: Converted) -> Converted:
-    """Identity -> no operation: readers of the result read the operand."""
+    """Write no operation for Identity: the readers of its result read the operand."""
     return x

@@ -99,7 +99,7 @@ imports(onnx.Ceil)(unary_rule(ov.Ceiling))
 
 @exports(ov.Round)
 def export_round(c: Conversion, op: ov.Round, x: Value) -> Value:
-    """Round -> Round for ties to even; ties away from zero are rounded by arithmetic.
+    """Write Round for ties to even; compute the rounding of ties away from zero by arithmetic.
 
     For these, the magnitude of `x` is rounded down, 1 is added if the fraction is at least a half,
     and the result gets the sign of `x`.
@@ -136,7 +136,7 @@ def export_sign(c: Conversion, op: ov.Sign, x: Value) -> Value:
 
 @exports(ov.Negative)
 def export_negative(c: Conversion, op: ov.Negative, x: Value) -> Value:
-    """Negative -> Neg; for unsigned integers 0 - x, which wraps in the same way."""
+    """Write Negative as Neg, or for unsigned integers as 0 - x, which wraps in the same way."""
     if element_of(x).value.startswith("u"):
         return forms.sub(c, forms.scalar(c, 0, x), x)
     return forms.numeric(c, onnx.Neg(), x, small=6, half=6)
@@ -197,7 +197,7 @@ def export_minimum(c: Conversion, op: ov.Minimum, left: Value, right: Value) -> 
 
 @exports(ov.Divide)
 def export_divide(c: Conversion, op: ov.Divide, left: Value, right: Value) -> Value:
-    """Divide -> Div, or Reciprocal for 1 / x of f32 and f64.
+    """Write Divide as Div, or as Reciprocal for 1 / x of f32 and f64.
 
     With `m_pythondiv`, OpenVINO rounds the quotient of two integer constants down, and the written
     operations do the same. OpenVINO truncates every other quotient of integers, as Div does.
@@ -230,7 +230,7 @@ def export_mod(c: Conversion, op: ov.Mod, left: Value, right: Value) -> Value:
 
 @exports(ov.FloorMod)
 def export_floor_mod(c: Conversion, op: ov.FloorMod, left: Value, right: Value) -> Value:
-    """FloorMod -> Mod for integers, and a - b * floor(a / b) for floats.
+    """Write FloorMod as Mod for integers, and as a - b * floor(a / b) for floats.
 
     ONNX's Mod of floats has the sign of the dividend, but FloorMod has the sign of the divisor.
     """
@@ -247,7 +247,7 @@ def export_floor_mod(c: Conversion, op: ov.FloorMod, left: Value, right: Value) 
 
 @exports(ov.Power)
 def export_power(c: Conversion, op: ov.Power, base: Value, exponent: Value) -> Value:
-    """Power -> Pow, computed in a type that Pow supports in this opset.
+    """Write Power as Pow, computed in a type that Pow supports in this opset.
 
     Narrow integers are computed in i32. u32 and u64, and before opset 12 all integers, are computed
     in f64.
@@ -306,7 +306,7 @@ imports(onnx.Div)(wrapping_rule(ov_forms.divide))
 
 @imports(onnx.Mod)
 def import_mod(c: Conversion, op: onnx.Mod, left: Value, right: Value) -> Value:
-    """Mod -> Mod if `fmod` is 1, otherwise FloorMod; for floats, a Select corrects FloorMod.
+    """Write Mod if `fmod` is 1, otherwise FloorMod, which a Select corrects for floats.
 
     The correction is for a finite dividend and an infinite divisor, where OpenVINO's CPU plugin
     would multiply 0 by infinity. The Select returns the divisor if the signs of the two differ, and
@@ -328,10 +328,11 @@ def import_mod(c: Conversion, op: onnx.Mod, left: Value, right: Value) -> Value:
 
 @imports(onnx.Pow)
 def import_pow(c: Conversion, op: onnx.Pow, base: Value, exponent: Value) -> Value:
-    """Pow -> Power, whose operands have one element type; the result has the type of the base.
+    """Write Pow as Power, whose operands must have one element type.
 
-    An exponent of another type is converted to the type of the base. But if the base is an integer
-    and the exponent a float, the base is converted, and the result is converted back.
+    The result has the type of the base. An exponent of another type is converted to the type of the
+    base. But if the base is an integer and the exponent a float, the base is converted, and the
+    result is converted back.
     """
     element, other = element_of(base), element_of(exponent)
     if element is other:
@@ -396,7 +397,11 @@ ERF_INVERSE_FAR = (
 
 @exports(ov.ErfInv)
 def export_erf_inv(c: Conversion, op: ov.ErfInv, x: Value) -> Value:
-    """ErfInv -> two polynomials; the result is infinite at -1 and 1."""
+    """Write ErfInv as two polynomials, from which a Where chooses for each element.
+
+    Both approximate the function, the first near 0 and the second near -1 and 1. At -1 and 1
+    themselves, the result is infinite.
+    """
     return forms.computed_in(c, ElementType.F32, lambda value: _erf_inverse(c, value), x)
 
 

@@ -57,7 +57,7 @@ def import_range(c: Conversion, op: onnx.Range, start: Value, limit: Value, delt
 
 @imports(onnx.ConstantOfShape)
 def import_constant_of_shape(c: Conversion, op: onnx.ConstantOfShape, shape: Value) -> Value:
-    """ConstantOfShape -> Broadcast of a scalar; the scalar itself if the result has rank 0."""
+    """Write ConstantOfShape as Broadcast of a scalar, or as the scalar if the result has rank 0."""
     number = 0 if op.value is None else op.value.numpy().reshape(-1)[0]
     scalar = c.constant(number, op.element)
     if shape_of(shape).count() == 0:
@@ -74,7 +74,7 @@ def export_eye(
     shift: Value,
     batch: Value | None = None,
 ) -> Value:
-    """Eye -> EyeLike of a matrix [rows, columns], then Expand if there is a batch shape.
+    """Write Eye as EyeLike of a matrix [rows, columns], and Expand it if there is a batch shape.
 
     If the shift is not constant, comparisons replace EyeLike, because its `k` is an attribute.
     """
@@ -104,7 +104,7 @@ def _eye_by(
 
 @imports(onnx.EyeLike)
 def import_eye_like(c: Conversion, op: onnx.EyeLike, like: Value) -> Value:
-    """EyeLike -> Eye; before opset9, a comparison of row and column numbers.
+    """Write EyeLike as Eye, or before opset9 as a comparison of row and column numbers.
 
     In the second case an element is 1 where the column number equals the row number plus k.
     """
@@ -122,7 +122,7 @@ def import_eye_like(c: Conversion, op: onnx.EyeLike, like: Value) -> Value:
 def export_one_hot(
     c: Conversion, op: ov.OneHot, indices: Value, depth: Value, on: Value, off: Value
 ) -> Value:
-    """OneHot -> OneHot, with negative indices replaced by an index out of range.
+    """Write OneHot, with an index out of range in place of negative indices.
 
     ONNX counts negative indices from the end, whereas they match no position in OpenVINO.
     """
@@ -159,7 +159,7 @@ def _one_hot(
 def import_one_hot(
     c: Conversion, op: onnx.OneHot, indices: Value, depth: Value, values: Value
 ) -> Value:
-    """OneHot -> OneHot-1; negative indices are made non-negative first."""
+    """Write OneHot-1; the depth is added to negative indices first."""
     known = c.constant_of(depth)
     size = openvino_forms.as_scalar(c, openvino_forms.converted(c, depth, ElementType.I64))
     if known is not None:
@@ -182,9 +182,9 @@ def _item(c: Conversion, values: Value, at: int) -> Value:
 def import_window(
     c: Conversion, op: onnx.HannWindow | onnx.HammingWindow | onnx.BlackmanWindow, size: Value
 ) -> Value:
-    """HannWindow, HammingWindow, BlackmanWindow -> a constant, or cosines of a Range.
+    """Write the window as a constant if its size is known, else compute it from cosines of a Range.
 
-    It is a constant if the size is known.
+    The operation is HannWindow, HammingWindow or BlackmanWindow.
     """
     known = ints(c, size)
     if known is not None:
@@ -224,7 +224,7 @@ def _window(
 
 @imports(onnx.MelWeightMatrix)
 def import_mel_weight_matrix(c: Conversion, op: onnx.MelWeightMatrix, *inputs: Value) -> Value:
-    """MelWeightMatrix -> a constant, because its inputs are settings of a model and not data."""
+    """Write MelWeightMatrix as a constant: its inputs are settings of a model and not data."""
     arrays = [c.constant_of(value) for value in inputs]
     if any(array is None for array in arrays):
         raise c.refuse("its inputs are computed while the model runs", "make them constants")

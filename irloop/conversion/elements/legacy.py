@@ -84,7 +84,7 @@ def import_selu1(c: Conversion, op: onnx.Selu1, x: Value) -> Value:
 
 @imports(onnx.PRelu1)
 def import_prelu(c: Conversion, op: onnx.PRelu1, x: Value, slope: Value) -> Value:
-    """PReLU -> PReLU; in both formats a slope of one dimension belongs to axis 1."""
+    """Write PRelu-1 as PReLU; in both formats a slope of one dimension belongs to axis 1."""
     return c(ov_activation.PReLU(), x, slope)
 
 

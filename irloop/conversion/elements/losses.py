@@ -27,7 +27,11 @@ def import_negative_log_likelihood(
     target: Value,
     weight: Value | None = None,
 ) -> Value:
-    """NegativeLogLikelihoodLoss -> GatherElements, Multiply, Reduce*."""
+    """Write NegativeLogLikelihoodLoss: pick the score of each target class, and reduce the losses.
+
+    GatherElements picks the scores. Their negatives are multiplied by the weights of the classes,
+    if there are weights, and a Reduce* computes the sum or mean.
+    """
     element = element_of(scores)
     return forms.converted(c, _loss(c, op, _in_f32(c, scores), target, weight), element)
 
@@ -40,10 +44,10 @@ def import_cross_entropy(
     target: Value,
     weight: Value | None = None,
 ) -> list[Value]:
-    """SoftmaxCrossEntropyLoss -> LogSoftmax, GatherElements, Multiply, Reduce*.
+    """Write SoftmaxCrossEntropyLoss: compute the log-probabilities, and the loss from them.
 
-    The loss is computed from the log-probabilities, as for NegativeLogLikelihoodLoss. The result is
-    a list of the loss and the log-probabilities.
+    The loss is computed from the log-probabilities as NegativeLogLikelihoodLoss computes it from
+    its scores. The result is a list of the loss and the log-probabilities.
     """
     element = element_of(scores)
     logs = c(activation.LogSoftmax(axis=1), _in_f32(c, scores))

@@ -44,7 +44,10 @@ def import_matmul_integer(
     left_zero: Value | None = None,
     right_zero: Value | None = None,
 ) -> Value:
-    """MatMulInteger -> MatMul in f32, converted to i32; it is exact while sums stay below 2^24."""
+    """Write MatMulInteger as a MatMul in f32, converted to i32.
+
+    The result is exact while the sums stay below 2^24.
+    """
     rows = None if left_zero is None else _column(c, left_zero)
     factors = (centred(c, left, rows), centred(c, right, right_zero))
     return ov_forms.convert(c, c(ov_matmul.MatMul(), *factors), ElementType.I32)
@@ -91,7 +94,7 @@ def import_conv_integer(
     x_zero: Value | None = None,
     filters_zero: Value | None = None,
 ) -> Value:
-    """ConvInteger -> Convolution of data and filters from which their zero points are subtracted.
+    """Write ConvInteger as a Convolution; the zero points are first subtracted from its operands.
 
     The Convolution then pads with 0, where ConvInteger pads with the zero point of the data.
     """

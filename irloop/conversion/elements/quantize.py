@@ -47,7 +47,7 @@ def export_fake_quantize(
     out_low: Value,
     out_high: Value,
 ) -> Value:
-    """FakeQuantize -> the formula of its specification.
+    """Write FakeQuantize as the formula of its specification.
 
     The formula is shorter if the input limits are constant and the low limit is always below the
     high limit.
@@ -427,7 +427,7 @@ def _shows_zero(value: Value) -> bool:
 
 @imports(onnx.DynamicQuantizeLinear)
 def import_dynamic_quantize(c: Conversion, op: onnx.DynamicQuantizeLinear, x: Value) -> list[Value]:
-    """DynamicQuantizeLinear -> its formula.
+    """Write DynamicQuantizeLinear as the formula of its specification.
 
     The smallest range that contains 0 and all elements of x is mapped to 0..255. If this range
     contains only 0, the scale is 1.

@@ -38,7 +38,7 @@ SHAPES_DIFFER = 11
 
 @exports(ov.If)
 def export_if(c: Conversion, op: ov.If, *inputs: Converted | None) -> Sequence[Converted | None]:
-    """If -> If; mapped inputs become captured values."""
+    """Write an ONNX If, whose branches capture the values that the port maps pass in."""
     condition = inputs[0]
     if not isinstance(condition, Value):
         raise c.refuse("its condition is not a tensor, or not connected")
@@ -53,7 +53,7 @@ def export_if(c: Conversion, op: ov.If, *inputs: Converted | None) -> Sequence[C
 @takes_virtual
 @imports(onnx.If)
 def import_if(c: Conversion, op: onnx.If, *inputs: Converted | None) -> Sequence[Converted | None]:
-    """If -> If-8; captured values become mapped inputs.
+    """Write If-8, and map the values that the branches capture to inputs of the branches.
 
     Older OpenVINO opsets have no If: `--target` replaces it by a Select between both branches.
     """

@@ -38,7 +38,7 @@ __all__ = ["import_loop", "part_of", "without_iterations"]
 def import_loop(
     c: Conversion, op: onnx.Loop, *inputs: Converted | None
 ) -> Sequence[Converted | None]:
-    """Loop -> Loop-5; an omitted M becomes -1, and captured values become inputs.
+    """Write Loop-5; an omitted M becomes a trip count of -1, and captured values become inputs.
 
     The values of a scan output get a new first axis of size 1, along which they are concatenated.
 

@@ -32,7 +32,7 @@ NO_LIMIT = 2**63 - 1
 
 @exports(ov.Loop)
 def export_loop(c: Conversion, op: ov.Loop, *inputs: Value | None) -> list[Value | None]:
-    """Loop -> Loop, in which invariant inputs become captures; or Scan, if the user prefers Scans.
+    """Write an ONNX Loop that captures its invariant inputs, or a Scan if the user prefers Scans.
 
     A negative constant trip count becomes an omitted M. A Scan is written only if it can express
     the Loop without any change.
@@ -87,7 +87,7 @@ def _limit(c: Conversion, trip: Value) -> Value | None:
 def export_tensor_iterator(
     c: Conversion, op: ov.TensorIterator, *inputs: Value | None
 ) -> list[Value | None]:
-    """TensorIterator -> Scan over its slices, or a Loop.
+    """Write TensorIterator as a Scan over its slices, or as a Loop.
 
     A Loop is written if there are no slices, or if a Scan cannot express the slices or the states.
     """

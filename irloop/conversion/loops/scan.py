@@ -34,7 +34,7 @@ __all__ = ["import_scan"]
 def import_scan(
     c: Conversion, op: onnx.Scan, *inputs: Converted | None
 ) -> Sequence[Converted | None]:
-    """Scan -> TensorIterator, or a Loop where a TensorIterator is not possible.
+    """Write Scan as a TensorIterator, or as a Loop where a TensorIterator is not possible.
 
     A Loop is needed if the number of iterations is unknown and may thus be 0, if a state changes
     its size, if the body uses no slice, or if the Scan is inside a TensorIterator. A Scan that is

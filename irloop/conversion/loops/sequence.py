@@ -46,7 +46,7 @@ def _items(value: Converted | None, action: str) -> Items:
 @takes_virtual
 @imports(onnx.SequenceConstruct)
 def construct(c: Conversion, op: onnx.SequenceConstruct, *inputs: Converted | None) -> Items:
-    """SequenceConstruct -> the inputs as a list."""
+    """Represent the result of SequenceConstruct by a list of the inputs."""
     values = [value for value in inputs if isinstance(value, Value)]
     if len(values) != len(inputs):
         raise c.refuse("a sequence of sequences cannot be represented by tensors")
@@ -55,7 +55,7 @@ def construct(c: Conversion, op: onnx.SequenceConstruct, *inputs: Converted | No
 
 @imports(onnx.SequenceEmpty)
 def empty(c: Conversion, op: onnx.SequenceEmpty) -> Items:
-    """SequenceEmpty -> an empty list."""
+    """Represent the result of SequenceEmpty by an empty list."""
     return Items(())
 
 
@@ -68,7 +68,7 @@ def insert(
     item: Converted,
     position: Value | None = None,
 ) -> Converted:
-    """SequenceInsert -> the longer sequence, as separate tensors or as one stacked tensor.
+    """Return the sequence that SequenceInsert makes, as separate tensors or as one stacked tensor.
 
     One case differs: in the body of a loop that only appends to the sequence, the result holds only
     the item that this iteration appends. The loop joins the items of all iterations.
@@ -99,9 +99,10 @@ def _inserted(c: Conversion, sequence: Items, item: Value, at: int) -> Items:
 def erase(
     c: Conversion, op: onnx.SequenceErase, sequence: Converted, position: Value | None = None
 ) -> Items | Stacked:
-    """SequenceErase -> the sequence, as single items or stacked, without the item at `position`.
+    """Return the sequence without the item at `position`, as SequenceErase makes it.
 
-    If `position` is omitted, the last item is removed.
+    The items are separate tensors or one stacked tensor. If `position` is omitted, the last item is
+    removed.
     """
     at = -1 if position is None else _index(c, position)
     if not isinstance(sequence, Items) or at is None:
@@ -117,10 +118,11 @@ def erase(
 @takes_virtual
 @imports(onnx.SequenceAt)
 def item_at(c: Conversion, op: onnx.SequenceAt, sequence: Converted, position: Value) -> Value:
-    """SequenceAt -> the item itself, a Gather from the stacked items, or a slice.
+    """Return the item that SequenceAt selects: the item itself, a Gather, or a slice.
 
-    The item itself is used if the items are separate values and the position is constant. Items of
-    different sizes are concatenated, and the item is a slice of the result.
+    The item itself is used if the items are separate values and the position is constant. Stacked
+    items are read by a Gather. Items of different sizes are concatenated, and the item is a slice
+    of the result.
     """
     index = _index(c, position)
     if isinstance(sequence, Items) and index is not None:
@@ -138,7 +140,7 @@ def item_at(c: Conversion, op: onnx.SequenceAt, sequence: Converted, position: V
 @takes_virtual
 @imports(onnx.SequenceLength)
 def length(c: Conversion, op: onnx.SequenceLength, sequence: Converted) -> Value:
-    """SequenceLength -> a constant, or the size of axis 0 if the items are stacked."""
+    """Write SequenceLength as a constant, or as the size of axis 0 if the items are stacked."""
     if isinstance(sequence, Stacked):
         return shape_forms.size_of(c, sequence.tensor, 0)
     return c.i64(len(_items(sequence, "counting").values))
@@ -148,7 +150,7 @@ def length(c: Conversion, op: onnx.SequenceLength, sequence: Converted) -> Value
 def split(
     c: Conversion, op: onnx.SplitToSequence, value: Value, sizes: Value | None = None
 ) -> Items | Stacked:
-    """SplitToSequence -> one tensor for each part, or one tensor that stacks the parts.
+    """Write SplitToSequence as a split into tensors, or as one tensor that stacks the parts.
 
     The parts are stacked along a new first axis if `sizes` is None or a ConstantOfShape of ones.
     Otherwise each part becomes a tensor; the conversion is refused if their number is not known.
@@ -192,7 +194,7 @@ def _are_ones(c: Conversion) -> bool:
 @takes_virtual
 @imports(onnx.ConcatFromSequence)
 def concat(c: Conversion, op: onnx.ConcatFromSequence, sequence: Converted) -> Value:
-    """ConcatFromSequence -> the items, concatenated along an axis or stacked along a new one."""
+    """Write ConcatFromSequence as a Concat of the items along an existing or a new axis."""
     if isinstance(sequence, Joined):
         return sequence.tensor
     if isinstance(sequence, Stacked):
@@ -239,7 +241,7 @@ def _merged(c: Conversion, value: Value, axis: int) -> Value:
 @takes_virtual
 @imports(onnx.Optional)
 def optional(c: Conversion, op: onnx.Optional, item: Converted | None = None) -> Maybe:
-    """Optional -> a `Maybe` with the value that it holds, if any."""
+    """Represent the result of Optional by a `Maybe` with the value that it holds, if any."""
     if item is not None and not isinstance(item, Value | Items | Stacked):
         raise c.refuse(f"it creates an optional of {item}")
     return Maybe(item)
@@ -250,7 +252,7 @@ def optional(c: Conversion, op: onnx.Optional, item: Converted | None = None) ->
 def has_element(
     c: Conversion, op: onnx.OptionalHasElement, value: Converted | None = None
 ) -> Value:
-    """OptionalHasElement -> a constant, known during conversion."""
+    """Write OptionalHasElement as a constant, because the answer is known during conversion."""
     held = value.item if isinstance(value, Maybe) else value
     return c.constant(held is not None, ElementType.BOOLEAN)
 
@@ -258,7 +260,7 @@ def has_element(
 @takes_virtual
 @imports(onnx.OptionalGetElement)
 def get_element(c: Conversion, op: onnx.OptionalGetElement, value: Converted) -> Converted:
-    """OptionalGetElement -> the value that the optional holds."""
+    """Return the value that the optional holds, in place of OptionalGetElement."""
     held: Value | Virtual | None = value.item if isinstance(value, Maybe) else value
     if held is None:
         raise c.refuse("the optional is empty")

@@ -23,7 +23,10 @@ __all__: list[str] = []
 
 @exports(ov.AdaptiveAvgPool)
 def export_average(c: Conversion, op: ov.AdaptiveAvgPool, data: Value, shape: Value) -> Value:
-    """AdaptiveAvgPool -> AveragePool for bins of equal size, else a MatMul for each axis."""
+    """Write AdaptiveAvgPool as AveragePool if all bins have equal sizes, else as MatMuls.
+
+    There is one MatMul for each spatial axis; its weights compute the mean of each bin.
+    """
     known = _sizes(c, data, shape)
     if known is None:
         return _averaged(c, data, list(_weights(c, data, shape)))
@@ -41,7 +44,7 @@ def export_average(c: Conversion, op: ov.AdaptiveAvgPool, data: Value, shape: Va
 def export_maximum(
     c: Conversion, op: ov.AdaptiveMaxPool, data: Value, shape: Value
 ) -> list[Value | None]:
-    """AdaptiveMaxPool -> a Gather of the elements of each bin, then ReduceMax and ArgMax.
+    """Write AdaptiveMaxPool: gather the elements of each bin, then apply ReduceMax and ArgMax.
 
     If the sizes are known only at run time, there is one ReduceMax for each spatial axis, before
     which a mask replaces the elements outside of each bin by -infinity. In this case the indices

@@ -34,9 +34,10 @@ def import_attention(
     past_value: Value | None = None,
     lengths: Value | None = None,
 ) -> Sequence[Value | None]:
-    """Attention -> MatMul, Add of the bias, SoftMax, MatMul.
+    """Write Attention as two products: queries with keys, and their SoftMax with the values.
 
-    If there are past keys and values, a Concat appends the new ones to them.
+    Masks and other limits become a bias, which is added before the SoftMax. If there are past keys
+    and values, a Concat appends the new keys and values to them.
     """
     rank = needed_rank(c, query)
     q = _split_heads(c, query, op.q_num_heads)
@@ -221,7 +222,11 @@ def import_rotary_embedding(
     sines: Value,
     places: Value | None = None,
 ) -> Value:
-    """RotaryEmbedding -> Slice, Multiply, Concat, and a Gather of the angles."""
+    """Write RotaryEmbedding as products and sums that rotate pairs of elements.
+
+    A Gather first reads the cosines and sines of the positions, if positions are given. Slices take
+    the pairs apart, and a Concat joins them again.
+    """
     rank = needed_rank(c, data)
     split = data if rank == 4 else forms.reshape(c, data, [0, 0, op.num_heads, -1])
     if places is not None:

@@ -146,7 +146,7 @@ def export_group_convolution(
 
 @exports(ov.BinaryConvolution)
 def export_binary(c: Conversion, op: ov.BinaryConvolution, data: Value, filters: Value) -> Value:
-    """BinaryConvolution -> Conv, after the bits 0 and 1 of data and filters become -1 and 1."""
+    """Write BinaryConvolution as Conv; the bits 0 and 1 of its operands become -1 and 1 first."""
     import numpy as np
 
     from irloop.kernels.convolution import binary_signs
@@ -222,7 +222,7 @@ def reshaped_bias(c: Conversion, bias: Value, rank: int) -> Value:
 def import_conv(
     c: Conversion, op: onnx.Conv, data: Value, filters: Value, bias: Value | None = None
 ) -> Value:
-    """Conv -> Convolution or GroupConvolution, plus the bias."""
+    """Write Conv as Convolution or GroupConvolution, and add the bias."""
     rank, kernel = spatial_rank(c, data, filters, 0), kernel_of(filters, 2)
     attributes = _openvino_attributes(op, data, kernel, rank)
     if op.group == 1:

@@ -37,7 +37,7 @@ Backprop = ov.ConvolutionBackpropData | ov.GroupConvolutionBackpropData
 def export_backprop(
     c: Conversion, op: Backprop, data: Value, filters: Value, shape: Value | None = None
 ) -> Value:
-    """(Group)ConvolutionBackpropData -> ConvTranspose."""
+    """Write ConvolutionBackpropData or GroupConvolutionBackpropData as ConvTranspose."""
     extra = int(isinstance(op, ov.GroupConvolutionBackpropData))
     rank, kernel = spatial_rank(c, data, filters, extra), kernel_of(filters, 2 + extra)
     flat, groups = ungrouped(c, filters) if extra else (filters, 1)
@@ -144,7 +144,7 @@ def import_conv_transpose(
     filters: Value,
     bias: Value | None = None,
 ) -> Value:
-    """ConvTranspose -> (Group)ConvolutionBackpropData, plus the bias."""
+    """Write ConvTranspose as (Group)ConvolutionBackpropData, and add the bias."""
     rank = spatial_rank(c, data, filters, 0)
     kernel = kernel_of(filters, 2) or op.kernel_shape
     begin, end = onnx.halves(op.pads)

@@ -33,7 +33,11 @@ def export_loss(
     label_length: Value,
     blank: Value | None = None,
 ) -> Value:
-    """CTCLoss -> LogSoftmax, and a Scan of the forward recursion in logarithms."""
+    """Write CTCLoss as a LogSoftmax, and a Scan that sums the probabilities of all alignments.
+
+    The Scan computes the forward recursion over the frames in logarithms. The loss is the negative
+    logarithm of the total.
+    """
     if c.opset < 11:
         raise c.refuse("it needs GatherElements, which ONNX has since opset 11", opset=11)
     frames, classes = OnnxSizes(c).of(logits, 3)[1:]

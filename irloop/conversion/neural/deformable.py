@@ -42,7 +42,7 @@ def export_deformable(
     filters: Value,
     mask: Value | None = None,
 ) -> Value:
-    """DeformableConvolution -> DeformConv; before opset 19, Gather and MatMul with the filters.
+    """Write DeformableConvolution as DeformConv, or before opset 19 as Gathers and a MatMul.
 
     Near the border, DeformConv interpolates between the data and zeros outside it. OpenVINO does
     this only with bilinear_interpolation_pad. Without it, the positions are clamped to the data, so
@@ -219,7 +219,7 @@ def import_deformable(
     bias: Value | None = None,
     mask: Value | None = None,
 ) -> Value:
-    """DeformConv -> DeformableConvolution of opset8, plus the bias."""
+    """Write DeformConv as DeformableConvolution of opset8, and add the bias."""
     if c.opset < 8:
         raise c.refuse(
             "DeformableConvolution of opset7 treats the border differently", "write opset8 or newer"
@@ -250,7 +250,7 @@ def import_causal(
     bias: Value | None = None,
     past: Value | None = None,
 ) -> list[Value]:
-    """CausalConvWithState -> GroupConvolution of Concat(state, data).
+    """Write CausalConvWithState as a GroupConvolution of the state and the data, joined by Concat.
 
     The second result, the new state, is the end of the Concat.
     """

@@ -162,7 +162,7 @@ def _is_scaled_by_elements(value: Value) -> bool:
 
 @exports(ov.NormalizeL2)
 def export_normalize_l2(c: Conversion, op: ov.NormalizeL2, x: Value, axes: Value) -> Value:
-    """NormalizeL2 -> x divided by its norm over the axes.
+    """Write NormalizeL2 as a division of x by its norm over the axes.
 
     If the list of axes is empty, every element is divided by its own norm, which gives 1; it is
     computed as x to the power of 0.
@@ -183,7 +183,7 @@ def export_normalize_l2(c: Conversion, op: ov.NormalizeL2, x: Value, axes: Value
 
 @exports(ov.LRN)
 def export_lrn(c: Conversion, op: ov.LRN, x: Value, axes: Value) -> Value:
-    """LRN -> LRN if it normalises 4-D data over the channels with an odd size.
+    """Write LRN as an ONNX LRN if it normalises 4-D data over the channels with an odd size.
 
     Otherwise the squares in each window are added with Slices and Adds, and the formula is computed
     with Mul, Add, Pow and Div.

@@ -64,9 +64,10 @@ def import_batch_norm14(c: Conversion, op: onnx.BatchNormalization14, *operands:
 
 @imports(onnx.BatchNormalization7)
 def import_batch_norm7(c: Conversion, op: onnx.BatchNormalization7, *operands: Value) -> Outputs:
-    """BatchNormalization-7 -> BatchNormInference; arithmetic in training mode or with `spatial` 0.
+    """Write BatchNormalization-7 as BatchNormInference if possible, else as arithmetic.
 
-    With `spatial` 0 each element of a batch item has its own parameters.
+    Arithmetic is needed in training mode, and with `spatial` 0, where each element of a batch item
+    has its own parameters.
     """
     if len(c.node.outputs) > 1 and any(value.uses for value in c.node.outputs[1:]):
         if not op.spatial:
@@ -143,10 +144,10 @@ def _running(c: Conversion, old: Value, new: Value, momentum: float) -> Value:
 def import_instance_norm(
     c: Conversion, op: onnx.InstanceNormalization, x: Value, scale: Value, bias: Value
 ) -> Value:
-    """InstanceNormalization -> MVN, Multiply by the scale unless it is 1, Add of the bias unless 0.
+    """Write InstanceNormalization as MVN, times the scale, plus the bias.
 
-    A scale of 1 and a bias of 0 are common: exporters write a group normalisation as an
-    InstanceNormalization with these constants, between two Reshapes.
+    A scale of 1 and a bias of 0 are left out. They are common: exporters write a group
+    normalisation as an InstanceNormalization with these constants, between two Reshapes.
     """
     rank = c.rank_of(x)
     result = standardized(c, x, range(2, rank), op.epsilon)
@@ -167,10 +168,11 @@ def _is_filled(c: Conversion, parameter: Value, number: int) -> bool:
 def import_group_norm18(
     c: Conversion, op: onnx.GroupNormalization18, x: Value, scale: Value, bias: Value
 ) -> Value:
-    """GroupNormalization-18 -> Reshape, MVN, Multiply by the scale, Add of the bias, Reshape.
+    """Write GroupNormalization-18 as MVN of the groups, times the scale, plus the bias.
 
-    This version has one scale and one bias for each group, so they are applied before the second
-    Reshape.
+    A Reshape first gives each group an axis of its own, and another Reshape restores the shape at
+    the end. This version has one scale and one bias for each group, so they are applied before the
+    second Reshape.
     """
 
     def build(value: Value, factor: Value, offset: Value) -> Value:
@@ -245,7 +247,7 @@ def import_rms_norm(c: Conversion, op: onnx.RMSNormalization, x: Value, scale: V
 
 @imports(onnx.LpNormalization)
 def import_lp_norm(c: Conversion, op: onnx.LpNormalization, x: Value) -> Value:
-    """LpNormalization -> division by the norm.
+    """Write LpNormalization as a division by the norm.
 
     A norm of 0 is replaced by 1, so that the elements stay 0.
     """
@@ -271,7 +273,7 @@ def import_mean_variance(c: Conversion, op: onnx.MeanVarianceNormalization, x: V
 
 @imports(onnx.LRN)
 def import_lrn(c: Conversion, op: onnx.LRN, x: Value) -> Value:
-    """LRN -> LRN for a window of odd size, else sums of slices and elementwise operations.
+    """Write LRN for a window of odd size, else sums of slices and elementwise operations.
 
     OpenVINO's window is symmetric, so it cannot have an even size.
     """
@@ -311,7 +313,7 @@ def _window_sum(c: Conversion, value: Value, rank: int, size: int) -> Value:
 
 @imports(onnx.Dropout7, onnx.Dropout10)
 def import_dropout(c: Conversion, op: onnx.Dropout7 | onnx.Dropout10, x: Value) -> Outputs:
-    """Dropout -> the input itself; the mask is all zeros."""
+    """Replace Dropout by its input; the mask is a tensor of zeros."""
     element = element_of(x) if isinstance(op, onnx.Dropout7) else ElementType.BOOLEAN
     mask = forms.broadcast(c, c.constant(0, element), forms.shape_of(c, x))
     return [x, mask][: len(c.node.outputs)]

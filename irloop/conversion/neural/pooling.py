@@ -255,7 +255,7 @@ def lowest(element: ElementType) -> float:
 
 @exports(ov.MaxPool, ov.MaxPool14)
 def export_max(c: Conversion, op: ov.MaxPool | ov.MaxPool14, data: Value) -> list[Value | None]:
-    """MaxPool (data and indices) -> MaxPool; indices that nothing reads are not computed.
+    """Write MaxPool with data and indices as MaxPool; indices that nothing reads are not computed.
 
     The result is a list of the pooled data and the indices, with None for unused indices.
     """

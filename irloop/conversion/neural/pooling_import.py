@@ -167,7 +167,7 @@ def import_max1(c: Conversion, op: onnx.MaxPool1, data: Value) -> Value:
 
 @imports(onnx.MaxPool)
 def import_max(c: Conversion, op: onnx.MaxPool, data: Value) -> list[Value | None]:
-    """MaxPool -> MaxPool, or an elementwise maximum of slices.
+    """Write MaxPool, or an elementwise maximum of slices.
 
     OpenVINO's MaxPool has indices and dilations only since opset8; before, slices are compared.
     """
@@ -307,10 +307,10 @@ def _column_major(c: Conversion, indices: Value, data: Value) -> Value:
 
 @imports(onnx.LpPool, onnx.LpPool1, onnx.LpPool2)
 def import_lp(c: Conversion, op: onnx.LpPool | onnx.LpPool1 | onnx.LpPool2, data: Value) -> Value:
-    """LpPool -> (kernel area * mean of |x|^p in the window) ^ (1 / p).
+    """Write LpPool as (kernel area * mean of |x|^p in the window) ^ (1 / p).
 
-    The mean comes from an average pooling that counts the padding. For dilated windows before
-    opset 16, the sum in the window is built directly.
+    The mean comes from an average pooling that counts the padding. For dilated windows before opset
+    16, the sum in the window is built directly.
     """
     window = op.window()
     power = forms.scalar(c, float(op.p), data)
@@ -349,7 +349,7 @@ def import_global_max(c: Conversion, op: onnx.GlobalMaxPool, data: Value) -> Val
 def import_global_lp(
     c: Conversion, op: onnx.GlobalLpPool | onnx.GlobalLpPool1, data: Value
 ) -> Value:
-    """GlobalLpPool -> ReduceL1, ReduceL2, or the root of a sum of powers."""
+    """Write GlobalLpPool as ReduceL1 or ReduceL2, or for other p as the root of a sum of powers."""
     axes = _spatial_axes(c, data)
     if op.p in (1, 2):
         return forms.reduce(c, f"L{int(op.p)}", data, axes)
@@ -367,7 +367,7 @@ def import_max_unpool(
     indices: Value,
     shape: Value | None = None,
 ) -> Value:
-    """MaxUnpool -> ScatterElementsUpdate into zeros; a Pad if the output shape is an input."""
+    """Write MaxUnpool as ScatterElementsUpdate into zeros, with a Pad for a given output shape."""
     import numpy as np
 
     sizes = shape_of(data).static()

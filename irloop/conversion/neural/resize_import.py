@@ -68,7 +68,7 @@ def import_resize(
     scales: Value | None = None,
     sizes: Value | None = None,
 ) -> Value:
-    """Resize -> Interpolate, or a Gather or weighted sum along each axis."""
+    """Write Resize as Interpolate, or as a Gather or weighted sum along each axis."""
     if scales is not None and shape_of(scales).count() == 0:
         scales = None
     if sizes is not None and shape_of(sizes).count() == 0:

@@ -34,7 +34,7 @@ OLDEST = 7
 
 @exports(ov.GridSample)
 def export_grid_sample(c: Conversion, op: ov.GridSample, data: Value, grid: Value) -> Value:
-    """GridSample -> GridSample; before opset 16 a sum of Gathers."""
+    """Write GridSample, or before opset 16 a sum of Gathers."""
     mode, align = mode_of(op.mode), int(op.align_corners)
     padding = op.padding_mode.lower()
     if c.opset < 16:
@@ -63,7 +63,7 @@ def _export_sampler(c: Conversion, op: ov.GridSample, data: Value, grid: Value) 
 def import_grid_sample(
     c: Conversion, op: onnx.GridSample | onnx.GridSample16, data: Value, grid: Value
 ) -> Value:
-    """GridSample -> GridSample of opset9, or a sum of Gathers.
+    """Write GridSample of opset9, or a sum of Gathers.
 
     Gathers are used below opset 9, or if `data` does not have rank 4.
     """
@@ -76,7 +76,7 @@ def import_grid_sample(
 
 @imports(onnx.AffineGrid)
 def import_affine_grid(c: Conversion, op: onnx.AffineGrid, theta: Value, size: Value) -> Value:
-    """AffineGrid -> one Multiply and Add per spatial axis.
+    """Write AffineGrid as a sum of products, with one Multiply and Add for each spatial axis.
 
     In 2D the result is column 0 of `theta` times x, plus column 1 times y, plus column 2. x and y
     are the coordinates of the elements, from -1 to 1.

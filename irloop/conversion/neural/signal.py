@@ -122,7 +122,7 @@ def _batched(c: Conversion, x: Value, rank: int, build: Callable[[Value, int], V
 def export_dft(
     c: Conversion, op: ov.DFT | ov.IDFT, data: Value, axes: Value, sizes: Value | None = None
 ) -> Value:
-    """DFT, IDFT -> one DFT per axis."""
+    """Write DFT or IDFT as one ONNX DFT for each of its axes."""
     rank = needed_rank(c, data)
     chosen, lengths = _plan(c, axes, sizes, rank - 1)
     inverse = isinstance(op, ov.IDFT)
@@ -142,7 +142,7 @@ def export_dft(
 def export_rdft(
     c: Conversion, op: ov.RDFT, data: Value, axes: Value, sizes: Value | None = None
 ) -> Value:
-    """RDFT -> a one-sided DFT along the last of `axes`, then a DFT along each of the others."""
+    """Write RDFT as a one-sided DFT along the last of `axes`, then a DFT along each other axis."""
     rank = needed_rank(c, data)
     chosen, lengths = _plan(c, axes, sizes, rank)
 
@@ -162,7 +162,7 @@ def export_rdft(
 def export_irdft(
     c: Conversion, op: ov.IRDFT, data: Value, axes: Value, sizes: Value | None = None
 ) -> Value:
-    """IRDFT -> Concat that completes the spectrum, inverse DFT, and the real part of the result.
+    """Write IRDFT: complete the spectrum with Concat, apply an inverse DFT, and take the real part.
 
     The input holds only one half of the spectrum, because the other half is its conjugate mirror
     image.
@@ -218,7 +218,7 @@ def _centred(c: Conversion, window: Value, size: int) -> Value:
 def export_stft(
     c: Conversion, op: ov.STFT, signal: Value, window: Value, size: Value, step: Value
 ) -> Value:
-    """STFT -> STFT; the signal, [L] or [B, L], is unsqueezed to [B, L, 1]."""
+    """Write STFT, and unsqueeze the signal from [L] or [B, L] to the shape [B, L, 1]."""
     if c.opset < 17:
         raise c.refuse("ONNX has Fourier transforms since opset 17", opset=17)
     (count,) = needed_ints(c, size, "frame size")
@@ -247,7 +247,10 @@ def export_istft(
     step: Value,
     length: Value | None = None,
 ) -> Value:
-    """ISTFT -> a product that inverts each frame, and a ConvTranspose that adds the frames."""
+    """Write ISTFT as a MatMul that inverts each frame, and a ConvTranspose that adds up the frames.
+
+    The sums are then divided by the sums of the squared windows.
+    """
     (count,), (hop,) = (needed_ints(c, size, "frame size"), needed_ints(c, step, "frame step"))
     rank = needed_rank(c, data)
 

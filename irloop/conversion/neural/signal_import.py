@@ -18,7 +18,7 @@ __all__: list[str] = []
 
 @imports(onnx.DFT17)
 def import_dft17(c: Conversion, op: onnx.DFT17, data: Value, length: Value | None = None) -> Value:
-    """DFT -> DFT, IDFT, RDFT or IRDFT."""
+    """Write DFT-17 as DFT, IDFT, RDFT or IRDFT, depending on inverse and onesided."""
     place = op.axis % needed_rank(c, data)
     return _imported(c, data, length, place, inverse=op.inverse != 0, onesided=op.onesided != 0)
 
@@ -31,7 +31,7 @@ def import_dft(
     length: Value | None = None,
     axis: Value | None = None,
 ) -> Value:
-    """DFT -> DFT, IDFT, RDFT or IRDFT."""
+    """Write DFT-20 as DFT, IDFT, RDFT or IRDFT, depending on inverse and onesided."""
     rank = needed_rank(c, data)
     inverse, onesided = op.inverse != 0, op.onesided != 0
     if axis is None or onesided or ints(c, axis) is not None:
@@ -138,7 +138,7 @@ def import_stft(
     window: Value | None = None,
     length: Value | None = None,
 ) -> Value:
-    """STFT -> STFT, or a DFT of the frames, which are gathered and multiplied by the window.
+    """Write STFT, or the DFT of the frames, which are gathered and multiplied by the window.
 
     STFT is written from opset15 on, if the signal is real, the result is one-sided and a window is
     given. In all other cases the DFT is written; without a window, the frames are not multiplied.

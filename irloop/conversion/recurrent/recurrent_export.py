@@ -176,7 +176,7 @@ def export_lstm(c: Conversion, op: ov.LSTMSequence, *inputs: Value) -> list[Valu
 
 @exports(ov.LSTMSequence1)
 def export_lstm1(c: Conversion, op: ov.LSTMSequence1, *inputs: Value | None) -> list[Value]:
-    """LSTMSequence of opset1, with peepholes -> LSTM."""
+    """Write LSTMSequence of opset1, which may have peepholes, as LSTM."""
     given = [value for value in inputs[:7] if value is not None]
     peepholes = inputs[7] if len(inputs) > 7 else None
     return _export_lstm(
@@ -279,7 +279,7 @@ def _check_ignored(c: Conversion, op: ov.LSTMCell1, inputs: Sequence[Value | Non
 def export_lstm_cell(
     c: Conversion, op: ov.LSTMCell | ov.LSTMCell1, *inputs: Value | None
 ) -> list[Value]:
-    """LSTMCell -> two Gemm, Split, activations."""
+    """Write LSTMCell as two Gemms, a Split into the four gates, and their activations."""
     if isinstance(op, ov.LSTMCell1):
         _check_ignored(c, op, inputs)
     x, h, memory, w, r, bias = (*inputs[:6], None)[:6]
@@ -308,7 +308,7 @@ def export_lstm_cell(
 def export_gru_cell(
     c: Conversion, op: ov.GRUCell, x: Value, h: Value, w: Value, r: Value, bias: Value
 ) -> Value:
-    """GRUCell -> Gemm for the gates, Gemm for the candidate, activations."""
+    """Write GRUCell as Gemms that compute the gates and the candidate, and their activations."""
     size = _size(c, r, op.hidden_size)
     gates = _Gates(c, op.clip)
     at_gate, at_candidate = op.functions()
@@ -358,7 +358,7 @@ def export_rnn_cell(
     r: Value,
     bias: Value | None = None,
 ) -> Value:
-    """RNNCell -> two Gemm and the activation."""
+    """Write RNNCell as two Gemms and the activation."""
     gates = _Gates(c, op.clip)
     (function,) = op.functions()
     return gates.activated(function, gates.projected(h, r, gates.projected(x, w, bias)))

@@ -106,7 +106,7 @@ def _in_source_layout(c: Conversion, op: onnx.Recurrent, results: list[Value]) -
 
 @imports(onnx.LSTM, onnx.LSTM1, onnx.GRU, onnx.GRU1, onnx.RNN, onnx.RNN1)
 def import_recurrent(c: Conversion, op: onnx.Recurrent, *inputs: Value | None) -> list[Value]:
-    """LSTM, GRU, RNN -> LSTMSequence, GRUSequence, RNNSequence, or else a TensorIterator.
+    """Write LSTM, GRU or RNN as the sequence operation of the same kind, or as a TensorIterator.
 
     A TensorIterator, whose body computes the gates, is used if the sequence operation cannot
     express the node or OpenVINO would fail on it or compute it wrongly. Examples are peepholes and

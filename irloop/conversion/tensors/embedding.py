@@ -216,7 +216,7 @@ def _filled(
 def export_segment_max(
     c: Conversion, op: ov.SegmentMax, data: Value, segments: Value, count: Value | None = None
 ) -> Value:
-    """SegmentMax -> ScatterND by maximum, into a tensor filled with the lowest number."""
+    """Write SegmentMax as a ScatterND by maximum into a tensor filled with the lowest number."""
     where = forms.as_i64(c, segments)
     if count is None:
         last = forms.reduce(c, "Max", where, [0])
@@ -254,7 +254,7 @@ def export_sparse_fill(
     indices: Value,
     default: Value,
 ) -> list[Value]:
-    """SparseFillEmptyRows -> Concat of the given and the missing rows, then a TopK to sort them."""
+    """Write SparseFillEmptyRows: Concat appends the missing rows, and TopK sorts all rows."""
     element = element_of(indices)
     where = forms.as_i64(c, indices)
     rows = forms.gather(c, where, c.i64(0), 1)

@@ -106,7 +106,7 @@ def _as_far_as(c: Conversion, data: Value, indices: Value, axis: int) -> Value:
 
 @exports(ov.GatherND)
 def export_gather_nd(c: Conversion, op: ov.GatherND, data: Value, indices: Value) -> Value:
-    """GatherND -> GatherND; a Reshape merges several batch axes into one, as GatherND-5 does."""
+    """Write GatherND; a Reshape merges several batch axes into one, as GatherND-5 does."""
     found = _gather_nd(c, op.batch_dims, data, indices)
     if op.batch_dims < 2:
         return found
@@ -150,9 +150,10 @@ def _with_batch(c: Conversion, indices: Value, batch_dims: int) -> Value:
 def export_gather_tree(
     c: Conversion, op: ov.GatherTree, ids: Value, parents: Value, lengths: Value, end: Value
 ) -> Value:
-    """GatherTree -> two GatherElements per step, from the last step to the first.
+    """Write GatherTree as two GatherElements for each step, from the last step to the first.
 
-    One reads the token of each beam, the other its parent, which is its beam in the step before.
+    The first reads the token of each beam, and the second its parent, which is its beam in the step
+    before.
     """
     f = onnx_forms
     element = element_of(ids)

@@ -23,7 +23,7 @@ __all__: list[str] = []
 
 @exports(ov.MatMul)
 def export_matmul(c: Conversion, op: ov.MatMul, left: Value, right: Value) -> Value:
-    """MatMul -> MatMul; for two matrices of which one is transposed -> Gemm."""
+    """Write MatMul, or Gemm for two matrices of which at least one is transposed."""
     matrices = shape_of(left).rank == shape_of(right).rank == 2
     if matrices and (op.transpose_a or op.transpose_b) and element_of(left).is_float:
         gemm = onnx.Gemm(trans_a=int(op.transpose_a), trans_b=int(op.transpose_b))
@@ -63,7 +63,7 @@ def import_gemm(
     right: Value,
     bias: Value | None = None,
 ) -> Value:
-    """Gemm -> MatMul, Multiply by alpha and beta, and Add of C.
+    """Write Gemm as a MatMul times alpha, plus C times beta.
 
     A factor of 1 needs no Multiply. If C is omitted or beta is 0, there is no Add.
     """
@@ -84,7 +84,7 @@ def _scaled(c: Conversion, value: Value, factor: float) -> Value:
 
 @exports(ov.Einsum)
 def export_einsum(c: Conversion, op: ov.Einsum, *operands: Value) -> Value:
-    """Einsum -> Einsum, with dimensions under "..." broadcast first; older opsets get products."""
+    """Write Einsum, and broadcast the dimensions under "..." first; older opsets get products."""
     return einsum(c, op.equation, *_aligned(c, Equation.parse(op.equation), operands))
 
 
@@ -123,7 +123,7 @@ def _aligned(c: Conversion, equation: Equation, operands: tuple[Value, ...]) -> 
 
 @imports(onnx.Einsum)
 def import_einsum(c: Conversion, op: onnx.Einsum, *operands: Value) -> Value:
-    """Einsum -> Einsum, with the equation written out: an explicit arrow and no spaces."""
+    """Write Einsum, with an equation that has an explicit arrow and no spaces."""
     if c.opset < 7:
         raise c.refuse("OpenVINO has Einsum since opset7", "write opset7 or newer")
     # OpenVINO accepts neither spaces in an equation nor "ii" without an arrow.
@@ -142,7 +142,11 @@ def export_attention(
     mask: Value | None = None,
     scale: Value | None = None,
 ) -> Value:
-    """ScaledDotProductAttention -> MatMul, Softmax, MatMul."""
+    """Write ScaledDotProductAttention as two MatMuls with a Softmax between them.
+
+    The first MatMul multiplies queries by keys. The mask is applied before the Softmax. The second
+    MatMul applies the results to the values.
+    """
     if scale is None:
         scale = _usual_scale(c, query)
     scores = forms.mul(c, _product(c, query, _with_last_axes_exchanged(c, key)), scale)
@@ -177,7 +181,7 @@ def _causal_mask(c: Conversion, scores: Value) -> Value:
 
 @exports(ov.Inverse)
 def export_inverse(c: Conversion, op: ov.Inverse, x: Value) -> Value:
-    """Inverse -> cofactors divided by the determinant, for matrices with at most 4 rows."""
+    """Write Inverse as cofactors divided by the determinant, for matrices with at most 4 rows."""
     size, rank = _rows(c, x), shape_of(x).rank
     if rank is None or size > 4:
         raise c.refuse(f"ONNX has no inverse, and {size} rows are too many to expand")
@@ -210,7 +214,10 @@ def export_inverse(c: Conversion, op: ov.Inverse, x: Value) -> Value:
 
 @imports(onnx.Det)
 def import_det(c: Conversion, op: onnx.Det, x: Value) -> Value:
-    """Det -> Multiply, Add and Subtract, by Laplace expansion of matrices of at most 4 rows."""
+    """Write Det as the Laplace expansion of matrices with at most 4 rows.
+
+    The expansion consists of Multiply, Add and Subtract.
+    """
     size, rank = _rows(c, x), shape_of(x).rank
     if rank is None or size > 4:
         raise c.refuse(f"OpenVINO has no determinant, and {size} rows are too many to expand")

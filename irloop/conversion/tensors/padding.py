@@ -34,7 +34,7 @@ def export_pad(
 def export_pad_12(
     c: Conversion, op: ov.Pad12, data: Value, begins: Value, ends: Value, fill: Value | None = None
 ) -> Value:
-    """Pad-12 -> Pad; in modes other than constant, negative pads become a Slice after the Pad."""
+    """Write Pad-12 as Pad; in modes other than constant, a Slice applies the negative pads."""
     mode = op.pad_mode.lower()
     first, last = ints(c, begins), ints(c, ends)
     if mode == "constant" or (_no_negative(first) and _no_negative(last)):
@@ -261,7 +261,7 @@ def _spread_by(c: Conversion, items: Value, axes: list[int], rank: int) -> Value
 def import_center_crop_pad(
     c: Conversion, op: onnx.CenterCropPad, data: Value, sizes: Value
 ) -> Value:
-    """CenterCropPad -> Pad and Slice, with the change split between both ends of each axis."""
+    """Write CenterCropPad as Pad and Slice, each with equal shares at both ends of an axis."""
     rank = needed_rank(c, data)
     axes = [axis % rank for axis in (range(rank) if op.axes is None else op.axes)]
     dims = [shape_of(data).dim(axis) for axis in axes]

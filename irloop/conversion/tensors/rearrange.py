@@ -28,7 +28,7 @@ def _woven(left: Sequence[int], right: Sequence[int]) -> list[int]:
 
 @exports(ov.DepthToSpace)
 def export_depth_to_space(c: Conversion, op: ov.DepthToSpace, data: Value) -> Value:
-    """DepthToSpace -> DepthToSpace for images; Reshape, Transpose, Reshape for other ranks."""
+    """Write DepthToSpace for images; for other ranks, write a Transpose between two Reshapes."""
     rank, block = needed_rank(c, data), op.block_size
     if rank == 4:
         return c(onnx.DepthToSpace11(block, "DCR" if op.blocks_first else "CRD"), data)
@@ -49,7 +49,7 @@ def export_depth_to_space(c: Conversion, op: ov.DepthToSpace, data: Value) -> Va
 
 @exports(ov.SpaceToDepth)
 def export_space_to_depth(c: Conversion, op: ov.SpaceToDepth, data: Value) -> Value:
-    """SpaceToDepth -> SpaceToDepth for rank 4 and mode blocks_first, else Reshape and Transpose."""
+    """Write SpaceToDepth for rank 4 and mode blocks_first, else a Transpose between Reshapes."""
     rank, block = needed_rank(c, data), op.block_size
     if rank == 4 and op.blocks_first:
         return c(onnx.SpaceToDepth28(block) if c.opset >= 28 else onnx.SpaceToDepth(block), data)
@@ -98,7 +98,7 @@ def import_space_to_depth_28(c: Conversion, op: onnx.SpaceToDepth28, data: Value
 def export_batch_to_space(
     c: Conversion, op: ov.BatchToSpace, data: Value, block: Value, begins: Value, ends: Value
 ) -> Value:
-    """BatchToSpace -> Reshape, Transpose, Reshape, and a Slice for the crops."""
+    """Write BatchToSpace as a Transpose between two Reshapes, and a Slice for the crops."""
     sizes = OnnxSizes(c)
     batch, *space = sizes.of(data)
     rank = len(space) + 1
@@ -130,7 +130,7 @@ def _cropped(c: Conversion, whole: Value, begins: Value, ends: Value) -> Value:
 def export_space_to_batch(
     c: Conversion, op: ov.SpaceToBatch, data: Value, block: Value, begins: Value, ends: Value
 ) -> Value:
-    """SpaceToBatch -> a Pad with zeros, then Reshape, Transpose, Reshape."""
+    """Write SpaceToBatch as a Pad with zeros, and a Transpose between two Reshapes."""
     pads = [onnx_forms.as_list(c, value) for value in (begins, ends)]
     if any(number != 0 for value in pads for number in ints(c, value) or [1]):
         data = onnx_forms.pad(c, data, onnx_forms.concat(c, pads, 0))
@@ -147,7 +147,7 @@ def export_space_to_batch(
 
 @exports(ov.ShuffleChannels)
 def export_shuffle_channels(c: Conversion, op: ov.ShuffleChannels, data: Value) -> Value:
-    """ShuffleChannels -> Reshape to rows, Transpose, Reshape back."""
+    """Write ShuffleChannels as a Reshape to rows of channels, a Transpose, and a Reshape back."""
     rank = needed_rank(c, data)
     at = op.axis % rank
     sizes = OnnxSizes(c)
@@ -160,7 +160,11 @@ def export_shuffle_channels(c: Conversion, op: ov.ShuffleChannels, data: Value) 
 
 @exports(ov.ReorgYolo, ov.ReorgYolo1)
 def export_reorg(c: Conversion, op: ov.ReorgYolo, data: Value) -> Value:
-    """ReorgYolo -> Reshape, Transpose that moves the blocks in front of the channels, Reshape."""
+    """Write ReorgYolo as a Transpose between two Reshapes.
+
+    The first Reshape splits the image into blocks, and the Transpose moves the elements of a block
+    in front of the channels.
+    """
     by = op.stride[0]
     sizes = OnnxSizes(c)
     batch, channels, height, width = sizes.of(data, rank=4)
@@ -172,7 +176,10 @@ def export_reorg(c: Conversion, op: ov.ReorgYolo, data: Value) -> Value:
 
 @exports(ov.ExtractImagePatches)
 def export_image_patches(c: Conversion, op: ov.ExtractImagePatches, data: Value) -> Value:
-    """ExtractImagePatches -> a strided Slice for each kernel position, concatenated as channels."""
+    """Write ExtractImagePatches as one strided Slice for each position of the kernel.
+
+    A Concat joins the slices as channels.
+    """
     spans = [(size - 1) * rate + 1 for size, rate in zip(op.sizes, op.rates, strict=True)]
     if op.auto_pad.lower() != "valid":
         data = _same_padded(c, op, data, spans)
@@ -206,7 +213,7 @@ def _same_padded(
 
 @exports(ov.Col2Im)
 def export_col2im(c: Conversion, op: ov.Col2Im, data: Value, image: Value, block: Value) -> Value:
-    """Col2Im -> Col2Im; before opset 18 a transposed convolution with one-hot kernels."""
+    """Write Col2Im, or before opset 18 a transposed convolution with one-hot kernels."""
     pads = (*op.pads_begin, *op.pads_end)
     if c.opset >= 18:
         size, kernel = onnx_forms.as_i64(c, image), onnx_forms.as_i64(c, block)
@@ -222,7 +229,7 @@ def export_col2im(c: Conversion, op: ov.Col2Im, data: Value, image: Value, block
 
 @imports(onnx.Col2Im)
 def import_col2im(c: Conversion, op: onnx.Col2Im, data: Value, image: Value, block: Value) -> Value:
-    """Col2Im -> Col2Im-15, or a transposed convolution with one-hot kernels.
+    """Write Col2Im-15, or a transposed convolution with one-hot kernels.
 
     Col2Im-15 is used for an image of two axes, from opset15 on. Otherwise, the convolution is used
     if the shapes of image and block are constant; if not, `col2im` converts the operation.

@@ -250,7 +250,7 @@ def import_log_sum_exp(
     data: Value,
     axes: Value | None = None,
 ) -> Value:
-    """ReduceLogSumExp -> max + log(sum(exp(x - max))), which does not overflow.
+    """Write ReduceLogSumExp as max + log(sum(exp(x - max))), which does not overflow.
 
     An infinite maximum is replaced by 0: x - max would be NaN.
     """

@@ -21,7 +21,7 @@ TO_THE_END = 2**63 - 1
 
 @exports(ov.Reverse)
 def export_reverse(c: Conversion, op: ov.Reverse, data: Value, axes: Value) -> Value:
-    """Reverse -> a Slice with a step of -1."""
+    """Write Reverse as a Slice with a step of -1."""
     chosen = needed_ints(c, axes, "list of axes")
     if op.mode.lower() == "mask":
         chosen = [at for at, acts in enumerate(chosen) if acts]
@@ -35,7 +35,7 @@ def export_reverse(c: Conversion, op: ov.Reverse, data: Value, axes: Value) -> V
 def export_reverse_sequence(
     c: Conversion, op: ov.ReverseSequence, data: Value, lengths: Value
 ) -> Value:
-    """ReverseSequence -> ReverseSequence, with Transposes if its axes are not the first two."""
+    """Write ReverseSequence, between two Transposes if its axes are not the first two."""
     if element_of(data) is ElementType.BF16:
 
         def build(wide: Value) -> Value:
@@ -62,7 +62,7 @@ def import_reverse_sequence(
 
 @exports(ov.Roll)
 def export_roll(c: Conversion, op: ov.Roll, data: Value, shift: Value, axes: Value) -> Value:
-    """Roll -> for each axis, Concat of its tail and its head."""
+    """Write Roll as a Concat of the tail and the head of each axis."""
     shifts, chosen = needed_ints(c, shift, "shift"), needed_ints(c, axes, "list of axes")
     if len(shifts) == 1:
         shifts *= len(chosen)
@@ -93,7 +93,10 @@ def _rolled(c: Conversion, data: Value, axis: int, steps: int) -> Value:
 
 @imports(onnx.Trilu)
 def import_trilu(c: Conversion, op: onnx.Trilu, data: Value, k: Value | None = None) -> Value:
-    """Trilu -> Select of the data or 0, by a comparison of row numbers with column numbers."""
+    """Write Trilu as a Select of the data or 0.
+
+    The condition compares the row number of each element with its column number.
+    """
     rows, columns = (_numbers(c, data, axis) for axis in (-2, -1))
     start = openvino_forms.unsqueeze(c, rows, [1])
     if k is not None:

@@ -193,7 +193,7 @@ def export_scatter_nd_15(
 def export_scatter_update(
     c: Conversion, op: ov.ScatterUpdate, data: Value, indices: Value, updates: Value, axis: Value
 ) -> Value:
-    """ScatterUpdate -> ScatterND along the first axis, with Transposes for other axes."""
+    """Write ScatterUpdate as ScatterND along the first axis, between Transposes for other axes."""
     at = needed_axis(c, axis)
     where = onnx_forms.unsqueeze(c, onnx_forms.as_i64(c, indices), [-1])
     if at == 0:

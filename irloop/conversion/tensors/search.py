@@ -21,7 +21,7 @@ __all__: list[str] = []
 def export_topk(
     c: Conversion, op: ov.TopK | ov.TopK3 | ov.TopK11, data: Value, k: Value
 ) -> list[Value]:
-    """TopK -> TopK, and a second TopK over the indices if the result is sorted by index."""
+    """Write TopK, and a second TopK over the indices if the result is sorted by index."""
     count = onnx_forms.as_list(c, k)
     element, largest = element_of(data), op.mode.lower() == "max"
     values, indices = onnx_forms.topk(c, _sortable(c, data), count, op.axis, largest=largest)
@@ -84,7 +84,10 @@ def import_arg_extreme(c: Conversion, op: onnx.ArgMax | onnx.ArgMin, data: Value
 
 @imports(onnx.ArgMax12, onnx.ArgMin12)
 def import_arg_extreme_12(c: Conversion, op: onnx.ArgMax12 | onnx.ArgMin12, data: Value) -> Value:
-    """ArgMax, ArgMin -> TopK of 1; for the last of equal elements the axis is reversed."""
+    """Write ArgMax or ArgMin as the index of a TopK of 1.
+
+    To find the last of equal elements, the axis is reversed first.
+    """
     if not op.select_last_index:
         return _arg_extreme(c, data, op.axis, op.keepdims, op.largest)
     turned = openvino_forms.slice_(c, data, [-1], [-TO_THE_END], [op.axis], [-1])
@@ -149,7 +152,7 @@ def import_cumsum(c: Conversion, op: onnx.CumSum, data: Value, axis: Value) -> V
 
 @imports(onnx.CumProd)
 def import_cumprod(c: Conversion, op: onnx.CumProd, data: Value, axis: Value) -> Value:
-    """CumProd -> Select, which builds a table [.., n, n, ..], then ReduceProd over its second n.
+    """Write CumProd: a Select builds a table [.., n, n, ..], and ReduceProd reduces its second n.
 
     Row i of the table holds the n elements along the axis; elements that are not part of product i
     are replaced by 1. If the axis is computed, the products along every axis are computed, and
@@ -186,7 +189,7 @@ def _products(c: Conversion, op: onnx.CumProd, data: Value, at: int) -> Value:
 
 @exports(ov.Bucketize)
 def export_bucketize(c: Conversion, op: ov.Bucketize, data: Value, bounds: Value) -> Value:
-    """Bucketize -> the number of bounds that are less than each element.
+    """Write Bucketize as the number of bounds that are less than each element.
 
     With `with_right_bound` False, it is the number of bounds that are less than or equal to it.
     """
@@ -195,7 +198,7 @@ def export_bucketize(c: Conversion, op: ov.Bucketize, data: Value, bounds: Value
 
 @exports(ov.SearchSorted)
 def export_search_sorted(c: Conversion, op: ov.SearchSorted, table: Value, values: Value) -> Value:
-    """SearchSorted -> a count of the elements that are less than each value.
+    """Write SearchSorted as the number of elements that are less than each value.
 
     The elements are those of the row of `table` that belongs to the value. In `right_mode`,
     elements that equal the value are counted, too.

@@ -55,7 +55,7 @@ def import_size(c: Conversion, op: onnx.Size, data: Value) -> Value:
 
 @exports(ov.Reshape)
 def export_reshape(c: Conversion, op: ov.Reshape, data: Value, pattern: Value) -> Value:
-    """Reshape -> Reshape.
+    """Write Reshape with the same target shape.
 
     Without special_zero, a 0 in `pattern` means an empty axis. ONNX then needs allowzero, which
     exists since opset 14; in older opsets, other operations or an empty constant give this shape.
@@ -89,7 +89,7 @@ def import_reshape_14(c: Conversion, op: onnx.Reshape14, data: Value, pattern: V
 
 @imports(onnx.Flatten)
 def import_flatten(c: Conversion, op: onnx.Flatten, data: Value) -> Value:
-    """Flatten -> Reshape to two dimensions, one of which may be inferred."""
+    """Write Flatten as a Reshape to two dimensions, one of which may be inferred."""
     shape = shape_of(data)
     if shape.dims is None:
         if op.axis < 0:
@@ -128,7 +128,7 @@ def _flatten_by_shape(c: Conversion, data: Value, axis: int) -> Value:
 def export_squeeze(
     c: Conversion, op: ov.Squeeze | ov.Squeeze15, data: Value, axes: Value | None = None
 ) -> Value:
-    """Squeeze -> Squeeze of the listed axes of size 1; OpenVINO keeps axes of other sizes."""
+    """Write Squeeze of the listed axes that have size 1; OpenVINO keeps axes of other sizes."""
     known = [] if axes is None else ints(c, axes)
     if known is None:
         assert axes is not None
@@ -356,7 +356,7 @@ def import_tile_1(c: Conversion, op: onnx.Tile1, data: Value, tiles: Value, axis
 
 @imports(onnx.Tile)
 def import_tile(c: Conversion, op: onnx.Tile, data: Value, repeats: Value) -> Value:
-    """Tile -> Tile; computed repeats give a Broadcast between two reshapings.
+    """Write Tile, or for computed repeats a Broadcast between two Reshapes.
 
     For data [d0, d1] and repeats [r0, r1], the shapes are [1, d0, 1, d1] -> [r0, d0, r1, d1] ->
     [r0 * d0, r1 * d1]. OpenVINO's CPU plugin (2026.4) does not write the result of a Tile with

@@ -55,7 +55,7 @@ def export_split(c: Conversion, op: ov.Split, data: Value, axis: Value) -> list[
 def export_variadic_split(
     c: Conversion, op: ov.VariadicSplit, data: Value, axis: Value, lengths: Value
 ) -> list[Value]:
-    """VariadicSplit -> Split, with -1 replaced by the remaining length.
+    """Write VariadicSplit as Split, with the remaining length in place of -1.
 
     If the remaining length depends on the shape, each part becomes a Slice.
     """
@@ -150,7 +150,7 @@ def import_split_13(
 def import_split_18(
     c: Conversion, op: onnx.Split18, data: Value, sizes: Value | None = None
 ) -> list[Value]:
-    """Split-18 -> Split if the parts are known to be equal, otherwise VariadicSplit.
+    """Write Split-18 as Split if the parts are known to be equal, otherwise as VariadicSplit.
 
     If `sizes` is omitted, all parts are equal, except that the last may be smaller.
     """
@@ -277,10 +277,9 @@ def export_slice_scatter(
     steps: Value,
     axes: Value | None = None,
 ) -> Value:
-    """SliceScatter -> Slice of the flat positions of all elements, then ScatterElements.
+    """Write SliceScatter: a Slice selects the positions to which ScatterElements writes.
 
-    The positions are numbered like the elements of the flattened data. The Slice selects those to
-    which the updates are written.
+    The positions are numbered like the elements of the flattened data.
     """
     shape = onnx_forms.shape(c, data)
     count = onnx_forms.reduce(c, "Prod", shape, [0], keep=False)
@@ -303,9 +302,10 @@ def import_tensor_scatter(
     update: Value,
     indices: Value | None = None,
 ) -> Value:
-    """TensorScatter -> ScatterElementsUpdate along the axis.
+    """Write TensorScatter as ScatterElementsUpdate along the axis.
 
     The update of each batch item starts at the index in input 2, or at 0 if this input is omitted.
+    In the mode circular, positions beyond the end of the axis continue at its start.
     """
     f = openvino_forms
     rank = needed_rank(c, cache)

@@ -76,7 +76,7 @@ def export_strided_slice(
     end: Value,
     strides: Value | None = None,
 ) -> Value:
-    """StridedSlice -> Slice, then Squeeze of the shrunk axes, then Unsqueeze of the new axes."""
+    """Write StridedSlice as Slice, then Squeeze the shrunk axes, and Unsqueeze the new axes."""
     count = next((n for n in map(length, (begin, end)) if n is not None), None)
     if count is None:
         raise c.refuse("the lengths of its begin and end are not known", "declare the input shapes")

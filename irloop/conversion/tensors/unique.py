@@ -34,7 +34,7 @@ def export_unique(
 
 @imports(onnx.Unique)
 def import_unique(c: Conversion, op: onnx.Unique, data: Value) -> list[Value]:
-    """Unique -> Unique-10; before opset10, comparisons of every slice with every other."""
+    """Write Unique-10, or before opset10 comparisons of every slice with every other slice."""
     count = len(c.node.outputs)
     slices = None
     if shape_of(data).rank is not None:

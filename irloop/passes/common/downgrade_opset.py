@@ -228,7 +228,7 @@ def _average_pool(c: _Downgrade) -> list[Value] | None:
 
 
 def _interpolate(c: _Downgrade) -> list[Value] | None:
-    """Interpolate-11 -> Interpolate-4, which has separate inputs for the sizes and the scales.
+    """Write Interpolate-11 as Interpolate-4, which has separate inputs for sizes and scales.
 
     Interpolate-11 has a single input for both, and `shape_calculation_mode` tells which it holds.
     The other input of Interpolate-4 becomes a constant. Returns None if a shape is not static, if
@@ -365,7 +365,10 @@ def _is_finite(c: _Downgrade) -> list[Value] | None:
 
 
 def _identity(c: _Downgrade) -> list[Value] | None:
-    """Identity -> Maximum of the value with itself, which plugins of OpenVINO do not remove."""
+    """Write Identity as Maximum(x, x), which OpenVINO's plugins do not remove.
+
+    Booleans get a LogicalOr instead.
+    """
     (x,) = c.inputs
     is_flag = element_of(x) is ElementType.BOOLEAN
     return [c.emit(comparison.LogicalOr() if is_flag else elementwise.Maximum(), x, x)]
