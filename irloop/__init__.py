@@ -585,10 +585,10 @@ def save_report(
 ) -> None:
     """Write the result of `compare`, `diff` or `validate` as an interactive page.
 
-    Like the page of `view`, it is one HTML file that loads nothing from the network. It has the
-    verdict, tables that can be sorted, and pictures of the models in which the differences or
-    findings are marked. For a comparison both models run once more, and the page shows every
-    intermediate tensor with its ranges and error, and the error of each state over the iterations.
+    The page is one HTML file that loads nothing from the network. It has the verdict, tables that
+    can be sorted, and pictures of the models in which the differences or findings are marked. For a
+    comparison both models run once more, and the page shows every intermediate tensor with its
+    ranges and error, and the error of each state over the iterations.
 
     Args:
         result: what `compare`, `diff` or `validate` returned.

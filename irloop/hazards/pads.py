@@ -11,7 +11,7 @@ __all__ = ["pads_with_a_computed_value"]
 
 
 def pads_with_a_computed_value(node: Node) -> bool:
-    """Return whether a node is a Pad with constant sizes, but with a pad value that is computed.
+    """Return whether a node is a Pad with constant sizes and a computed pad value.
 
     The Pad must have the mode constant. Its value counts as computed if it may depend on an input
     of the graph, a variable or a random number.

@@ -510,9 +510,10 @@ def _pixels(
     then: OverStep | None,
     target: Array,
 ) -> None:
-    """Convolve one item, each channel with its own filter, like `_depthwise`.
+    """Convolve one item, each channel with its own filter, for all channels of a pixel at once.
 
-    The data is copied first, so that the channels of a pixel are adjacent in memory.
+    `_depthwise` calls this. The data is copied first, so that the channels of a pixel are adjacent
+    in memory.
     """
     window, counts = layout.window, layout.counts
     rank, channels = len(counts), len(x)

@@ -139,7 +139,7 @@ def one_hot(axis: int, wrap: bool) -> Callable[[Array, Array, Array, Array], Arr
 
 
 def one_hot_values(axis: int) -> Callable[[Array, Array, Array], Array]:
-    """Make a kernel like that of `one_hot`, but with the values [off, on] in one input.
+    """Make a kernel for one-hot encoding, with the values [off, on] in one operand.
 
     Negative indices count from the end.
     """

@@ -208,10 +208,10 @@ def multiclass_nms(limits: Limits, iou: float, eta: float) -> Function:
 
 
 def matrix_nms(limits: Limits, decay: str, sigma: float, least: float) -> Function:
-    """Make a kernel like `multiclass_nms` that lowers the scores of overlapping boxes.
+    """Make a kernel for MatrixNms, which lowers the scores of boxes that overlap better boxes.
 
-    A box that overlaps a better one is not removed, but gets a lower score. Boxes whose score stays
-    above `least` are kept. `decay` is linear or gaussian.
+    No box is removed for its overlaps. Boxes whose lowered score stays above `least` are kept.
+    `decay` is linear or gaussian. Limits and results are those of `multiclass_nms`.
     """
 
     def choose(boxes: Array, scores: Array) -> tuple[Array, Array]:

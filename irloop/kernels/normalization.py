@@ -131,7 +131,11 @@ def _normalized(
 
 
 def batch_norm_data_third(epsilon: float) -> Function:
-    """Like `batch_norm`, but the kernel takes its operands as scale, bias, x, mean, variance."""
+    """Make a kernel for batch normalisation with the operands scale, bias, x, mean and variance.
+
+    This is the order of BatchNormInference in opset1 to opset4. The kernel of `batch_norm` takes x
+    first.
+    """
     inner = batch_norm(epsilon)
 
     def apply(scale: Array, bias: Array, x: Array, mean: Array, variance: Array) -> Any:
@@ -168,8 +172,9 @@ def batch_norm_training(epsilon: float, momentum: float, n_outputs: int) -> Call
 
 
 def batch_norm_saved(epsilon: float, momentum: float, n_outputs: int) -> Callable[..., Any]:
-    """Make a kernel like `batch_norm_training` with two more outputs (ONNX before opset 14).
+    """Make a kernel for batch normalisation in training, with five outputs (ONNX before opset 14).
 
+    Outputs 0 to 2 are those of `batch_norm_training`: the result and the running mean and variance.
     Outputs 3 and 4 are the mean and the variance of the batch.
     """
     train = batch_norm_training(epsilon, momentum, 3)
@@ -204,7 +209,11 @@ def mvn(axes: Axes, *, scale_variance: bool, epsilon: float, inside: bool) -> Fu
 def mvn_by_rank(
     axes: Callable[[int], Axes], *, scale_variance: bool, epsilon: float
 ) -> Callable[[Array], Any]:
-    """Like `mvn` with `inside`, but the axes depend on the rank of the operand."""
+    """Make a kernel for mean-variance normalisation over axes that depend on the operand's rank.
+
+    `axes(rank)` returns the axes. The kernel subtracts the mean over them. With `scale_variance`,
+    it also divides by the standard deviation, after epsilon is added to the variance.
+    """
 
     def apply(x: Array) -> Any:
         chosen = axes(x.ndim)
@@ -279,9 +288,10 @@ def lrn(
 
 
 def lrn_channels(alpha: float, beta: float, bias: float, size: int) -> Callable[[Array], Any]:
-    """Like `lrn`, along axis 1.
+    """Make a kernel for local response normalisation along axis 1, in windows of `size` channels.
 
-    If `size` is even, the window has one more element after its centre than before it.
+    The formula is that of `lrn`. If `size` is even, the window has one more element after its
+    centre than before it.
     """
     before = (size - 1) // 2
     inner = lrn(alpha, beta, bias, size, before=before, after=size - 1 - before)

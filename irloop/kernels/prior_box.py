@@ -213,9 +213,12 @@ def clustered_boxes(
     *,
     clip: bool,
 ) -> Array:
-    """Like `prior_boxes`, for boxes with these widths and heights.
+    """Return the boxes of PriorBoxClustered, and their variances: [2, 4 * h * w * n].
 
-    `steps` are the vertical and horizontal step; None: image size / feature map size.
+    The boxes (x1, y1, x2, y2) are relative to the image. They surround every cell of a feature map
+    of h rows and w columns. `widths` and `heights` have one element for each of the n boxes of a
+    cell. `steps` are the vertical and the horizontal distance of the cells; None means image size /
+    feature map size. `layer` and `image` are (height, width).
     """
     height, width = layer
     rows, columns = image

@@ -230,7 +230,10 @@ def sum_of_columns(
 def sum_of_columns_by_pads(
     strides: Sequence[int] | None, dilations: Sequence[int] | None, pads: Sequence[int] | None
 ) -> Callable[[Array, Array, Array], Array]:
-    """Like `sum_of_columns`, with one list of pads: at the start of all axes, then at their end."""
+    """Make a kernel that adds up columns to an image, as `sum_of_columns`, with one list of pads.
+
+    The list holds the pads at the start of all axes, then those at their end.
+    """
     numbers = list(pads or ())
     half = len(numbers) // 2
     return sum_of_columns(strides or (), dilations or (), numbers[:half], numbers[half:])

@@ -111,7 +111,10 @@ def scatter_elements(
 def scatter_elements_by_axis(
     reduction: str = "none", with_initial: bool = True
 ) -> Callable[[Array, Array, Array, Array], Array]:
-    """Like `scatter_elements`, with the axis as an input."""
+    """Make a kernel that writes updates at indices along an axis, which is its last operand.
+
+    The parameters are those of `scatter_elements`.
+    """
 
     def run(data: Array, indices: Array, updates: Array, axis: Array) -> Array:
         at = int(axis.reshape(-1)[0])

@@ -65,7 +65,10 @@ def topk(
 def topk_by_input(
     axis: int, largest: bool, by_index: bool, index: np.dtype[Any]
 ) -> Callable[[Array, Array], tuple[Array, Array]]:
-    """Like `topk`, with `k` as a one-element array."""
+    """Make a kernel that finds the `k` best elements along `axis`; `k` is an operand.
+
+    `k` is an array of one element. The parameters are those of `topk`.
+    """
     run = topk(axis, largest, by_index, index)
     return lambda data, k: run(data, int(k.reshape(-1)[0]))
 
@@ -114,7 +117,10 @@ def running_sum(exclusive: bool, reverse: bool) -> Callable[..., Array]:
 
 
 def running_product(exclusive: bool, reverse: bool) -> Callable[..., Array]:
-    """Make a kernel like that of `running_sum`, but for running products."""
+    """Make a kernel that computes running products along an axis.
+
+    The parameters are those of `running_sum`, which does the same for sums.
+    """
     return _running(np.cumprod, 1, exclusive, reverse)
 
 
@@ -210,7 +216,10 @@ def unique(
 def unique_by_input(
     in_order: bool, index: np.dtype[Any], count: np.dtype[Any]
 ) -> Callable[..., tuple[Array, Array, Array, Array]]:
-    """Like `unique`, with the axis as an optional input."""
+    """Make a kernel that returns distinct elements, first positions, inverse indices and counts.
+
+    The axis is an optional operand of the kernel. The parameters are those of `unique`.
+    """
 
     def run(data: Array, axis: Array | None = None) -> tuple[Array, Array, Array, Array]:
         at = None if axis is None else int(axis.reshape(-1)[0])

@@ -85,7 +85,10 @@ def slice_fixed(
 def openvino_slice(
     data: Array, starts: Array, ends: Array, steps: Array, axes: Array | None = None
 ) -> Array:
-    """Like `slice_`, with the inputs in OpenVINO's order."""
+    """Slice from `starts` to `ends` along `axes`, with the inputs in the order of OpenVINO's Slice.
+
+    If `axes` is None, the bounds belong to the first axes.
+    """
     return slice_(data, starts, ends, axes, steps)
 
 

@@ -124,7 +124,10 @@ def _operations(root: Graph) -> Iterable[Op]:
 
 
 class BackwardGraphRewrite(GraphRewrite):
-    """Like `GraphRewrite`, but visits the nodes from the results to the parameters."""
+    """Visits nodes from the results to the parameters and tries its matchers in the order given.
+
+    In everything else it works as `GraphRewrite`, which visits the nodes in the opposite order.
+    """
 
     name = "backward_graph_rewrite"
     backward = True

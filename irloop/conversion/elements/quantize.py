@@ -92,9 +92,11 @@ def _difference(c: Conversion, left: Value, right: Value) -> Value:
 def _guarded(
     c: Conversion, levels: int, x: Value, low: Value, high: Value, out_low: Value, out_high: Value
 ) -> Value:
-    """Like `_stepped`, but `low` may be equal to `high` or greater.
+    """Map x to one of `levels` steps from out_low to out_high, even if `low` is not below `high`.
 
-    Comparisons with the limits select `out_low` and `out_high`, so a division by 0 has no effect.
+    Values up to the smaller limit become `out_low`, and values above the larger limit `out_high`.
+    These comparisons also hide the results of a division by 0. `_stepped` emits fewer operations,
+    but needs a `low` below `high`.
     """
     least, most = forms.minimum(c, low, high), forms.maximum(c, low, high)
     steps = forms.scalar(c, levels - 1, x)

@@ -50,7 +50,10 @@ class ExpandDims(ContribOp, type="ExpandDims", inputs=2):
 
 
 class Pad(ContribOp, type="Pad", inputs=(2, 3)):
-    """Like the standard Pad, but the pads may be a row [1, 2 * rank] and the value a vector [1]."""
+    """Adds elements at both ends of each axis, as the standard Pad does.
+
+    The pads may also be a row [1, 2 * rank], and the value a vector [1].
+    """
 
     operands = "data: T, pads: i64, value?: T -> T where T: f16 | f32 | f64"
     expands: ClassVar[bool] = True

@@ -135,11 +135,19 @@ class Attention23(_Attention, type="Attention", since=23, inputs=(3, 6), outputs
 
 
 class Attention24(_Attention, type="Attention", since=24, inputs=(3, 7), outputs=None):
-    """Like Attention-23, with the number of valid keys as another input (Attention-24)."""
+    """softmax(Q @ K^T * scale + mask) @ V with a cache (Attention-24).
+
+    The inputs are those of Attention-23, and optionally the number of valid keys of each batch
+    item.
+    """
 
 
 class Attention(_Attention, type="Attention", since=25, inputs=(3, 7), outputs=None):
-    """Like Attention-24; a window can limit the keys around each query (Attention-25)."""
+    """softmax(Q @ K^T * scale + mask) @ V with a cache (Attention-25).
+
+    The inputs are those of Attention-24. The attributes for the window limit the keys around each
+    query.
+    """
 
     left_window_size: int = -1
     right_window_size: int = -1

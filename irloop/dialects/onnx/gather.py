@@ -76,7 +76,10 @@ class GatherND(OnnxOp, type="GatherND", since=11, inputs=2):
 
 
 class GatherND12(OnnxOp, type="GatherND", since=12, inputs=2):
-    """Like GatherND-11; the first `batch_dims` axes are batch axes (GatherND-12, 13)."""
+    """Slices at the coordinates in the last axis of the indices (GatherND-12, 13).
+
+    The first `batch_dims` axes of data and indices are batch axes.
+    """
 
     not_moved = NARROW
 

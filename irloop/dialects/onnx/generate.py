@@ -44,7 +44,10 @@ class Range(OnnxOp, type="Range", since=11, inputs=3):
 
 
 class Range27(Range, type="Range", since=27, inputs=3):
-    """Like Range-11; f16 and bf16 are computed in `stash_type` (Range-27)."""
+    """Numbers from start up to, but excluding, limit in steps of delta (Range-27).
+
+    f16 and bf16 are computed in the type `stash_type`.
+    """
 
     stash_type: ElementType = ElementType.F32
 

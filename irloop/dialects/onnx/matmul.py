@@ -72,7 +72,11 @@ class _Gemm(OnnxOp):
 
 
 class Gemm1(_Gemm, type="Gemm", since=1, inputs=3):
-    """Like Gemm-7, but C is required; `broadcast` allows C to be smaller (Gemm-1, 6)."""
+    """``alpha * A' @ B' + beta * C`` of matrices (Gemm-1, 6).
+
+    A' and B' are A and B; `transA` and `transB` transpose them. C is required. With `broadcast` it
+    may be smaller than the product.
+    """
 
     broadcast: int = 0
 

@@ -85,7 +85,11 @@ def _by_input(args: Arguments, axes: tuple[int, ...] | None) -> list[ValueType]:
 
 
 class Pad11(OnnxOp, type="Pad", since=11, inputs=(2, 3)):
-    """Like Pad-2, with the pads and the value as inputs (Pad-11, 13)."""
+    """Adds elements at both ends of each axis; negative pads remove elements (Pad-11, 13).
+
+    Inputs: data, pads (all begins, then all ends) and the value. `mode` is constant, reflect or
+    edge.
+    """
 
     not_moved = NARROW | BF16 | SHORTS
 
@@ -104,7 +108,11 @@ class Pad11(OnnxOp, type="Pad", since=11, inputs=(2, 3)):
 
 
 class Pad18(OnnxOp, type="Pad", since=18, inputs=(2, 4)):
-    """Like Pad-11; input 3 may list the axes (Pad-18)."""
+    """Adds elements at both ends of the axes; negative pads remove elements (Pad-18).
+
+    Inputs: data, pads (all begins, then all ends), the value, and optionally the axes that the pads
+    belong to. `mode` is constant, reflect or edge.
+    """
 
     not_moved = NARROW | BF16 | SHORTS
 
@@ -123,7 +131,10 @@ class Pad18(OnnxOp, type="Pad", since=18, inputs=(2, 4)):
 
 
 class Pad19(OnnxOp, type="Pad", since=19, inputs=(2, 4)):
-    """Like Pad-18, with the additional mode wrap (Pad-19, 21, 23, 24, 25)."""
+    """Adds elements at both ends of the axes; negative pads remove them (Pad-19, 21, 23, 24, 25).
+
+    The inputs are those of Pad-18. `mode` is constant, reflect, edge or wrap.
+    """
 
     not_moved = NARROW | BF16 | SHORTS
 

@@ -35,9 +35,9 @@ class DepthToSpace(OnnxOp, type="DepthToSpace", since=1, inputs=1):
 
 
 class DepthToSpace11(OnnxOp, type="DepthToSpace", since=11, inputs=1):
-    """Like DepthToSpace-1, with a choice of `mode` (DepthToSpace-11, 13, 28).
+    """Moves channels into blocks of space, in the order of `mode` (DepthToSpace-11, 13, 28).
 
-    Mode DCR is that of DepthToSpace-1. In mode CRD, input channel c * blocksize^2 + row *
+    Mode DCR is the order of DepthToSpace-1. In mode CRD, input channel c * blocksize^2 + row *
     blocksize + column becomes channel c of the result, at this row and column of each block.
     """
 
@@ -76,7 +76,7 @@ class SpaceToDepth(OnnxOp, type="SpaceToDepth", since=1, inputs=1):
 
 
 class SpaceToDepth28(OnnxOp, type="SpaceToDepth", since=28, inputs=1):
-    """Like SpaceToDepth-1, with a `mode` that determines the channel order (since 28).
+    """Moves blocks of space into channels, in the order of `mode` (SpaceToDepth-28).
 
     Mode CRD orders the output channels by input channel first and by position in the block second;
     mode DCR does the reverse, as SpaceToDepth-1.

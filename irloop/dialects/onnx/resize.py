@@ -260,7 +260,11 @@ class Resize11(OnnxOp, type="Resize", since=11, inputs=(1, 4)):
 
 
 class Resize(Resize11, type="Resize", since=18, inputs=(1, 4)):
-    """Like Resize-11, with axes, antialiasing and aspect ratio policies (Resize-18, 19)."""
+    """Resizes all axes, or those in `axes`, with optional antialiasing (Resize-18, 19).
+
+    The inputs are those of Resize-11: data, region, and either scales or sizes.
+    `keep_aspect_ratio_policy` tells whether sizes are limits for a common scale.
+    """
 
     antialias: int = 0
     axes: tuple[int, ...] = ()

@@ -75,7 +75,10 @@ class RoiAlign10(OnnxOp, type="RoiAlign", since=10, inputs=3):
 
 
 class RoiAlign(RoiAlign10, type="RoiAlign", since=16, inputs=3):
-    """Like RoiAlign-10; by default coordinates are shifted by half an element (RoiAlign-16, 22)."""
+    """Averages or maxima of bilinear samples in regions of feature maps (RoiAlign-16, 22).
+
+    The inputs are those of RoiAlign-10. By default coordinates are shifted by half an element.
+    """
 
     coordinate_transformation_mode: str = "half_pixel"
 

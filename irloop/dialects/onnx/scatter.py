@@ -71,9 +71,10 @@ class ScatterElements(OnnxOp, type="ScatterElements", since=11, inputs=3):
 
 
 class ScatterElements16(OnnxOp, type="ScatterElements", since=16, inputs=3):
-    """Like ScatterElements-11, but `reduction` combines updates with old elements (since 16).
+    """Writes updates into the data at indices along `axis`, or combines them with it (since 16).
 
-    The reduction is none, add or mul. Opset 18 adds min and max.
+    The `reduction` that combines an update with the old element is none (replace it), add or mul.
+    Opset 18 adds min and max.
     """
 
     not_moved = NARROW
@@ -109,9 +110,10 @@ class ScatterND(OnnxOp, type="ScatterND", since=11, inputs=3):
 
 
 class ScatterND16(OnnxOp, type="ScatterND", since=16, inputs=3):
-    """Like ScatterND-11, combining with the old elements by `reduction` (ScatterND-16, 18).
+    """Writes updates into the data at coordinates, or combines them with it (ScatterND-16, 18).
 
-    The reduction is none, add or mul; since opset 18 it may also be min or max.
+    The `reduction` that combines an update with the old element is none (replace it), add or mul;
+    since opset 18 it may also be min or max.
     """
 
     not_moved = NARROW

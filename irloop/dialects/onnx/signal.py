@@ -77,7 +77,10 @@ class DFT17(_Dft, type="DFT", since=17, inputs=(1, 2)):
 
 
 class DFT(_Dft, type="DFT", since=20, inputs=(1, 3)):
-    """Like DFT-17, with the axis as an input, -2 by default (DFT-20)."""
+    """Discrete Fourier transform along one axis (DFT-20); inputs data, optional length and axis.
+
+    The axis is -2 by default. Data, `onesided` and `inverse` have the meaning of DFT-17.
+    """
 
     def infer(self, args: Arguments) -> list[ValueType]:
         axis = args.ints(2) if args.has(2) else (-2,)

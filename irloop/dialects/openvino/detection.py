@@ -167,4 +167,7 @@ class DetectionOutput1(Detecting, type="DetectionOutput", since=1, inputs=(3, 5)
 
 
 class DetectionOutput(Detecting, type="DetectionOutput", since=8, inputs=(3, 5)):
-    """Like DetectionOutput-1, with the class count read from the shapes (DetectionOutput-8)."""
+    """Selects boxes that overlap no selected box of a higher score (DetectionOutput-8).
+
+    The number of classes follows from the shapes, where DetectionOutput-1 has an attribute.
+    """

@@ -84,7 +84,11 @@ class EmbeddingBagOffsetsSum(OpenVinoOp, type="EmbeddingBagOffsetsSum", since=3,
 
 
 class EmbeddingBagOffsets(OpenVinoOp, type="EmbeddingBagOffsets", since=15, inputs=(3, 5)):
-    """Like EmbeddingBagOffsetsSum-3; `reduction` is sum or mean (EmbeddingBagOffsets-15)."""
+    """The sum or mean of table rows for each bag, as `reduction` tells (EmbeddingBagOffsets-15).
+
+    The inputs are those of EmbeddingBagOffsetsSum-3: table, indices, the position of each bag's
+    first index, optionally the row of empty bags and a weight for each index.
+    """
 
     operands = (
         "table: number, indices: i32 | i64, offsets: i32 | i64, default index?: i32 | i64, "
@@ -118,7 +122,11 @@ class EmbeddingBagPackedSum(OpenVinoOp, type="EmbeddingBagPackedSum", since=3, i
 
 
 class EmbeddingBagPacked(OpenVinoOp, type="EmbeddingBagPacked", since=15, inputs=(2, 3)):
-    """Like EmbeddingBagPackedSum-3; `reduction` is sum or mean (EmbeddingBagPacked-15)."""
+    """The sum or mean of table rows for each row of indices (EmbeddingBagPacked-15).
+
+    `reduction` is sum or mean. Inputs: table, indices [batch, size], optionally weights of the same
+    shape.
+    """
 
     operands = "table: number, indices: i32 | i64, weights?: number -> number"
 

@@ -56,7 +56,10 @@ class Gather(OpenVinoOp, type="Gather", since=1, inputs=3):
 
 
 class Gather7(OpenVinoOp, type="Gather", since=7, inputs=3):
-    """Like Gather-1; the first `batch_dims` axes are batch axes (Gather-7)."""
+    """Slices at indices along an axis; inputs data, indices, axis (Gather-7).
+
+    The first `batch_dims` axes of data and indices are batch axes.
+    """
 
     operands = "data: any, indices: i32 | i64, axis: i32 | i64 -> any"
     meanings = (Indices(1, data=0),)
@@ -75,7 +78,10 @@ class Gather7(OpenVinoOp, type="Gather", since=7, inputs=3):
 
 
 class Gather8(OpenVinoOp, type="Gather", since=8, inputs=3):
-    """Like Gather-7; negative indices count from the end (Gather-8)."""
+    """Slices at indices along an axis; negative indices count from the end (Gather-8).
+
+    Inputs: data, indices, axis. The first `batch_dims` axes of data and indices are batch axes.
+    """
 
     operands = "data: any, indices: i32 | i64, axis: i32 | i64 -> any"
     meanings = (Indices(1, data=0),)
@@ -140,7 +146,11 @@ class GatherND(OpenVinoOp, type="GatherND", since=5, inputs=2):
 
 
 class GatherND8(OpenVinoOp, type="GatherND", since=8, inputs=2):
-    """Like GatherND-5, but the result keeps the batch axes (GatherND-8)."""
+    """Slices at the coordinates in the last axis of the indices (GatherND-8).
+
+    The first `batch_dims` axes are batch axes. The result keeps them, whereas GatherND-5 merges
+    them into one.
+    """
 
     operands = "data: any, indices: i32 | i64 -> any"
     meanings = (Indices(1, data=0),)

@@ -113,9 +113,10 @@ class OneHot(OpenVinoOp, type="OneHot", since=1, inputs=4):
 
 
 class OneHot16(OpenVinoOp, type="OneHot", since=16, inputs=4):
-    """Like OneHot-1, with a choice of how negative indices count (OneHot-16).
+    """One-hot encoding along a new axis of length depth (OneHot-16).
 
-    With `negative_indices_mode` normalize, they count from the end.
+    Inputs: indices, depth, on, off. An index out of range gives off everywhere. Negative indices
+    are out of range, or count from the end if `negative_indices_mode` is normalize.
     """
 
     expands = True

@@ -87,9 +87,11 @@ class MulticlassNms8(_Multiclass, type="MulticlassNms", since=8, inputs=2, outpu
 
 
 class MulticlassNms(_Multiclass, type="MulticlassNms", since=9, inputs=(2, 3), outputs=3):
-    """Like MulticlassNms-8, with optional box counts in input 2 (MulticlassNms-9).
+    """Selects boxes by non-maximum suppression within each class (MulticlassNms-9).
 
-    With input 2, each class has its own boxes: the boxes are [C, N, 4] and the scores [C, N].
+    A box is selected if it overlaps no selected box of a higher score in its class. If input 2
+    gives the number of boxes of each batch item, each class has its own boxes: the boxes are
+    [C, N, 4] and the scores [C, N].
     """
 
     operands = (

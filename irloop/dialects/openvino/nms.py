@@ -74,11 +74,17 @@ class _Typed(Suppressing):
 
 
 class NonMaxSuppression3(_Typed, type="NonMaxSuppression", since=3, inputs=(2, 5)):
-    """Like NonMaxSuppression-1, with a choice of index type (NonMaxSuppression-3)."""
+    """Selects boxes that overlap no selected box of a higher score (NonMaxSuppression-3).
+
+    `output_type` is the type of the indices, i32 or i64.
+    """
 
 
 class NonMaxSuppression4(_Typed, type="NonMaxSuppression", since=4, inputs=(2, 5)):
-    """Computes the same as NonMaxSuppression-3 (NonMaxSuppression-4)."""
+    """Selects boxes that overlap no selected box of a higher score (NonMaxSuppression-4).
+
+    It computes the same as NonMaxSuppression-3.
+    """
 
 
 class Scored(_Typed):
@@ -107,13 +113,18 @@ class NonMaxSuppression5(Scored, type="NonMaxSuppression", since=5, inputs=(2, 6
 
 
 class NonMaxSuppression9(Scored, type="NonMaxSuppression", since=9, inputs=(2, 6), outputs=3):
-    """The same operation as NonMaxSuppression-5, in opset9 and newer (NonMaxSuppression-9)."""
+    """Selects boxes that overlap no selected box of a higher score (NonMaxSuppression-9).
+
+    It is the same operation as NonMaxSuppression-5, in opset9 and newer. The outputs are the
+    selected boxes, their scores, and the number of selected boxes.
+    """
 
 
 class NMSRotated(OpenVinoOp, type="NMSRotated", since=13, inputs=5, outputs=3):
-    """Like NonMaxSuppression-9 for rotated boxes (NMSRotated-13).
+    """Selects rotated boxes that overlap no selected box of a higher score (NMSRotated-13).
 
-    A box is (centre x, centre y, width, height, angle in radians).
+    A box is (centre x, centre y, width, height, angle in radians). The outputs are those of
+    NonMaxSuppression-9: the selected boxes, their scores, and the number of selected boxes.
     """
 
     operands = (

@@ -48,7 +48,10 @@ class Pad(OpenVinoOp, type="Pad", since=1, inputs=(3, 4)):
 
 
 class Pad12(OpenVinoOp, type="Pad", since=12, inputs=(3, 4)):
-    """Like Pad-1; negative numbers crop (Pad-12)."""
+    """Adds elements at both ends of each axis; negative numbers remove elements (Pad-12).
+
+    Inputs: data, begins, ends, value. `pad_mode` is constant, edge, reflect or symmetric.
+    """
 
     expands = True
 

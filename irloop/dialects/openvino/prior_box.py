@@ -109,7 +109,10 @@ class PriorBox(SizedPriors, type="PriorBox", since=1, inputs=2):
 
 
 class PriorBox8(SizedPriors, type="PriorBox", since=8, inputs=2):
-    """Like PriorBox-1, with a choice of the order of a cell's boxes (PriorBox-8)."""
+    """Boxes of several sizes and ratios around every cell of a feature map (PriorBox-8).
+
+    `min_max_aspect_ratios_order` chooses the order of the boxes of a cell.
+    """
 
     min_max_aspect_ratios_order: bool = True
 

@@ -293,7 +293,8 @@ class GRUSequence(_Gru, type="GRUSequence", since=5, inputs=6, outputs=2):
 class RNNSequence(_Rnn, type="RNNSequence", since=5, inputs=6, outputs=2):
     """A plain RNN over a sequence (RNNSequence-5).
 
-    Like LSTMSequence-5, but without C and with one gate; B is [D,S].
+    The inputs are those of LSTMSequence-5 without C. There is only one gate, so W and R have S rows
+    instead of 4S, and B is [D,S].
     """
 
     operands = (

@@ -123,7 +123,11 @@ class ROIAlign(_Align, type="ROIAlign", since=3, inputs=3):
 
 
 class ROIAlign9(_Align, type="ROIAlign", since=9, inputs=3):
-    """Like ROIAlign-3; `aligned_mode` selects the position of an element's centre (ROIAlign-9)."""
+    """Samples regions (x1, y1, x2, y2) bilinearly, and pools the samples (ROIAlign-9).
+
+    Input 1 holds the regions, and input 2 the index of the batch item for each region.
+    `aligned_mode` selects the position of an element's centre.
+    """
 
     aligned_mode: str = attribute(
         default="asymmetric", words=("asymmetric", "half_pixel_for_nn", "half_pixel")

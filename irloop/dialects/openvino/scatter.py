@@ -54,10 +54,11 @@ class ScatterElementsUpdate(OpenVinoOp, type="ScatterElementsUpdate", since=3, i
 
 
 class ScatterElementsUpdate12(OpenVinoOp, type="ScatterElementsUpdate", since=12, inputs=4):
-    """Like ScatterElementsUpdate-3, with a `reduction` for duplicates (ScatterElementsUpdate-12).
+    """Writes updates into the data at indices along an axis (ScatterElementsUpdate-12).
 
-    The reduction is none, sum, prod, min, max or mean; with `use_init_val` the original element
-    takes part in it.
+    Inputs: data, indices, updates, axis. `reduction` combines all updates of one element: it is
+    none (the last one counts), sum, prod, min, max or mean. With `use_init_val` the original
+    element takes part in it.
     """
 
     operands = "data: any, indices: integer, updates: any, axis: integer -> any"

@@ -50,13 +50,20 @@ class TopK(_TopK, type="TopK", since=1, inputs=2, outputs=2):
 
 
 class TopK3(_TopK, type="TopK", since=3, inputs=2, outputs=2):
-    """Like TopK-1; k may have any integer type (TopK-3)."""
+    """The k best elements along `axis` and their i32 or i64 positions (TopK-3).
+
+    k may have any integer type. The attributes have the meaning of TopK-1.
+    """
 
     meanings = (Sizes(1),)
 
 
 class TopK11(_TopK, type="TopK", since=11, inputs=2, outputs=2):
-    """Like TopK-3; `stable` guarantees the order of equal elements (TopK-11)."""
+    """The k best elements along `axis` and their i32 or i64 positions (TopK-11).
+
+    k may have any integer type. `stable` guarantees that equal elements keep their order; the other
+    attributes have the meaning of TopK-1.
+    """
 
     meanings = (Sizes(1),)
 

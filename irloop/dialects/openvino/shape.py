@@ -122,9 +122,10 @@ class Squeeze(OpenVinoOp, type="Squeeze", since=1, inputs=(1, 2)):
 
 
 class Squeeze15(OpenVinoOp, type="Squeeze", since=15, inputs=(1, 2)):
-    """Like Squeeze-1, but `allow_axis_skip` can make the rank of the result unknown.
+    """Removes dimensions of size 1: the listed ones, or all if no list is given (Squeeze-15).
 
-    With `allow_axis_skip`, the rank is unknown if a listed axis has an unknown size.
+    A listed axis of another size is kept. With `allow_axis_skip`, the rank of the result is unknown
+    if a listed axis has an unknown size.
     """
 
     operands = "data: any, axes?: i32 | i64 -> any"

@@ -29,9 +29,9 @@ class ReadValue(OpenVinoOp, type="ReadValue", since=3, inputs=1):
 
 
 class ReadValue6(OpenVinoOp, type="ReadValue", since=6, inputs=(0, 1)):
-    """Like ReadValue-3, with the type of the variable as attributes (ReadValue-6).
+    """The value of a variable; before the first Assign, the value of the input (ReadValue-6).
 
-    Without an input, the initial value is zeros.
+    Without an input, the initial value is zeros. The attributes tell the type of the variable.
     """
 
     operands = "initial value?: any -> any"
@@ -72,7 +72,10 @@ class Assign(OpenVinoOp, type="Assign", since=3, inputs=1):
 
 
 class Assign6(OpenVinoOp, type="Assign", since=6, inputs=1):
-    """Like Assign-3, with the variable's type (Assign-6)."""
+    """Sets a variable and returns its new value (Assign-6).
+
+    The attributes tell the type of the variable.
+    """
 
     operands = "new value: any -> any"
 
