@@ -22,11 +22,11 @@ _CHARACTERS = 1000
 def matched(model: Model, arrays: Mapping[str, Any]) -> dict[str, Any]:
     """Return `arrays` with each key replaced by the name of the input that it identifies.
 
-    A key is a name of the input, ``in<position>``, or ``arr_<position>``: ``numpy.savez(file, x,
-    y)`` names its arrays arr_0 and arr_1.
+    A key is a name of the input, ``in<position>``, or ``arr_<position>``:
+    ``numpy.savez(file, x, y)`` names its arrays arr_0 and arr_1.
 
     Raises:
-        UsageError: when a key matches no input, or two keys match the same one.
+        UsageError: when a key matches no input, or two keys match the same input.
     """
     names = [node.name for node in model.graph.parameters]
     aliases = {

@@ -87,7 +87,7 @@ class Baseline:
         """Write the findings of `files`; known findings of other existing files are kept.
 
         Raises:
-            WriteError: when the file cannot be written; the old one is unchanged.
+            WriteError: when the file cannot be written; the old file is unchanged.
         """
         looked_at = {self._place(file) for file in files}
         folder = os.path.dirname(os.path.abspath(self.path))

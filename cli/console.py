@@ -107,7 +107,7 @@ class Console:
 
         The line appears only on a terminal, and only if the work takes longer than a second.
         Earlier counts (see `counted`) are removed, because a new activity begins. With `is_part`,
-        the activity is part of the previous one, and the counts stay.
+        the activity is part of the previous activity, and the counts stay.
         """
         if not self.shows_progress:
             return

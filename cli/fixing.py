@@ -37,8 +37,8 @@ def fix_models(
     """Fix models one by one, and write the files or return the changes as a unified diff.
 
     With `write` the fixed files are written, and the result is an empty string. `unsafe` also
-    applies fixes that may change results. `weights` is the .bin file; if it is None, the one next
-    to the model is used. A model that cannot be fixed is reported on the console and skipped.
+    applies fixes that may change results. `weights` is the .bin file; if it is None, the .bin file
+    next to the model is used. A model that cannot be fixed is reported on the console and skipped.
 
     Raises:
         WriteError: when a file cannot be written; the file then stays as it was.

@@ -365,7 +365,7 @@ def convert(
 
     Args:
         model: a model, or the path of one.
-        to: the target format; by default the other one. A model that already has it is returned
+        to: the target format; by default the other format. A model that already has it is returned
             unchanged, or as a copy with the changes that the other arguments demand.
         opset: the version of the target opset (ai.onnx or OpenVINO). The default is 17 for ONNX and
             8 for OpenVINO; where the model needs a newer opset, that one is written, and a note

@@ -118,7 +118,7 @@ def run_node(
     Raises:
         UsageError: for another device, or inputs that do not match.
         UnsupportedError: when the operation cannot be run.
-        ExecutionError: when it fails.
+        ExecutionError: when the operation fails.
     """
     from irloop.formats.onnx.single_node import model_of_node
 

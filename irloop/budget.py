@@ -71,7 +71,7 @@ class Budget:
         `what` names the work that needs the memory.
 
         Raises:
-            LimitError: with the code LIM001 for memory, and LIM002 for time.
+            LimitError: when a limit is exceeded; the code is LIM001 for memory, LIM002 for time.
         """
         if self.memory is not None and nbytes > self.memory:
             raise LimitError(
@@ -105,7 +105,7 @@ class Budget:
         `what` names the work in the error message.
 
         Raises:
-            LimitError: with the code LIM003.
+            LimitError: when the steps would exceed the limit; the code is LIM003.
         """
         payer: Budget | None = self
         while payer is not None:
@@ -139,7 +139,7 @@ class Budget:
         """Raise if time has run out.
 
         Raises:
-            LimitError: with the code LIM002.
+            LimitError: when time has run out; the code is LIM002.
         """
         if self._deadline is not None and time.monotonic() > self._deadline:
             raise out_of_time(what)

@@ -199,7 +199,7 @@ _Made = TypeVar("_Made")
 def replacing(*targets: Path) -> Iterator[tuple[BinaryIO, ...]]:
     """Yield a stream for each target; the written files replace the targets at the end.
 
-    The targets are replaced when the block ends, the last one first. If the block raises an
+    The targets are replaced when the block ends, the last target first. If the block raises an
     exception, the old files stay as they were, and no temporary files remain.
 
     Raises:

@@ -77,7 +77,7 @@ class GraphBuilder(OperationBuilder):
         """Build a TensorIterator (IR), which runs its body once for each slice of its inputs.
 
         Raises:
-            UsageError: in an ONNX model.
+            UsageError: when the model is ONNX, which has no TensorIterator.
         """
         self._require_open()
         if self._target.is_onnx:
@@ -89,7 +89,7 @@ class GraphBuilder(OperationBuilder):
         """Build a Scan (ONNX opset 9 or newer), which runs its body for each element of its inputs.
 
         Raises:
-            UsageError: in an IR, or in an older opset.
+            UsageError: when the model is an IR, or has an older opset.
         """
         self._require_open()
         if not self._target.is_onnx:

@@ -192,7 +192,7 @@ class LoopBody(OperationBuilder):
         value.
 
         Raises:
-            UsageError: in ONNX for a value that is neither a state nor its next value.
+            UsageError: when, in an ONNX model, the value is neither a state nor its next value.
         """
         self._require_open()
         states = self._wires.states
@@ -225,7 +225,7 @@ class LoopBody(OperationBuilder):
         """Add an output that joins `value` of all iterations along `axis`.
 
         In IR the values are concatenated along one of their axes, on which they have `part_size`
-        elements. In ONNX they are stacked along a new axis, which is the first one in a Loop.
+        elements. In ONNX they are stacked along a new axis, which is axis 0 in a Loop.
 
         Args:
             value: a value of the body; for a state, its value at the start of each iteration.
@@ -262,7 +262,7 @@ class LoopBody(OperationBuilder):
         """Start, end and stride for an entry of a port map.
 
         With `reverse` the range runs backward. If `start` is None, it begins at the first element,
-        or at the last one with `reverse`; if `end` is None, it includes the rest of the axis.
+        or at the last element with `reverse`; if `end` is None, it includes the rest of the axis.
 
         Raises:
             UsageError: when `part_size` is not positive, or ONNX cannot represent the range.

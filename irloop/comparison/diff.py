@@ -375,7 +375,7 @@ def _parameters(old: Graph, new: Graph) -> list[tuple[Node, Node]]:
 
 
 def _sources_in_words(old: Value | None, new: Value | None) -> str:
-    """Describe in words where an input gets its value in the new model, and where in the old one.
+    """Describe in words where an input gets its value in the new and in the old model.
 
     If both sources have the same name, the text names their nodes and the numbers of their outputs.
     """

@@ -256,7 +256,7 @@ class Explainer:
 
         On x64 processors without VNNI, the default kernels of ONNX Runtime add two products of u8
         and i8 in i16, where the sum saturates. The difference is that of output `place` in trial
-        `number`: `wanted` is the expected value, `found` the one that the engine of `lane`
+        `number`: `wanted` is the expected value, `found` the value that the engine of `lane`
         computed. For other engines, and for models without quantisation, the result is None.
         """
         if lane.engine.name != "onnxruntime" or not self._is_quantized():
@@ -311,7 +311,7 @@ class Explainer:
         value `wanted`. Otherwise it is None, also if there is no such copy, or if the copy does not
         run.
 
-        Only the first model is examined: if `lane` runs the second one, the result is None.
+        Only the first model is examined: if `lane` runs the second model, the result is None.
         """
         if lane.side == 1:
             return None

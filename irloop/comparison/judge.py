@@ -40,7 +40,7 @@ class Judge(Record):
     def outputs(
         self, trial: Trial, wanted: Sequence[Any], lane: Lane, found: Sequence[Any]
     ) -> list[OutputReport]:
-        """Compare the outputs of a trial with the expected ones, and report on each.
+        """Compare the outputs of a trial with the expected outputs, and report on each.
 
         `wanted` holds the expected outputs, and `found` those of `lane` (a model in an engine).
         Both, and the reports, are in the order of the first model's outputs.
@@ -87,9 +87,9 @@ class Judge(Record):
 def is_worse(item: OutputReport, than: OutputReport) -> bool:
     """Return whether report `item` of an output is to be shown instead of report `than`.
 
-    A report with a difference is preferred to one without. If reports from two engines show a
-    difference, that of irloop's own executor is preferred, because it has more details. If both are
-    from the same engine, the one with the larger difference is preferred.
+    A report with a difference is preferred to a report without a difference. If reports from two
+    engines show a difference, that of irloop's own executor is preferred, because it has more
+    details. If both are from the same engine, the one with the larger difference is preferred.
     """
     if item.equal != than.equal:
         return than.equal

@@ -56,7 +56,7 @@ class Settler:
     """Finds input sizes and a range for integer inputs with which a model runs.
 
     It runs the model with one candidate after another until all outputs have elements, and all of
-    these are finite. If no candidate achieves this, it takes the best one.
+    these are finite. If no candidate achieves this, it takes the best candidate.
     """
 
     def __init__(

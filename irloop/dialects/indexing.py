@@ -97,10 +97,10 @@ def gathered_elements(args: Arguments, axis: int) -> Shape:
 def gathered_nd(args: Arguments, batch_dims: int, *, merge: bool = False) -> Shape:
     """Return the shape of a GatherND result.
 
-    It is the batch dimensions, then the dimensions of the indices between these and the last one,
-    then the data dimensions that are not indexed. For data [2, 5, 7], indices [2, 3, 1] and
-    `batch_dims` 1, the shape is [2, 3, 7]. With `merge`, the batch dimensions are multiplied into
-    one.
+    It is the batch dimensions, then the dimensions of the indices between these and the last
+    dimension, then the data dimensions that are not indexed. For data [2, 5, 7], indices [2, 3, 1]
+    and `batch_dims` 1, the shape is [2, 3, 7]. With `merge`, the batch dimensions are multiplied
+    into one.
 
     Raises:
         InferenceError: when there are more coordinates than axes, or batch dimensions differ.

@@ -153,7 +153,7 @@ def same_dim(args: Arguments, message: str, left: Dim, right: Dim) -> Dim:
     """The dimension that two operands share.
 
     Raises:
-        InferenceError: with `message` when both are known and differ.
+        InferenceError: when both are known and differ; `message` is its text.
     """
     if isinstance(left, int) and isinstance(right, int) and left != right:
         raise args.error(message, str(left), str(right))

@@ -51,7 +51,8 @@ def _activation(slot: int, readers: Sequence[Step]) -> Kernel | None:
     """Return the activation to merge into the step that writes `slot`, or None.
 
     `readers` are the steps that read the slot. They must be either one activation, or a sigmoid and
-    a multiplication that together compute x * sigmoid(x). The slot must be free after the last one.
+    a multiplication that together compute x * sigmoid(x). The slot must be free after the last of
+    them.
     """
     if not readers or slot not in readers[-1].frees:
         return None

@@ -191,7 +191,7 @@ def _fewer_outputs(node: Node, kernel: Kernel) -> Kernel:
     """Make `kernel` return only as many outputs as `node` has.
 
     An IR layer may have fewer output ports than its operation has outputs. The kernel then drops
-    the last ones.
+    its last outputs.
     """
     count = len(node.outputs)
     if node.op.n_outputs is None or count >= node.op.n_outputs:

@@ -334,7 +334,7 @@ def sweep(steps: Sequence[Step], keep: Collection[int]) -> Callable[[list[Any]],
     The function stores at least the values of the slots `keep` in the list.
 
     Raises (when called):
-        StepError: of the step that fails.
+        StepError: when a step fails; the error names the node.
     """
     if len(steps) <= MOST_STEPS:
         return straight([(step.fn, step.ins, step.outs, step.node) for step in steps], keep)

@@ -1,8 +1,8 @@
 """Steps through the loops of a run from Python, with an iterator over iterations and their values.
 
 The model runs in a separate thread, which waits after each iteration until the caller requests the
-next one. So only the values of one iteration are kept at a time, and the caller may stop after any
-iteration.
+next iteration. So only the values of one iteration are kept at a time, and the caller may stop
+after any iteration.
 """
 
 from __future__ import annotations

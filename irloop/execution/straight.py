@@ -63,7 +63,7 @@ def straight(pieces: Sequence[Piece], keep: Collection[int]) -> Callable[[list[A
     slots in `keep` are written back to it.
 
     Raises (when called):
-        StepError: of the step that fails.
+        StepError: when a step fails; the error names the node.
     """
     names: dict[int, str] = {}
     lines = ["def compute(slots):"]
@@ -110,7 +110,7 @@ def stretch(
     values of the last iteration.
 
     Raises (when called):
-        StepError: of the step that fails, with the iteration.
+        StepError: when a step fails; the error names the node and the iteration.
     """
     values: dict[str, Any] = {f"f{at}": piece[0] for at, piece in enumerate(pieces)}
     values.update((f"b{slot}", array) for slot, array in arrays.items())
@@ -177,7 +177,7 @@ def _calls(
     """Yield the line of code that runs each step, together with the node of the step.
 
     The line calls the function of the step and assigns the results to variables. `names` maps slots
-    to variables, and gets the new ones. If the output slot of a step is in `written`, the line
+    to variables, and gets the new variables. If the output slot of a step is in `written`, the line
     assigns nothing: the step writes into the existing array, its last argument.
     """
     for at, (_, ins, outs, node) in enumerate(pieces):

@@ -82,7 +82,7 @@ class Plan:
 
 @dataclass(slots=True)
 class Progress:
-    """The progress of a sweep: models `done` by this sweep, and `before` by an earlier one.
+    """The progress of a sweep: models `done` by this sweep, and `before` by earlier sweeps.
 
     `total` is known once all sources have been counted; `verdicts` counts (step, verdict).
     """

@@ -165,7 +165,7 @@ class Runner:
         """Run the steps of each task in a child process, and yield the tasks with their answers.
 
         The tasks are yielded in the order of `tasks`. At a None, the runner finishes all earlier
-        tasks before it takes the next one.
+        tasks before it takes the next task.
 
         If a step crashes the child, it is tried again. After a second crash of the same task, the
         model is quarantined, and the remaining steps are not run.

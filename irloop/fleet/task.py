@@ -436,7 +436,7 @@ def _kept_at(output: str, to: str) -> str:
 
 
 def _files_of(output: str) -> tuple[str, ...]:
-    """The files that a conversion to `output` may write; the model is the last one."""
+    """The files that a conversion to `output` may write; the last of them is the model."""
     stem, suffix = os.path.splitext(output)
     return (f"{stem}.bin" if suffix == ".xml" else f"{output}.data"), output
 

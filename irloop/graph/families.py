@@ -17,7 +17,7 @@ class Families:
     """Imports the modules of a package that define a given name.
 
     `table` maps the name of each module, below the package, to the names that it defines, separated
-    by spaces. Several modules may define the same name: one for old opsets, another for new ones.
+    by spaces. Several modules may define the same name: one for old opsets, another for new opsets.
     """
 
     def __init__(

@@ -354,7 +354,7 @@ class Inference:
         """Return the key under which the inferred types of `node` are cached, or None.
 
         Two nodes with equal operations, input types and declared output types have the same key, so
-        that only the first one is inferred. A node with bodies or without inputs has no key. If
+        that only the first node is inferred. A node with bodies or without inputs has no key. If
         hints were given (see `hint`), no node has a key.
         """
         inputs = node.inputs

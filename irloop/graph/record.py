@@ -42,8 +42,8 @@ def attribute(
         needed: True if OpenVINO refuses a file without the attribute, although the specification
             gives a default. irloop reads such a file with `default`.
         absent: the value, as text, that irloop assumes for a required attribute if a file lacks it
-            nevertheless. It is the value that OpenVINO 2026.4 uses (measured). None: such a file is
-            refused.
+            nevertheless. It is the value that OpenVINO 2026.4 uses, as measured. None: such a file
+            is refused.
         written: the entries to write to a file if the list is empty. For some lists, OpenVINO fails
             on a file that omits the attribute.
     """

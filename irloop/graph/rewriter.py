@@ -114,8 +114,8 @@ class Rewriter:
         """Replace every output of `old` by the value at its position and erase the node.
 
         The producers of the new values take over the runtime information. Producers that this
-        rewriter inserted are renamed: a single one takes the name of the old node, several take
-        this name with the number of the output. Other producers keep their names.
+        rewriter inserted are renamed: a single producer takes the name of the old node, several
+        take this name with the number of the output. Other producers keep their names.
 
         Raises:
             VerifyError: if the number of values is not the number of outputs.

@@ -81,7 +81,7 @@ def is_divided_in_f32(node: Node) -> bool:
 def is_compared_in_f32(node: Node) -> bool:
     """True for a comparison of integers that may both need more than 24 bits.
 
-    If one of them needs at most 24 bits, rounding the other one does not change the result.
+    If one of them needs at most 24 bits, rounding the other does not change the result.
     """
     if not isinstance(node.op, COMPARISONS) or None in node.inputs:
         return False

@@ -183,8 +183,9 @@ def is_overwritten(value: Value, *, viewed: bool = False) -> bool:
 def joins_in_place(node: Node) -> bool:
     """Return whether OpenVINO's CPU plugin may put the inputs of a Concat into its output.
 
-    The inputs then have no memory of their own, so that nothing is copied (measured). All axes in
-    front of the joined one must have size 1, or a size that is not known.
+    The inputs then have no memory of their own, so that nothing is copied, as measured with
+    OpenVINO 2026.4. All axes in front of the joined one must have size 1, or a size that is not
+    known.
     """
     if not isinstance(node.op, slicing.Concat):
         return False
@@ -297,8 +298,8 @@ def may_share(value: Value, moving: AbstractSet[Value]) -> bool:
     `moving` holds the loop parameters whose memory OpenVINO's CPU plugin overwrites for the next
     iteration. The plugin may compute a value in the memory of a parameter if the path from the
     parameter to the value contains a view, such as a Reshape, or a Concat or split that copies
-    nothing (measured). Then the value can be lost: the plugin copies the next slice into this
-    memory before it copies the value along its back edge.
+    nothing, as measured with OpenVINO 2026.4. Then the value can be lost: the plugin copies the
+    next slice into this memory before it copies the value along its back edge.
     """
     pending = [(value, False)]
     seen: set[tuple[Value, bool]] = set()

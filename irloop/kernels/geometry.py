@@ -131,9 +131,9 @@ def places_inside(start: int, stride: int, count: int, size: int) -> tuple[int, 
     """Find which of the positions start, start + stride, ... lie on an axis of `size` elements.
 
     `count` is the number of positions. Return the index of the first position on the axis, the
-    index after the last one, and the first position itself. For example, start -2, stride 3,
-    count 4 and size 5 give (1, 3, 1): of the positions -2, 1, 4 and 7, those with the indices 1
-    and 2 lie on the axis.
+    index after the last position on it, and the first position itself. For example, start -2,
+    stride 3, count 4 and size 5 give (1, 3, 1): of the positions -2, 1, 4 and 7, those with the
+    indices 1 and 2 lie on the axis.
     """
     low = min(max(0, -(start // stride)), count)
     high = min(count, (size - 1 - start) // stride + 1)

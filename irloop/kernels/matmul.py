@@ -238,8 +238,9 @@ def _terms(equation: str, operands: Sequence[Array]) -> list[list[str]] | None:
     """List the axis names of each operand of an Einsum, then those of its result.
 
     Example: "ij,jk->ik" gives [["i", "j"], ["j", "k"], ["i", "k"]]. The axes that an ellipsis
-    covers are numbered from the last one: ..., "1", "0". Returns None if the equation does not have
-    one term for each operand, or if a term does not have one name for each axis of its operand.
+    covers are numbered from the last axis: ..., "1", "0". Returns None if the equation does not
+    have one term for each operand, or if a term does not have one name for each axis of its
+    operand.
     """
     left, arrow, right = equation.partition("->")
     texts = left.split(",")

@@ -35,7 +35,7 @@ class Pool:
     weights: Sequence[float]
 
     def by_length(self) -> Iterator[tuple[int, Array, int]]:
-        """Yield the n-grams of each length as (length, n-grams, index of the first one).
+        """Yield the n-grams of each length as (length, n-grams, index of the first n-gram).
 
         The n-grams are an array [count, length]. The index of an n-gram is its position among all
         n-grams of the pool, as in `columns` and `weights`.

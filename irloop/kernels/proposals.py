@@ -1,4 +1,4 @@
-"""Region proposals: anchors are moved by offsets; the best ones without overlaps are kept.
+"""Region proposals: anchors are moved by offsets; the best boxes without overlaps are kept.
 
 The loops run over items and kept boxes.
 """

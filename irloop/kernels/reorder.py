@@ -53,9 +53,9 @@ def roll(data: Array, shift: Array, axes: Array) -> Array:
 def triangle(upper: bool) -> Callable[..., Array]:
     """Return a function that keeps one triangle of matrices and fills the rest with zeros.
 
-    The triangle is the upper or the lower one. The function takes data [..., rows, columns] and,
-    optionally, the number k of the diagonal that bounds the triangle: 0 is the main diagonal, and
-    a positive k lies above it.
+    With `upper`, it is the upper triangle, otherwise the lower triangle. The function takes data
+    [..., rows, columns] and, optionally, the number k of the diagonal that bounds the triangle: 0
+    is the main diagonal, and a positive k lies above it.
     """
     keep: Callable[..., Array] = np.triu if upper else np.tril
 

@@ -226,7 +226,7 @@ def split_chunks(axis: int, count: int) -> Callable[..., Any]:
     """Make a kernel that splits its data along `axis`.
 
     The parts have the sizes that the kernel receives as its second operand or, without it, there
-    are `count` equal parts. If equal parts are not possible, the last ones are smaller.
+    are `count` equal parts. If equal parts are not possible, the last parts are smaller.
     """
 
     def run(data: Array, sizes: Array | None = None) -> Any:

@@ -157,8 +157,8 @@ def made_passes(wanted: Iterable[object]) -> list[Pass]:
     Each item is a pass, or a text from which `make_pass` makes one.
 
     Raises:
-        UsageError: as `make_pass`, and for an item that is neither a text nor a pass, such as a
-            class.
+        UsageError: when a text does not name a pass with valid options, or when an item is neither
+            a text nor a pass, such as a class.
     """
     made: list[Pass] = []
     for item in wanted:

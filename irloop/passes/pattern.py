@@ -283,7 +283,7 @@ def optional(
 def either(*patterns: Pattern) -> Pattern:
     """Return a pattern that matches wherever at least one of `patterns` matches.
 
-    The patterns are tried in order; the first one that matches provides the match.
+    The patterns are tried in order; the first pattern that matches provides the match.
     """
     return _Either(patterns)
 

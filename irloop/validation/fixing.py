@@ -177,7 +177,7 @@ def _compatible(repairs: Iterable[Repair]) -> list[Repair]:
     """Repairs whose edits do not overlap; the others are left for the next round.
 
     At most one repair of a round appends to the .bin, because it changes the offset at which the
-    next one has to append.
+    next repair has to append.
     """
     kept: list[Repair] = []
     for repair in repairs:

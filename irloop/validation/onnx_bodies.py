@@ -84,7 +84,7 @@ class InferredBody(Record):
         `inputs` are positions of body inputs. They get their declared types, and all other body
         inputs get the types that the node passes. The result is true if inference of the body
         reports an error, or if a Scan inside the body receives an input whose shape differs from
-        the one that the body of this Scan declares. Without `inputs` the result is false.
+        the shape that the body of this Scan declares. Without `inputs` the result is false.
         """
         if not inputs:
             return False

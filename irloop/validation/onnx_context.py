@@ -56,7 +56,7 @@ def scan_shape(type: ValueType) -> Shape | None:
     """Return the declared shape of a scan output or of a body output; None if it is unknown.
 
     A shape without dimensions counts as unknown, because many files declare such a shape where they
-    mean an unknown one.
+    mean an unknown shape.
     """
     found = shape_of(type)
     return found if found is not None and found.rank else None

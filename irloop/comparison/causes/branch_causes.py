@@ -75,7 +75,7 @@ class BranchCauses:
         )
 
     def _partner(self, value: Value) -> Value | None:
-        """The value of the first model that corresponds to `value` of the second one."""
+        """The value of the first model that corresponds to `value` of the second model."""
         found = self._seen.twin.get(value) or self._seen.twin.get(unchanged(value))
         return None if found is None else unchanged(found)
 

@@ -356,10 +356,10 @@ def _returned(body: Body, external: int) -> Value | None:
 
 
 def _fit(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
-    """True if one shape is the other one with an additional axis of size 1.
+    """True if one of two shapes is the other shape with an additional axis of size 1.
 
     If these are the shapes of the parts of a loop output in two models, one loop may concatenate
-    the parts along this axis, and the other one may stack parts without it.
+    the parts along this axis, and the other loop may stack parts without it.
     """
     shorter, longer = sorted((first, second), key=len)
     return any(

@@ -22,11 +22,11 @@ _SLICES = classes_of("Slice", "StridedSlice")
 class Way(NamedTuple):
     """How a loop slices a tensor along an axis, in a form that is the same for all formats.
 
-    Each slice has `part` elements, and each starts `step` elements after the one before. `first` is
-    the index where the first slice begins; a negative index counts from the end, and None means
-    unknown. `range` holds the bounds from the port map, the lower one first, or None if there are
-    no bounds. `turned` is true if the tensor is reversed before the loop; `step` and `first` then
-    refer to the tensor before the reversal.
+    Each slice has `part` elements, and each starts `step` elements after the slice before it.
+    `first` is the index where the first slice begins; a negative index counts from the end, and
+    None means unknown. `range` holds the bounds from the port map, the lower bound first, or None
+    if there are no bounds. `turned` is true if the tensor is reversed before the loop; `step` and
+    `first` then refer to the tensor before the reversal.
     """
 
     axis: int

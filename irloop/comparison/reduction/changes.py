@@ -51,7 +51,7 @@ def operations(model: Model) -> int:
 def complexity(pair: Pair) -> tuple[int, int, int]:
     """Measure a pair of models: (operations, parameters, sum of sizes and trip counts).
 
-    Each number is the total of both models, bodies included. The last one adds up all known
+    Each number is the total of both models, bodies included. The last number adds up all known
     dimensions of tensors and the constant trip counts of Loops.
     """
     work = parameters = sizes = 0
@@ -81,7 +81,7 @@ def numbered(model: Model) -> dict[Value, int]:
 def computed(model: Model) -> Iterator[Value]:
     """Yield the values that operations compute, except constants.
 
-    Outer graphs come before their bodies, and the last values of a graph before the first ones.
+    Outer graphs come before their bodies, and the last values of a graph before its first values.
     The outputs of an operation with several outputs are left out, unless it is a loop or branch.
     """
     for graph in all_graphs(model.graph):
@@ -95,7 +95,7 @@ def replaced(values: Mapping[int, tuple[int, int | None]]) -> Callable[[Pair], P
 
     The keys of `values` are the positions of the models in the pair. Each entry holds the index of
     the old value and the index of the new one, or None for a tensor of ones. The change returns
-    None if the two values are not in the same graph, or if ones cannot be made.
+    None if the two values are not in the same graph, or if the tensor of ones cannot be made.
     """
 
     def change(pair: Pair) -> Pair | None:

@@ -109,12 +109,12 @@ def _same_count(source: Value, value: Value) -> bool:
 
 
 def _computed(values: Sequence[tuple[int, int]], adds: bool) -> Callable[[Pair], Pair | None]:
-    """Return a change that replaces a value by one computed directly from an earlier value.
+    """Return a change that computes a value directly from an earlier value.
 
     The change is made in both models of a pair. `values` holds, for each model, the number of the
-    replaced value and that of the earlier one. The new value is the earlier one plus 1 if `adds`
-    is true, else the earlier one in the shape of the replaced value. The change returns None if it
-    cannot be made.
+    replaced value and that of the earlier value. The new value is the earlier value plus 1 if
+    `adds` is true, else the earlier value in the shape of the replaced value. The change returns
+    None if it cannot be made.
     """
 
     def change(pair: Pair) -> Pair | None:

@@ -79,9 +79,9 @@ def _statements(
 ) -> tuple[list[Statement], list[str], list[str]]:
     """Draw one to three random statements.
 
-    Return the statements, the names of all vectors that later statements may read (`known` and the
-    new ones), and the names of the stacks that the statements create. Statements contain others
-    only if `depth` is not 0.
+    Return the statements, the names of all vectors that later statements may read (those in `known`
+    and the new vectors), and the names of the stacks that the statements create. Statements contain
+    other statements only if `depth` is not 0.
     """
     r = drawing.random
     statements: list[Statement] = []

@@ -268,8 +268,8 @@ def dense(
     """Distribute rows of a table to their batch items: [N, length], padded with zeros.
 
     `table` [M] holds the rows of all N batch items, one item after the other, and `counts` [N] the
-    number of rows of each item. If `width` is given, `table` is [M, width], and the result is [N,
-    length, width]. An item with more than `length` rows loses the last ones.
+    number of rows of each item. If `width` is given, `table` is [M, width], and the result is
+    [N, length, width]. An item with more than `length` rows loses its last rows.
     """
     place = c.i64([list(range(length))])
     index = forms.add(c, forms.unsqueeze(c, starts(c, counts), [1]), place)

@@ -103,7 +103,7 @@ def with_border(c: Conversion, boxes: Value, border: float) -> Value:
 
 
 def unfolded(c: Conversion, boxes: Value) -> Value:
-    """Raise the upper corner of each box to at least the lower one.
+    """Raise the upper corner of each box to at least the lower corner.
 
     Boxes whose corners are in the wrong order become empty. ONNX would swap the corners instead.
     """

@@ -374,8 +374,8 @@ def import_clip11(
 ) -> Value:
     """Write Clip as Clamp if possible, else as Maximum and Minimum.
 
-    Clamp needs a float tensor, and two known bounds of which the lower one is not above the upper
-    one.
+    Clamp needs a float tensor, and a known lower bound, and a known upper bound that is not below
+    it.
     """
     numbers = tuple(None if value is None else number_of(c, value) for value in (low, high))
     is_float = element_of(x).is_float

@@ -77,8 +77,8 @@ class MoveStringsByNumbers(MatcherPass):
 def _stop(emitter: Emitter, start: Value, strings: Value) -> Value:
     """Return `start` plus the number of elements in `strings`.
 
-    The caller numbers the strings start, start + 1, and so on. The result is the number after the
-    last one.
+    The caller numbers the strings start, start + 1, and so on. The result is the number after that
+    of the last string.
     """
     size = emitter.emit(Squeeze(), emitter.emit(ShapeOf3(ElementType.I64), strings))
     return emitter.emit(Add(), start, size)

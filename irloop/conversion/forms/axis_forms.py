@@ -70,7 +70,7 @@ def _computed(c: Conversion, value: Value, axis: int, replaced: int, part: int |
     """Compute the target shape of a Reshape that splits or merges axes of `value`.
 
     If `part` is None, the axes `axis` and `axis` + 1 become one. Otherwise, the axis `axis` becomes
-    two axes, and the second one has the size `part`. `replaced` is the number of axes that are
+    two axes, of which the second has the size `part`. `replaced` is the number of axes that are
     replaced. The shape is computed when the model runs, so a size may also be 0.
     """
     shape = shape_forms.shape(c, value)

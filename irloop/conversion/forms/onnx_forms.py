@@ -213,8 +213,9 @@ def numeric(
 ) -> Value:
     """Emit `op` on operands of one type, and convert them first if the operation lacks the type.
 
-    `small` is the first opset in which the operation accepts 8-bit integers, `half` the first one
-    for 16-bit integers (None: it never does). The result has the type of the operands.
+    `small` is the first opset in which the operation accepts 8-bit integers, and `half` the first
+    opset in which it accepts 16-bit integers (None: it never does). The result has the type of the
+    operands.
     """
     element = element_of(values[0])
     chosen = computing_type(c, element, small=small, half=half)

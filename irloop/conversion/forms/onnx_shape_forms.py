@@ -220,7 +220,7 @@ def transpose(c: Conversion, value: Value, order: Sequence[int]) -> Value:
 
 
 def concat(c: Conversion, values: Sequence[Value], axis: int) -> Value:
-    """Concatenate values; a single one is returned unchanged."""
+    """Concatenate values; a single value is returned unchanged."""
     if len(values) == 1:
         return values[0]
     return c(slicing.Concat(axis), *values)

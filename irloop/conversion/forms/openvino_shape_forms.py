@@ -118,7 +118,7 @@ def transpose(c: Conversion, value: Value, order: Sequence[int]) -> Value:
 
 
 def concat(c: Conversion, values: Sequence[Value], axis: int) -> Value:
-    """Concatenate values; a single one is returned unchanged.
+    """Concatenate values; a single value is returned unchanged.
 
     In OpenVINO 2026.4 the result of a Concat of one value shares the memory of this value. A reader
     of the result may overwrite this memory, although other nodes still read the value.
@@ -254,9 +254,9 @@ def _strided(
     """Emit a StridedSlice that slices `axes` by constant bounds and steps.
 
     The lists have one entry for each of `axes`. StridedSlice needs an entry for every axis up to
-    the last one that is sliced. An axis that is not in `axes` is kept whole: the masks tell
-    OpenVINO to ignore its bounds. Bounds that mean the beginning or the end of an axis are ignored
-    in the same way.
+    the last sliced axis. An axis that is not in `axes` is kept whole: the masks tell OpenVINO to
+    ignore its bounds. Bounds that mean the beginning or the end of an axis are ignored in the same
+    way.
     """
     positions = _Positions.of(c, value, axes)
     count = positions.count

@@ -67,8 +67,8 @@ def _without_port(name: str) -> str:
 class BorderNames:
     """Gives the inputs and outputs of the new model the names that they have in the source.
 
-    If two of them have the same name, the second one gets a number appended, and a warning is
-    noted.
+    If two of them have the same name, a number is appended to the name of the second, and a warning
+    is noted.
     """
 
     def __init__(

@@ -79,7 +79,7 @@ class _Heads:
         return self.emit(SequenceEmpty() if element is None else SequenceEmpty(element), (), type)
 
     def parameter(self, name: str, type: ValueType) -> Value:
-        """Add a graph input directly before the one that the new inputs replace."""
+        """Add a graph input directly before the input that the new inputs replace."""
         value = self._graph.add_parameter(name, type, (name,), self._old.location)
         parameters = self._graph.parameters
         parameters.insert(parameters.index(self._old), parameters.pop())

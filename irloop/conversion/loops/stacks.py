@@ -167,7 +167,7 @@ def inserted(c: Conversion, stack: Value, item: Value, position: Value | None) -
 
 
 def erased(c: Conversion, stack: Value, position: Value | None) -> Value:
-    """Remove the slice at `position` of the first axis of `stack`; None removes the last one."""
+    """Remove the slice at `position` of the first axis of `stack`; None removes the last slice."""
     if position is None:
         return _before(c, stack, c.i64([-1]))
     at = shape_forms.as_list(c, shape_forms.as_i64(c, position))

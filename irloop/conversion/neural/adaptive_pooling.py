@@ -93,7 +93,7 @@ def _averaged(c: Conversion, data: Value, weights: list[Value]) -> Value:
 
 
 def _last(axis: int, rank: int) -> tuple[list[int], list[int]]:
-    """The permutation that puts an axis last, and the one that puts it back."""
+    """The permutation that puts an axis last, and its inverse."""
     there = [*(other for other in range(rank) if other != axis), axis]
     return there, [there.index(other) for other in range(rank)]
 

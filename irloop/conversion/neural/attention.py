@@ -96,7 +96,7 @@ class _Places:
     def limits(self) -> list[Value]:
         """Return the conditions that must all be true for a query to attend to a key.
 
-        Each one is a boolean tensor that broadcasts to [B, heads, queries, keys].
+        Each condition is a boolean tensor that broadcasts to [B, heads, queries, keys].
         """
         c, (left, right) = self.c, self.op.windows()
         found = []

@@ -59,7 +59,7 @@ def export_greedy_by_length(
 
 
 def _best(c: Conversion, data: Value) -> Value:
-    """The class with the highest score in each frame; the first one if scores are equal."""
+    """The class with the highest score in each frame; of equal scores, the first class."""
     target = search.ArgMax12(axis=2, keepdims=False)
     older = search.ArgMax(axis=2, keepdims=False)
     return c(target if c.opset >= 12 else older, forms.cast(c, data, ElementType.F32))

@@ -208,8 +208,8 @@ def _inputs(
 ) -> tuple[Value | None, Value | None, Value | list[int] | None]:
     """The sizes, the scales and the axes of a resize.
 
-    The operation uses either sizes or scales; the other one is None. If the axes are None, all axes
-    are resized.
+    Either the sizes or the scales are None, because the operation uses only one of them. If the
+    axes are None, all axes are resized.
     """
     if isinstance(op, ov.Interpolate1):
         return inputs[1], None, list(op.axes)

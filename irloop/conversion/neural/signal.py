@@ -30,8 +30,8 @@ def mirrored(count: int) -> tuple[int, int]:
 
     `count` is the length of the whole spectrum of a real signal; only the first half is known,
     elements 0 to `count // 2`. A slice of it with step -1 holds the elements whose conjugates are
-    the missing ones. For example, `mirrored(8)` is (3, 0): the conjugates of elements 3, 2, 1 are
-    elements 5, 6, 7.
+    the missing elements. For example, `mirrored(8)` is (3, 0): the conjugates of elements 3, 2, 1
+    are elements 5, 6, 7.
     """
     return (count - 1) // 2, 0
 

@@ -33,7 +33,7 @@ def _unstretched(
     """Squeeze the axes of Einsum operands that ONNX Runtime would broadcast.
 
     These are axes of size 1 whose label has a larger size in another operand. ONNX's shape
-    inference takes one of the two sizes, which may be the wrong one. Returns the equation without
+    inference takes one of the two sizes, which may be the wrong size. Returns the equation without
     the labels of these axes, and the operands; both are unchanged if there is no such axis, or if a
     shape is not known.
     """

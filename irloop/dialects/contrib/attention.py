@@ -285,7 +285,7 @@ class MultiHeadAttention(ContribOp, type="MultiHeadAttention", inputs=(1, 10), o
     - query, key and value in one tensor [batch, positions, heads, 3, head size].
 
     The mask is the same as in Attention. Outputs 1 and 2 are the past keys and values followed by
-    the new ones, output 3 the scores before their softmax.
+    the new keys and values, output 3 the scores before their softmax.
     """
 
     operands = (

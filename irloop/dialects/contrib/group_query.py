@@ -34,7 +34,7 @@ _ALIKE = (0, 1, 2, 7, 8, 10, 11, 14, 15)
 
 
 class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17), outputs=None):
-    """Attention of queries to a cache of keys and values, to which the new ones are appended.
+    """Attention of queries to cached and new keys and values.
 
     Inputs:
 
@@ -48,7 +48,7 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
     - an attention bias, which is added to the scores;
     - a score for each head that only counts in the denominator of the softmax.
 
-    Outputs 1 and 2 are the caches with the new keys and values.
+    Outputs 1 and 2 are the caches, to which the new keys and values are appended.
     """
 
     operands = (

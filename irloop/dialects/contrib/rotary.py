@@ -41,8 +41,8 @@ class RotaryEmbedding(ContribOp, type="RotaryEmbedding", inputs=4):
     """Rotates pairs of elements of each head by the angles of its position.
 
     Inputs: x [batch, positions, heads * size] or [batch, heads, positions, size], the position
-    numbers [batch, positions] or the first one [1], cosines and sines of the angles of all
-    positions.
+    numbers [batch, positions] or only the first position number [1], cosines and sines of the
+    angles of all positions.
     """
 
     operands = "x: T, position_ids: i64, cos: T, sin: T -> T where T: bf16 | f16 | f32"

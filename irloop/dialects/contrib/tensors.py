@@ -268,8 +268,8 @@ class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
         """Compute `count` evenly spaced positions from `first` to `last`, for each box.
 
         `first` and `last` are relative to the image: 0 is its first row or column, 1 its last. The
-        result [boxes, count] holds indices of rows or columns; `end` is the index of the last one.
-        If `count` is 1, the position is in the middle between `first` and `last`.
+        result [boxes, count] holds indices of rows or columns; `end` is the index of the last row
+        or column. If `count` is 1, the position is in the middle between `first` and `last`.
 
         The calculation has the same order as in ONNX Runtime, because its rounding errors decide
         which positions are halfway between two rows.

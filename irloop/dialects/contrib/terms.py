@@ -187,7 +187,7 @@ class Steps(ABC):
     def ops(self, type: str, *inputs: Term | None, n_outputs: int, **attributes: Any) -> list[Term]:
         """Apply the ONNX operation `type` to `inputs`, and return its `n_outputs` outputs.
 
-        The version of the operation is the one that belongs to the opset.
+        The opset determines the version of the operation.
 
         Raises:
             CannotDecomposeError: when the opset does not have the operation.
@@ -299,7 +299,7 @@ class Steps(ABC):
     def where(self, condition: Term, then: Term | Number, other: Term | Number) -> Term:
         """Elements of `then` where the condition holds, else of `other`.
 
-        At least one of `then` and `other` must be a term; the other one may be a number.
+        At least one of `then` and `other` must be a term; the other may be a number.
         """
         given = then if isinstance(then, Term) else other
         assert isinstance(given, Term)

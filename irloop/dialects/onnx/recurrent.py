@@ -124,9 +124,10 @@ class _Lstm(Recurrent):
 
 
 class LSTM1(_Lstm, type="LSTM", since=1, inputs=(3, 8), outputs=None):
-    """LSTM-7 with an additional attribute `output_sequence` (LSTM-1).
+    """An LSTM over a sequence, with the inputs and outputs of LSTM-7 (LSTM-1).
 
-    If `output_sequence` is 0, the output Y may be omitted. The results do not depend on it.
+    If the attribute `output_sequence` is 0, the output Y may be omitted. The results do not depend
+    on it.
     """
 
     meanings = (Lengths(4, data=0, axis=0),)
@@ -165,9 +166,10 @@ class _Gru(Recurrent):
 
 
 class GRU1(_Gru, type="GRU", since=1, inputs=(3, 6), outputs=None):
-    """GRU-7 with an additional attribute `output_sequence` (GRU-1, 3).
+    """A GRU over a sequence, with the inputs and outputs of GRU-7 (GRU-1, 3).
 
-    If `output_sequence` is 0, the output Y may be omitted. The results do not depend on it.
+    If the attribute `output_sequence` is 0, the output Y may be omitted. The results do not depend
+    on it.
     """
 
     meanings = (Lengths(4, data=0, axis=0),)
@@ -198,9 +200,10 @@ class _Rnn(Recurrent):
 
 
 class RNN1(_Rnn, type="RNN", since=1, inputs=(3, 6), outputs=None):
-    """RNN-7 with an additional attribute `output_sequence` (RNN-1).
+    """A plain RNN over a sequence, with the inputs and outputs of RNN-7 (RNN-1).
 
-    If `output_sequence` is 0, the output Y may be omitted. The results do not depend on it.
+    If the attribute `output_sequence` is 0, the output Y may be omitted. The results do not depend
+    on it.
     """
 
     meanings = (Lengths(4, data=0, axis=0),)

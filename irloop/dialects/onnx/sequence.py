@@ -170,7 +170,7 @@ class SequenceInsert(OnnxOp, type="SequenceInsert", since=11, inputs=(2, 3)):
 
 
 class SequenceErase(OnnxOp, type="SequenceErase", since=11, inputs=(1, 2)):
-    """Removes from a sequence the item at a position, or the last one (SequenceErase-11)."""
+    """Removes from a sequence the item at a position, or the last item (SequenceErase-11)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         _require_scalar(args, 1)

@@ -132,9 +132,10 @@ class Reshape(_Reshaping, type="Reshape", since=5, inputs=2):
 
 
 class Reshape14(_Reshaping, type="Reshape", since=14, inputs=2):
-    """Reshape-14, 19, 21, 23, 24, 25: like Reshape-5.
+    """The elements in the shape given by input 1 (Reshape-14, 19, 21, 23, 24, 25).
 
-    If `allowzero` is set, a 0 in the shape means a dimension of size 0.
+    In this shape, 0 copies a dimension, and -1 is inferred. If `allowzero` is set, a 0 means a
+    dimension of size 0 instead.
     """
 
     not_moved = NARROW

@@ -199,8 +199,8 @@ class Split13(_Splitting, type="Split", since=13, inputs=(1, 2), outputs=None):
 class Split18(_Splitting, type="Split", since=18, inputs=(1, 2), outputs=None):
     """Splits into parts of given lengths, or into `num_outputs` equal parts (Split-18).
 
-    Input 1 holds the lengths. Of equal parts, the last one may be smaller. Exactly one of input 1
-    and `num_outputs` is required.
+    Input 1 holds the lengths. If the size cannot be divided into equal parts, the last part is
+    smaller. Exactly one of input 1 and `num_outputs` is required.
     """
 
     not_moved = NARROW

@@ -79,9 +79,10 @@ def _widened(left: ValueType, right: ValueType) -> ValueType:
 def _slices(args: Arguments, body: Body) -> int | None:
     """Return the trip count of a TensorIterator, or None if it is unknown.
 
-    With sliced inputs, the first one whose sliced axis has a known size determines the count; it is
-    unknown if there is none. Without sliced inputs, the count is the number of steps in the range
-    of the first concatenated output whose bounds are not negative, or 1 if there is no such output.
+    With sliced inputs, the first input whose sliced axis has a known size determines the count; it
+    is unknown if there is none. Without sliced inputs, the count is the number of steps in the
+    range of the first concatenated output whose bounds are not negative, or 1 if there is no such
+    output.
 
     Raises:
         InferenceError: when the range of a sliced input does not fit its axis.

@@ -276,9 +276,9 @@ class DeformableConvolution1(_Deformable, type="DeformableConvolution", since=1,
 
 
 class DeformableConvolution(_Deformable, type="DeformableConvolution", since=8, inputs=(3, 4)):
-    """DeformableConvolution-1 with an optional mask in input 3 (DeformableConvolution-8).
+    """Convolution whose window elements are moved by offsets (DeformableConvolution-8).
 
-    The mask has a factor for each sampled element of the data.
+    The optional input 3 is a mask, which has a factor for each sampled element of the data.
     """
 
     operands = "data: float, offsets: float, filters: float, mask?: float -> float"

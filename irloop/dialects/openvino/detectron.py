@@ -1,4 +1,4 @@
-"""The ExperimentalDetectron operations of OpenVINO, except the one that generates proposals."""
+"""The ExperimentalDetectron operations of OpenVINO, except the generation of proposals."""
 
 from __future__ import annotations
 

@@ -9,10 +9,10 @@ everything:
   the call;
 - an attribute that refers to an attribute of the function gets the value from the call, or else the
   function's default, even if that is a graph; if there is neither, it is omitted;
-- names of dimensions become new ones, too, because two calls may have different sizes.
+- names of dimensions become new names, too, because two calls may have different sizes.
 
-The number of nodes that will result is limited before any is made, because it may be huge: if each
-function calls the next one twice, the number doubles with every level.
+The number of nodes that will result is limited before any node is made, because it may be huge: if
+each function calls the next function twice, the number doubles with every level.
 """
 
 from __future__ import annotations

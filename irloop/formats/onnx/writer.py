@@ -2,7 +2,7 @@
 
 In memory, a body has an input for each value that it captures from an outer graph. In an ONNX file,
 the body has no such input and reads the captured value by its name. The old file is replaced in one
-step, when the new one is complete.
+step, when the new file is complete.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ def to_proto_model(model: Model) -> onnx.ModelProto:
     """The ModelProto of a model, including its weights.
 
     Raises:
-        WriteError: in the cases in which `write` raises it.
+        UsageError: for a model of another dialect.
+        VerifyError: when the graph in memory is inconsistent.
+        WriteError: when the model imports no opset, or ONNX cannot represent it.
     """
     store = Store(None, external=False, share=False)
     proto = _Writer(model, store).model()

@@ -125,7 +125,7 @@ def overlap(first: Edit, second: Edit) -> bool:
 def _spans(document: Document) -> dict[str, _Span]:
     """The position of each element in the file, keyed by its path.
 
-    If several elements have the same path, only the position of the first one is kept.
+    If several elements have the same path, only the position of the first is kept.
     """
     data = document.data
     found: dict[str, _Span] = {}

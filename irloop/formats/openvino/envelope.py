@@ -71,7 +71,7 @@ class Envelope:
         self._outside: list[tuple[set[str], set[str] | None]] = []
 
     def check(self, element: str, attributes: Mapping[str, str]) -> None:
-        """Clear `conforms` if a required attribute is missing or an unknown one is there.
+        """Clear `conforms` if a required attribute is missing, or if there is an unknown attribute.
 
         The attributes are those of an element with the tag `element`.
         """

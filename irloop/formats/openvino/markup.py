@@ -143,8 +143,8 @@ def attributes_of_info(extra: Extra) -> dict[str, Any]:
     """Return the runtime information of a layer or port as a dict.
 
     An element ``<attribute name="n" a="1" b="2"/>`` yields ``{"n": {"a": "1", "b": "2"}}``. Any
-    other element, and a second one with the same name, is kept as XML text; its key is the tag in
-    angle brackets.
+    other element, and a second element with the same name, is kept as XML text; its key is the tag
+    in angle brackets.
     """
     info: dict[str, Any] = {}
     for child in extra.children:

@@ -1,4 +1,6 @@
-"""Parses the numbers of an IR as OpenVINO 2026.4 and 2021.4 do (measured).
+"""Parses the numbers of an IR as OpenVINO 2026.4 and 2021.4 do.
+
+The rules below were measured with both versions.
 
 There are three grammars of integers. Integers of the structure (ids, ends of edges, offsets, sizes,
 port maps, the version) may have white space and a sign before the digits, but nothing after the

@@ -8,10 +8,10 @@ other files
 - the numbers of inputs are indices. They are port ids only if some of them are too large
   for an index, and all of those are ids of ports;
 - the numbers of outputs are port ids if all of them are ids and the ids ascend. Otherwise the
-  lowest number is output 0, the next one output 1, and so on.
+  lowest number is output 0, the next number output 1, and so on.
 
 An input with an axis is sliced, even if a back edge leads to its Parameter. Any other input is a
-state if a back edge leads to its Parameter; if several do, the first one counts.
+state if a back edge leads to its Parameter; if several do, the first of them counts.
 
 `Wiring` never fails: absent or malformed items are None. `port_map_record` turns it into records
 and raises the first problem; validation rules report all of them.
@@ -159,7 +159,7 @@ class Wiring:
         """Map each external id in `numbers` to the position of an output of the node.
 
         If the ids of the node's output ports ascend and include all `numbers`, an id belongs to the
-        port with this id. Otherwise, the lowest id belongs to the first output, the next one to the
+        port with this id. Otherwise, the lowest id belongs to the first output, the next id to the
         second, and so on.
         """
         places = positions(self.owner.outputs)
@@ -286,7 +286,7 @@ class Wiring:
         """The output entry whose purpose is execution_condition, or None.
 
         An entry is ignored if an earlier entry has the same external_port_id. If several of the
-        others have this purpose, the first one is returned.
+        other entries have this purpose, the first of them is returned.
         """
         seen: set[int | None] = set()
         for entry in self.outputs:

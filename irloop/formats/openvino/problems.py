@@ -186,7 +186,7 @@ def number_of_inputs(layer: Layer, count: int, least: int, most: int | None) -> 
 
 
 def duplicate_port(layer: Layer, ports: Sequence[Port]) -> Iterator[Problem]:
-    """IRL106: a port has the id of an earlier one in `ports`.
+    """IRL106: a port has the id of an earlier port in `ports`.
 
     `ports` are either the input ports or the output ports of the layer.
     """

@@ -66,7 +66,7 @@ def read_document(
     `id()` of the net, and `wirings` by the `id()` of the layer.
 
     Raises:
-        ReadError: as `read`.
+        ReadError: when the document is not a valid IR, for the same reasons as in `read`.
     """
     with collector_paused():
         version = unsigned(document.version)

@@ -63,7 +63,8 @@ class Shared:
     def wiring(self, layer: Layer, label: str, outer: NetIndex) -> Wiring:
         """Return the port map of one body of a layer.
 
-        If it was passed to the constructor, that object is returned, otherwise a new one.
+        If a port map was passed to the constructor, that object is returned, otherwise a new port
+        map.
         """
         for known in self._wirings.get(id(layer), ()):
             if known.label == label:

@@ -1,8 +1,8 @@
 """The pass library: one file per pass, with a drawing of a graph before and after the pass.
 
 A pass is registered by adding its class to the imports and to `__all__` below. Its module is
-imported when the pass is first looked up. The command line (`irloop passes`, `irloop
-transform`) and the documentation read everything from the class:
+imported when the pass is first looked up. The command line (`irloop passes`, `irloop transform`)
+and the documentation read everything from the class:
 
 `name`
     its name everywhere, in snake_case. The file has the same name, unless it contains a pass and a
@@ -24,7 +24,7 @@ options
             trips: int = option(64, "maximum number of iterations")
 
     Types: int, float, bool, str, one of these or None, Literal of texts, and tuple[T, ...] for an
-    option that may be given several times. The first one is the pass's main option: users write
+    option that may be given several times. The first option is the pass's main option: users write
     ``unroll=8``, or ``unroll:trips=8:nodes=1000``. Every option has a default: if users write only
     ``unroll``, the class is called without arguments. An invalid value raises UsageError in
     `__post_init__`.

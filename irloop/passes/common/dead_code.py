@@ -84,7 +84,8 @@ class DeadCode(ModelPass):
     def _dead_states(self, node: Node, body: Body) -> list[Carried]:
         """Return the states that nothing needs, so that they can be removed.
 
-        If an ONNX Loop must keep a state (before opset 11) and all are dead, the first one is kept.
+        If an ONNX Loop must keep a state (before opset 11) and all are dead, the first state is
+        kept.
         """
         dead = _dead_states(node, body)
         states = [port for port in body.ports.carried if port.result != body.ports.condition]

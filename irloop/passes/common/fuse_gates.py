@@ -110,7 +110,7 @@ def _activated(value: Value, kind: type[Op]) -> Value | None:
 def _factors(value: Value, kind: type[Op]) -> Iterator[tuple[Value, Value]]:
     """Find the factors of a product that are results of the activation `kind`.
 
-    For each one, yield the input of the activation and the product's other factor. Nothing is
+    For each factor, yield the input of the activation and the product's other factor. Nothing is
     yielded if `value` is not a product.
     """
     if isinstance(value.producer.op, MULTIPLY):

@@ -86,7 +86,7 @@ def _require_opset_9(model: Model) -> None:
     """Refuse operations that opset 9 changed.
 
     Raises:
-        UsageError: when the model has such an operation; the message names the first one.
+        UsageError: when the model has such an operation; the message names the first operation.
     """
     if model.opsets.get("", 0) >= 9:
         return

@@ -37,7 +37,7 @@ class InputNotMapped(
         """Yield a finding for each connected input port of a loop that its port map omits.
 
         The first two ports of a Loop need no entry. A loop is skipped if one of its input entries
-        has no readable port number, because this entry may be the missing one.
+        has no readable port number, because this entry may be the missing entry.
         """
         for wiring in context.wirings_with_body:
             mapped = {entry.position for entry in wiring.inputs}

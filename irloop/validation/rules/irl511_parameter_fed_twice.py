@@ -41,8 +41,8 @@ class ParameterFedTwice(
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """Yield a finding for each input entry that maps a second input to the same Parameter.
 
-        For example, if one entry maps input 2 to Parameter 0, and a later one maps input 3 to it,
-        the later one is reported. An entry that maps input 2 to it again is not.
+        For example, if one entry maps input 2 to Parameter 0, and a later entry maps input 3 to it,
+        the later entry is reported. An entry that maps input 2 to it again is not.
         """
         for wiring in context.wirings_with_body:
             first: dict[str, Entry] = {}
@@ -56,7 +56,7 @@ class ParameterFedTwice(
                 yield self.from_problem(problems.parameter_fed_twice(wiring, entry, other))
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """If two entries name one Parameter, let the later one name the unused Parameter.
+        """If two entries name one Parameter, let the later entry name the unused Parameter.
 
         There is a repair only if exactly one Parameter of the body is named by no entry.
         """

@@ -40,8 +40,8 @@ class ConditionType(
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """Yield a finding for each condition of a Loop that is not one boolean.
 
-        A Loop has two conditions: the initial one is its input 1, the other is a Result of its
-        body.
+        A Loop has two conditions: its input 1 is the initial condition, and a Result of its body is
+        the condition for the next iteration.
         """
         for wiring in context.loops:
             if not wiring.is_loop:

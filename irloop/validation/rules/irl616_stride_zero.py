@@ -45,7 +45,7 @@ class StrideZero(
                 )
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Set the stride to part_size, so that each slice begins where the previous one ends."""
+        """Set the stride to part_size, so that each slice begins where the previous slice ends."""
         for wiring in context.loops:
             for entry in (*wiring.sliced, *wiring.concatenated):
                 if entry.stride != 0 or entry.part_size < 1:
