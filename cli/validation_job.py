@@ -1,4 +1,7 @@
-"""The validation of one model: the job, its result, and its failure."""
+"""The validation of one model: the job, its result, and its failure.
+
+The job names the model and the options. Jobs and results are passed between processes.
+"""
 
 from __future__ import annotations
 

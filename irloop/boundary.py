@@ -1,4 +1,8 @@
-"""The boundary of the API: only irloop's own exceptions leave it."""
+"""The boundary of the API: only irloop's own exceptions leave it.
+
+The decorator `guarded` turns every other exception of a public function into an exception of
+irloop.
+"""
 
 from __future__ import annotations
 

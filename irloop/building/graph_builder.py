@@ -1,4 +1,7 @@
-"""Adds operations and constants to one graph."""
+"""Adds operations and constants to one graph.
+
+The graph is the main graph of a model, or the body of a loop or branch.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Decides whether two models agree in a single output, and in all outputs of a run."""
+"""Decides whether two models agree in a single output, and in all outputs of a run.
+
+Two outputs agree if they differ by no more than the tolerance of the comparison.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Records the values of a traced run, and the order of nodes and iterations."""
+"""Records the values of a traced run, and the order of nodes and iterations.
+
+The comparison of two models looks for the first recorded value that differs.
+"""
 
 from __future__ import annotations
 

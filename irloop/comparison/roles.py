@@ -1,4 +1,8 @@
-"""Finds the roles of a model's inputs: plain values, indices, trip counts, conditions."""
+"""Finds the roles of a model's inputs: plain values, indices, trip counts, conditions.
+
+The role of an input follows from the operations that read it. It determines which values can be
+generated for the input, so that the model runs.
+"""
 
 from __future__ import annotations
 

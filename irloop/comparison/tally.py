@@ -1,4 +1,4 @@
-"""Derives the verdict from all trials and engines.
+"""Derives the verdict of a comparison (equal, different, inconclusive) from all trials and engines.
 
 The expected outputs are those of irloop's executor for the first model or, if it cannot run the
 model, of the first engine that can. Every other run is compared with them. If an engine of the

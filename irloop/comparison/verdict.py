@@ -1,4 +1,8 @@
-"""Classifies differences by the typical mistakes in conversions of loops."""
+"""Classifies differences by the typical mistakes in conversions of loops.
+
+A `Verdict` is the class of a difference between two outputs, such as another number of iterations,
+reversed parts, or a state that is never updated.
+"""
 
 from __future__ import annotations
 

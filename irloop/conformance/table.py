@@ -1,4 +1,8 @@
-"""Makes a table of the suite's results: counts by feature, and the cases that are not right."""
+"""Makes a table of the suite's results: counts by feature, and the cases that are not right.
+
+A case is a model with the outputs that a specification demands. Its result is right if the engine
+returns these outputs.
+"""
 
 from __future__ import annotations
 

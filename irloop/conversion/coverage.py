@@ -1,4 +1,8 @@
-"""The coverage table: which operations irloop infers, runs and converts."""
+"""The coverage table: which operations irloop infers, runs and converts.
+
+The table is computed from the classes of the operations and the rules of the conversions, so that
+it is never out of date.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The forms that an engine runs correctly, as one list of passes for each format.
+"""Lists, for each format, the passes that write the forms which the engine runs correctly.
 
 A model may have the right meaning and still have a form that its engine computes wrongly or
 refuses: for example a slice without readers, a constant condition, or a Concat that Abs overwrites.

@@ -1,4 +1,8 @@
-"""Lists the passes that rewrite models into forms that ONNX Runtime runs correctly."""
+"""Lists the passes that rewrite models into forms that ONNX Runtime runs correctly.
+
+Each pass avoids a fault of ONNX Runtime. It replaces operations that ONNX Runtime refuses or
+computes wrongly by others with the same meaning.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Lists the passes that rewrite operations into forms that OpenVINO runs correctly."""
+"""Lists the passes that rewrite operations into forms that OpenVINO runs correctly.
+
+Each pass avoids faults of OpenVINO. It replaces operations that OpenVINO refuses or computes
+wrongly by others with the same meaning.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The limits of a named runtime (IR version, opset, types, shapes), and how to meet them."""
+"""The limits of a named runtime (IR version, opset, types, shapes), and how to meet them.
+
+A target is a runtime such as "openvino-2021.4", which users name by ``--target``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of a run."""
+"""The limits of one run: iterations of each loop, memory and seconds."""
 
 from __future__ import annotations
 

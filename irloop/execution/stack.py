@@ -1,4 +1,8 @@
-"""Collects the parts that iterations add to a concatenated output."""
+"""Collects the parts that iterations add to a concatenated output.
+
+A part is the value of one body result in one iteration. All parts of an output are written into one
+array.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The packages of the optional extra ``fleet``."""
+"""Checks that the packages of the optional extra ``fleet`` are installed, which sweeps need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The steps of a sweep, and their possible verdicts."""
+"""The steps of a sweep, and their possible verdicts.
+
+The steps are validate, convert, check and conform. A verdict is the result of a step for one model,
+such as "valid", "refused" or "timeout".
+"""
 
 from __future__ import annotations
 

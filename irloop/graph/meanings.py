@@ -1,4 +1,8 @@
-"""The meanings of inputs, which operation classes declare so that valid inputs can be generated."""
+"""The meanings of inputs, which operation classes declare so that valid inputs can be generated.
+
+For example, an input may hold a trip count, a condition, indices or sizes. Random numbers would not
+be valid there.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Finds the hazards of an engine version, and the nodes of a model that match their patterns."""
+"""Finds the hazards of an engine version, and the nodes of a model that match their patterns.
+
+A hazard is a known fault of an engine, with the pattern of nodes on which it occurs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Queries about loops and memory, used by hazards and by the passes that avoid them."""
+"""Queries about loops and memory, used by hazards and by the passes that avoid them.
+
+For example: whether a state changes, whether a loop may run zero times, and whether two values may
+share memory.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Finds the nodes that values are computed from, up to a limit."""
+"""Finds the nodes that values are computed from, up to a limit.
+
+Hazards search these nodes for their patterns. The limit keeps the search short in large models.
+"""
 
 from __future__ import annotations
 

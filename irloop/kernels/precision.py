@@ -1,4 +1,8 @@
-"""Computing precision of the kernels, and suppression of NumPy's floating-point warnings."""
+"""Computing precision of the kernels, and suppression of NumPy's floating-point warnings.
+
+16-bit floats are computed in f32. Infinities and NaN are valid results, so the warnings about them
+are turned off.
+"""
 
 from __future__ import annotations
 

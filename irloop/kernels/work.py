@@ -1,4 +1,8 @@
-"""Charges the budget for work that NumPy does in one call, which cannot be interrupted."""
+"""Charges the budget for work that NumPy does in one call, which cannot be interrupted.
+
+The budget limits the work on a model. The time of a call is estimated from the sizes of its
+operands, and charged before the call.
+"""
 
 from __future__ import annotations
 

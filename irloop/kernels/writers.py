@@ -1,4 +1,7 @@
-"""Kernels that can write their result into an array that exists already."""
+"""Kernels that can write their result into an array that exists already.
+
+Loops use them to reuse the memory of the previous iteration, instead of allocating new arrays.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""An entry of the catalogue: a kind of message, its cause, and the advice."""
+"""An entry of the catalogue: a kind of message, its cause, and the advice.
+
+A message is a text that OpenVINO, ONNX Runtime or onnx.checker prints, such as an error.
+"""
 
 from __future__ import annotations
 

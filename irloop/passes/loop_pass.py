@@ -1,4 +1,7 @@
-"""Passes that change one loop at a time."""
+"""Passes that change one loop at a time.
+
+The base class visits all loops of a model, inner loops first, and gives each to the pass.
+"""
 
 from __future__ import annotations
 

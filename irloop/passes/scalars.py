@@ -1,4 +1,8 @@
-"""Reshapes inputs of Range in ONNX models to scalars if they have one element."""
+"""Reshapes inputs of Range in ONNX models to scalars if they have one element.
+
+Range requires scalars. Passes that fold shapes or inline branches may give it constants [1], which
+ONNX Runtime refuses.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Types and names shared by all rewriters of one pass over one model."""
+"""Types and names shared by all rewriters of one pass over one model.
+
+A rewriter changes a single graph. The rewriters of the root graph and of all bodies need the same
+inferred types, and names that are unique in the whole model.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Removes parameters, results, inputs and outputs of a loop or branch."""
+"""Removes parameters, results, inputs and outputs of a loop or branch.
+
+The port map is renumbered, because it refers to all of them by number.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Records of what a file declares: the types of ports, the outputs of each If, and constants."""
+"""Records of what a file declares: the types of ports, the outputs of each If, and constants.
+
+The rules compare these declarations with the types and shapes that follow from the operations.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Records where errors were found, and decides which findings these errors silence."""
+"""Records where errors were found, and decides which findings these errors silence.
+
+A rule names other rules in `requires`. If one of these has found an error at the same place, the
+findings of the rule there are meaningless and not reported.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""How a rule can repair a finding: edits of the file, and whether they change results."""
+"""How a rule can repair a finding: edits of the file, and whether they change results.
+
+A `Repair` is what ``irloop validate --fix`` applies for one finding.
+"""
 
 from __future__ import annotations
 

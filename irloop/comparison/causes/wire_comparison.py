@@ -1,4 +1,8 @@
-"""Compares the wires (ports and back edges) of two corresponding loops or Ifs."""
+"""Compares the wires (ports and back edges) of two corresponding loops or Ifs.
+
+A wire connects a value outside the loop or If with a body parameter, or a result of the body with
+an output; a back edge connects a result with the parameter of a state.
+"""
 
 from __future__ import annotations
 

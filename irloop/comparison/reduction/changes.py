@@ -1,4 +1,8 @@
-"""Changes that simplify a pair of differing models, and functions that build changes."""
+"""Changes that simplify a pair of differing models, and functions that build changes.
+
+A change has a name and a function, which returns the simpler pair, or None if the change cannot be
+made.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The steps of a conversion as passes; `pipelines` orders them."""
+"""The steps of a conversion as passes; `pipelines` orders them.
+
+For example, one pass translates all nodes, and another one before it removes from the bodies what
+nothing reads.
+"""
 
 from __future__ import annotations
 

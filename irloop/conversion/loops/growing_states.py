@@ -1,4 +1,8 @@
-"""Avoids hazard OVN114: a state of a Loop grows, and nothing reads the last value of the state."""
+"""Avoids hazard OVN114: a state of a Loop grows, and nothing reads the last value of the state.
+
+A state grows if the body returns a larger tensor than it received. OpenVINO then assumes that the
+state keeps the size of its initial value.
+"""
 
 from __future__ import annotations
 

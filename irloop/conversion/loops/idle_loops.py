@@ -1,4 +1,7 @@
-"""Removes Loops that never run."""
+"""Removes Loops that never run, for example because their trip count is 0.
+
+OpenVINO fails to compile some of them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Carries 4-bit integers into and out of ONNX loops as bytes."""
+"""Carries 4-bit integers into and out of ONNX loops as bytes.
+
+ONNX allows states, slices and scan outputs of 4-bit integers, but ONNX Runtime has no kernel for
+such loops. The pass casts these values to 8-bit integers at the borders of the loop.
+"""
 
 from __future__ import annotations
 

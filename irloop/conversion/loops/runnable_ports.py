@@ -1,4 +1,9 @@
-"""Rewrites port maps on which OpenVINO's transformations of Loops fail."""
+"""Rewrites port maps on which OpenVINO's transformations of Loops fail.
+
+A port map connects the inputs and outputs of a Loop with the parameters and results of its body.
+OpenVINO transforms Loops while it compiles a model, and some ports lead to crashes or wrong results
+there.
+"""
 
 from __future__ import annotations
 

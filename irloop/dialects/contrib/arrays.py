@@ -1,4 +1,8 @@
-"""Runs the decomposition of an operation on arrays, as the kernel of the operation."""
+"""Runs an operation of ONNX Runtime by the kernels of the standard operations it consists of.
+
+The method `decompose` of the operation emits these standard operations one by one. Here each of
+them is run on arrays as soon as it is emitted.
+"""
 
 from __future__ import annotations
 

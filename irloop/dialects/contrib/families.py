@@ -1,4 +1,4 @@
-"""All families of operations; importing this registers them."""
+"""Imports all modules that define operations of ONNX Runtime, which registers these operations."""
 
 from __future__ import annotations
 

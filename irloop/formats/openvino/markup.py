@@ -1,4 +1,7 @@
-"""Converts parts of an IR to XML text and back: attribute values, tensor names, kept sections."""
+"""Converts parts of an IR to XML text and back: attribute values, tensor names, kept sections.
+
+A kept section is an element such as `meta_data`, which is written back as it was read.
+"""
 
 from __future__ import annotations
 

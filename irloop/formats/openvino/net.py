@@ -1,4 +1,8 @@
-"""Turns one net of an IR, the root or a body, into a graph."""
+"""Turns one net of an IR, the root or a body, into a graph.
+
+A net is the element with the layers and edges: the root element of the file, or the body of a loop
+or branch.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """An index of one net: layers by id and type, edges by their ends.
 
-The reader and the rules use it.
+A net is the element with the layers and edges: the root element of the file, or the body of a loop
+or branch. The reader and the rules use the index.
 """
 
 from __future__ import annotations

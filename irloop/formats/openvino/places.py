@@ -1,4 +1,8 @@
-"""Locations of findings: line, layer path, layer id and element path of parts of the XML."""
+"""Locations of findings: line, layer path, layer id and element path of parts of the XML.
+
+The layer path leads from the root through bodies to the layer, by names; the element path leads
+through the elements of the XML.
+"""
 
 from __future__ import annotations
 

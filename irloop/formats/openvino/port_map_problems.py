@@ -1,6 +1,7 @@
 """Makes the problems of port maps, with one wording for the reader and the validation rules.
 
-The module `problems` describes which of the two reports a problem.
+A `Problem` describes an error in a file: the code of its rule, the place, a message and a fix. The
+module `problems` describes which problems the reader raises and which the rules report.
 """
 
 from __future__ import annotations

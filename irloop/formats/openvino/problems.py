@@ -1,6 +1,7 @@
 """Makes the problems of layers and ports, with one wording for the reader and the validation rules.
 
-The reader raises the first problem that prevents it from building the model; each validation rule
+A `Problem` describes an error in a file: the code of its rule, the place, a message and a fix. The
+reader raises the first problem that prevents it from building the model; each validation rule
 reports all problems with its code. Problems of edges are in `edge_problems`, those of port maps in
 `port_map_problems`.
 """
