@@ -267,7 +267,7 @@ def prelu(x: Array, slope: Array) -> Any:
 
 
 def prelu_channel(x: Array, slope: Array) -> Any:
-    """`prelu`, except that a one-dimensional slope with more than one element applies to axis 1."""
+    """Compute PReLU, where a slope vector of several elements applies to axis 1 of the data."""
     if slope.ndim == 1 and slope.size != 1 and x.ndim > 1:
         slope = slope.reshape((slope.size,) + (1,) * (x.ndim - 2))
     return prelu(x, slope)

@@ -194,7 +194,7 @@ def _are_ones(c: Conversion) -> bool:
 @takes_virtual
 @imports(onnx.ConcatFromSequence)
 def concat(c: Conversion, op: onnx.ConcatFromSequence, sequence: Converted) -> Value:
-    """Write ConcatFromSequence as a Concat of the items along an existing or a new axis."""
+    """Join the items of a sequence along an existing or a new axis, as ConcatFromSequence does."""
     if isinstance(sequence, Joined):
         return sequence.tensor
     if isinstance(sequence, Stacked):
