@@ -25,7 +25,7 @@ def has_no_element(value: Value) -> bool:
     return dims is not None and 0 in dims
 
 
-def is_live(value: Value) -> bool:
+def is_live(value: Value, *, sizes_count: bool = True) -> bool:
     """Return whether OpenVINO keeps any reader of a value.
 
     OpenVINO 2026.4, as measured, removes operations on which no model output depends, and inputs of
@@ -39,6 +39,8 @@ def is_live(value: Value) -> bool:
             return True
         found = pending.pop()
         for user, at in found.uses:
+            if user.op.reads_shape_only and not sizes_count:
+                continue
             reached = _reached(found, user, at)
             if reached is None:
                 return True

@@ -40,6 +40,7 @@ __all__ = [
     "read_inputs",
     "returned_twice",
     "same_memory",
+    "same_shape_source",
     "scanned_across",
     "shape_comes_from",
     "taken_over",
@@ -72,6 +73,19 @@ def same_memory(value: Value) -> Value:
     """Follow views such as reshapes back from `value`, to the value whose memory it may share."""
     while is_view(value.producer) and value.producer.inputs[0] is not None:
         value = value.producer.inputs[0]
+    return value
+
+
+def same_shape_source(value: Value) -> Value:
+    """Follow elementwise operations with one operand back to a value of the same shape.
+
+    Such an operation may read the operand twice, as Maximum(x, x) does.
+    """
+    while value.producer.op.elementwise and len(set(value.producer.inputs)) == 1:
+        operand = value.producer.inputs[0]
+        if operand is None:
+            break
+        value = operand
     return value
 
 

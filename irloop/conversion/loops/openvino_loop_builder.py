@@ -19,7 +19,10 @@ bodies read their states (`unread_states`).
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+
+import numpy as np
 
 from irloop.conversion.forms import openvino_forms as forms
 from irloop.conversion.forms import openvino_shape_forms as shape_forms
@@ -27,6 +30,7 @@ from irloop.conversion.framework.translation import Conversion
 from irloop.conversion.loops.loop_bounds import runs_at_all, sizes_hidden_by_tile, unknown_axes
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.search import CumSum
+from irloop.dialects.openvino.slicing import Concat
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
     Carried,
@@ -45,6 +49,7 @@ from irloop.graph.op import Constant
 from irloop.graph.record import Record
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import UNKNOWN_DIM, ElementType, Shape, TensorType, ValueType
+from irloop.hazards.patterns import same_shape_source
 from irloop.hazards.shared_memory import needs_barrier, shares_memory_with
 from irloop.passes.common.body_barriers import copy_of
 
@@ -54,6 +59,9 @@ __all__ = ["OpenVinoLoopBuilder", "Scanned", "copied", "refuse_strings"]
 BACKWARDS = ([-1], [-(2**31 - 1)], [-1])
 
 SCALAR = Shape(())
+
+#: The most elements of the constant that a Tile repeats zero times.
+LARGEST_FILLED = 1 << 16
 
 
 class Scanned(Record):
@@ -110,6 +118,8 @@ class OpenVinoLoopBuilder:
         self._invariants: dict[Value, Value] = {}
         self._states = 0
         self._iteration: Value | None = None
+        #: The state that guards the others (see `_guard_next`); None if there is none.
+        self._guard: Value | None = None
         #: A one-element boolean vector: true if the Loop ran an iteration; None if it certainly
         #: did.
         self.ran: Value | None = None
@@ -171,11 +181,13 @@ class OpenVinoLoopBuilder:
         runs = self._runs(trip, starts)
         if not runs:
             scans = [self._open_scan(scan) for scan in scans]
-        states = self._safe_states(states, may_be_empty=not runs)
+        count = len(states)
+        guard = self._guard_next(states)
+        states = [*self._safe_states(states, may_be_empty=not runs), *guard]
         self._inputs = [self._forward(item) for item in self._inputs]
         forward = [replace(scan, reverse=False) for scan in scans]
         node = self._make(ov.Loop(), [trip, starts], [condition], states, forward, runs=runs)
-        last, joined = node.outputs[: len(states)], node.outputs[len(states) :]
+        last, joined = node.outputs[:count], node.outputs[len(states) :]
         if not runs:
             self.ran = runs_at_all(self.c, trip, starts)
             joined = tuple(self._cut(*pair) for pair in zip(joined, scans, strict=True))
@@ -184,6 +196,22 @@ class OpenVinoLoopBuilder:
             for value, scan in zip(joined, scans, strict=True)
         ]
         return [*last, *turned]
+
+    def _guard_next(self, states: list[Value]) -> list[Value]:
+        """Add a state that guards the others, if one of them may return to its initial size.
+
+        The plugin keeps addresses of the memory of the states from one run of the loop to the next,
+        if all states then have their initial sizes. If a state had another size in between, its
+        memory has moved (hazard OVN163). After an iteration, the guard has two elements, and
+        initially one. `states` are the next values of the other states. Returns the next value of
+        the guard, or an empty list.
+        """
+        own = {item.state: item for item in self._inputs if item.state is not None}
+        if not any(_may_return(value, own[at]) for at, value in enumerate(states)):
+            return []
+        type = TensorType(ElementType.I64, Shape((UNKNOWN_DIM,)))
+        self._guard = self.state(self.c.i64([0]), type, self.inner.names.fresh("guard"))
+        return [self.inner.i64([0, 0])]
 
     def _cut(self, value: Value, scan: Scanned) -> Value:
         """Slice a concatenated output to zero length if no iteration ran.
@@ -277,7 +305,9 @@ class OpenVinoLoopBuilder:
         safe = []
         for at, value in enumerate(states):
             axes = _changing_axes(value, own[at].external)
-            opened = self._opened(value, axes) if may_be_empty else value
+            # The guard is kept only if the body reads it.
+            opens = may_be_empty or self._guard is not None
+            opened = self._opened(value, axes) if opens else value
             safe.append(self._safe_state(opened, own[at].parameter, moving))
             self._open_initial(own[at], axes)
         return safe
@@ -316,7 +346,12 @@ class OpenVinoLoopBuilder:
         """
         if not axes:
             return value
-        return _opened(self.inner, value, axes, shape_forms.as_list(self.inner, self.iteration()))
+        inner = self.inner
+        if self._guard is None:
+            number = shape_forms.as_list(inner, self.iteration())
+        else:
+            number = shape_forms.gather(inner, self._guard, inner.i64([0]), 0)
+        return _opened(inner, value, axes, number)
 
     def _open_scan(self, scan: Scanned) -> Scanned:
         """Hide the unknown dimensions of a scanned body value from OpenVINO.
@@ -406,22 +441,48 @@ def _changing_axes(value: Value, initial: Value) -> set[int]:
     return {at for at, (x, y) in pairs if x != y or x == UNKNOWN_DIM}
 
 
+def _may_return(value: Value, item: _Input) -> bool:
+    """True if a state may have its initial size again after it had another one.
+
+    `value` is the next value of the state. A state that only grows has its initial size only if it
+    never had another one.
+    """
+    if not _changing_axes(value, item.external):
+        return False
+    source = same_shape_source(value)
+    if isinstance(source.producer.op, Concat):
+        parts = [same_shape_source(part) for part in source.producer.inputs if part is not None]
+        return item.parameter not in parts
+    return source is not item.parameter
+
+
 def _opened(c: Conversion, value: Value, axes: set[int], number: Value) -> Value:
     """Hide the sizes of `value` along `axes` from OpenVINO.
 
     The value is repeated once by a Tile whose repeats are computed as 1 + (n - n), which OpenVINO
     cannot know to be 1. `number` is n, an i64 vector of one element that is known only at run time.
-    irloop's own inference still knows the type of the result.
+    irloop's own inference still knows the type of the result, except for sizes of 0: a pass would
+    replace a value that is known to be empty by a constant. Such a value is written as a Tile of
+    one element, repeated n - n times.
     """
     dims = shape_of(value).dims or ()
+    empty = {at for at in axes if dims[at] == 0}
+    shape = shape_of(value)
+    for at in empty:
+        shape = shape.with_dim(at, UNKNOWN_DIM)
+    filled = [max(dim, 1) for dim in dims if isinstance(dim, int)]
+    if empty and (len(filled) < len(dims) or math.prod(filled) > LARGEST_FILLED):
+        return value
+    tiled = c.constant(np.zeros(filled), element_of(value)) if empty else value
     nothing = forms.subtract(c, number, number)
     marks = c.i64([int(at in axes) for at in range(len(dims))])
     more = forms.multiply(c, marks, nothing)
-    opened = shape_forms.tile(c, value, forms.add(c, c.i64([1] * len(dims)), more))
+    once = c.i64([int(at not in empty) for at in range(len(dims))])
+    opened = shape_forms.tile(c, tiled, forms.add(c, once, more))
     # Otherwise a concatenated output would lose its sizes if the Loop does not start.
     if sizes := sizes_hidden_by_tile(dims, axes):
         opened = shape_forms.reshape(c, opened, sizes)
-    c.inference.hint(opened, value.type)
+    c.inference.hint(opened, TensorType(element_of(value), shape))
     c.inference.visit(opened.producer)
     return opened
 

@@ -41,7 +41,9 @@ class CountIterations(TensorIteratorToLoop):
     name = "count_iterations"
 
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
-        if not wires.slices or any(is_live(item.parameter) for item in wires.slices):
+        if not wires.slices or any(
+            is_live(item.parameter, sizes_count=False) for item in wires.slices
+        ):
             return
         super().change(node, wires, rewriter)
         if node.graph is not None:

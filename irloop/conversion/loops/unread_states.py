@@ -52,7 +52,8 @@ class ReadStates(LoopPass):
         unread = [
             (item, shown)
             for item, shown in wires.shown_by_each().items()
-            if not is_live(item.parameter) and any(is_live(leaving.output) for leaving in shown)
+            if not is_live(item.parameter, sizes_count=False)
+            and any(is_live(leaving.output) for leaving in shown)
         ]
         inside = Forms(self.model, self.session.rewriter(wires.graph), None, node.name)
         running: Value | None = None

@@ -43,7 +43,7 @@ class UnreadState(
         body = node.body()
         for port in body.ports.carried:
             parameter = body.graph.input(port.parameter)
-            if not is_live(parameter) and _is_shown(node, port):
+            if not is_live(parameter, sizes_count=False) and _is_shown(node, port):
                 yield f"the body does not read its state {parameter.name!r}"
 
 

@@ -41,5 +41,7 @@ class UnreadSlices(
             return
         body = node.body()
         slices = [port for port in body.ports.inputs if isinstance(port, Sliced)]
-        if slices and not any(is_live(body.graph.input(port.parameter)) for port in slices):
+        if slices and not any(
+            is_live(body.graph.input(port.parameter), sizes_count=False) for port in slices
+        ):
             yield f"nothing in the body reads the slices of input {slices[0].external}"

@@ -13,7 +13,7 @@ from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.walk import has_op
 from irloop.hazards.hazard import Effect, Hazard
-from irloop.hazards.patterns import is_loop
+from irloop.hazards.patterns import is_loop, same_shape_source
 
 __all__ = ["SizeOfAGrowingState"]
 
@@ -56,33 +56,29 @@ class SizeOfAGrowingState(
             return
         whole = [port for port in body.ports.inputs if not isinstance(port, Sliced)]
         given = {port.external: node.inputs[port.external] for port in whole}
-        origins = Counter(_origin(value) for value in given.values() if value is not None)
+        origins = Counter(same_shape_source(value) for value in given.values() if value is not None)
         for port in body.ports.carried:
             initial, own = given[port.external], body.graph.input(port.parameter)
-            if initial is None or shape_of(initial).is_static or origins[_origin(initial)] < 2:
+            if (
+                initial is None
+                or shape_of(initial).is_static
+                or origins[same_shape_source(initial)] < 2
+            ):
                 continue
             if _grows_unseen(body.graph.output(port.result), own):
                 yield f"state {own.name!r} grows, and another input has its initial size"
 
 
-def _origin(value: Value) -> Value:
-    """Follow elementwise operations with one operand back to a value of the same shape."""
-    while value.producer.op.elementwise and len(set(value.producer.inputs)) == 1:
-        operand = value.producer.inputs[0]
-        if operand is None:
-            break
-        value = operand
-    return value
-
-
 def _grows_unseen(value: Value, state: Value) -> bool:
     """True if `value` is a Concat with `state` that is then resized by computed sizes."""
     is_resized = False
-    value = _origin(value)
+    value = same_shape_source(value)
     while isinstance(value.producer.op, _RESIZING) and value.producer.inputs[0] is not None:
         sizes = [item for item in value.producer.inputs[1:] if item is not None]
         is_resized |= any(not isinstance(item.producer.op, Constant) for item in sizes)
-        value = _origin(value.producer.inputs[0])
+        value = same_shape_source(value.producer.inputs[0])
     if not is_resized or not isinstance(value.producer.op, Concat):
         return False
-    return any(item is not None and _origin(item) is state for item in value.producer.inputs)
+    return any(
+        item is not None and same_shape_source(item) is state for item in value.producer.inputs
+    )
