@@ -77,13 +77,18 @@ def same_memory(value: Value) -> Value:
 
 
 def same_shape_source(value: Value) -> Value:
-    """Follow elementwise operations with one operand back to a value of the same shape.
+    """Follow elementwise operations back from `value`, to the value from which it has its shape.
 
-    Such an operation may read the operand twice, as Maximum(x, x) does.
+    Operations are followed if they read one value and otherwise only values of one element.
     """
-    while value.producer.op.elementwise and len(set(value.producer.inputs)) == 1:
-        operand = value.producer.inputs[0]
-        if operand is None:
+    while value.producer.op.elementwise:
+        # A one-element operand does not change the shape, but another operand might.
+        given = [item for item in value.producer.inputs if item is not None]
+        wide = {item for item in given if shape_of(item).count() != 1}
+        if len(wide) != 1:
+            break
+        (operand,) = wide
+        if shape_of(operand) != shape_of(value):
             break
         value = operand
     return value

@@ -212,6 +212,102 @@ g (float[k] x, int64 M) => (float[p] u, float[r] v, float[q] sums) {
     agree(text.replace("KEPT", kept), sets, engines, tmp_path)
 
 
+EXCHANGE = """
+g (float[n] x, float[m] y, int64 M) => (float[a] p, float[b] q) {
+  three = Constant <value_int = 3> ()
+  p, q = Loop (COUNT, "", x, y) <body = b (int64 i, bool c, float[k] s, float[l] t)
+      => (bool d, float[v] next, float[w] other) {
+    d = Identity (c)  next = FIRST (t)  other = SECOND (s)
+  }>
+}"""
+
+
+@pytest.mark.parametrize("count", ["three", "M"])
+@pytest.mark.parametrize(("first", "second"), [("Identity", "Neg"), ("Exp", "Abs")])
+def test_states_of_different_sizes_that_exchange_their_values(
+    first: str, second: str, count: str, engines: Engines, tmp_path: Path
+) -> None:
+    """In the second inference, OpenVINO must not use memory of the first one."""
+    text = EXCHANGE.replace("FIRST", first).replace("SECOND", second).replace("COUNT", count)
+    sets = [[X3, X2, i64(trips)] for trips in (3, 3, 5, 3, 0, 2, 3)]
+    agree(text, [*sets, [X2, X3, i64(3)], [X2, X3, i64(3)]], engines, tmp_path)
+
+
+@pytest.mark.parametrize("shown", ["first", "second"])
+@pytest.mark.parametrize("operation", ["Neg", "Identity", "Tanh"])
+def test_an_exchange_of_sizes_in_an_inner_loop(
+    operation: str, shown: str, engines: Engines, tmp_path: Path
+) -> None:
+    text = """
+g (float[n] x, float[m] y, int64 M) => (float[a] last, float[b] sums) {
+  three = Constant <value_int = 3> ()
+  last, sums = Loop (M, "", x) <body = ob (int64 I, bool C, float[D] A)
+      => (bool E, float[F] B, float sum) {
+    E = Identity (C)  B = Identity (A)
+    first, second = Loop (three, "", y, A) <body = b (int64 i, bool c, float[k] s, float[l] t)
+        => (bool d, float[v] next, float[w] other) {
+      d = Identity (c)  next = Identity (t)  other = OPERATION (s)
+    }>
+    sum = ReduceSum <keepdims = 0> (SHOWN)
+  }>
+}""".replace("OPERATION", operation).replace("SHOWN", shown)
+    sets = [[X3, X2, i64(trips)] for trips in (3, 0, 1, 4)]
+    agree(text, [*sets, [X2, X3, i64(3)]], engines, tmp_path)
+
+
+def test_a_state_that_grows_and_shrinks(engines: Engines, tmp_path: Path) -> None:
+    text = """
+g (float[n] x, float[m] y, int64 M) => (float[a] last) {
+  last = Loop (M, "", x) <body = b (int64 i, bool c, float[k] s) => (bool d, float[l] t) {
+    d = Identity (c)  two = Constant <value_int = 2> ()  none = Constant <value_int = 0> ()
+    odd = Mod (i, two)  even = Equal (odd, none)
+    t = If (even) <
+      then_branch = grow () => (float[v] u) { u = Concat <axis = 0> (s, y) },
+      else_branch = shrink () => (float[w] r) {
+        zero = Constant <value_ints = [0]> ()  end = Constant <value_ints = [3]> ()
+        r = Slice (s, zero, end, zero)
+      }
+    >
+  }>
+}"""
+    agree(text, [[X3, X2, i64(trips)] for trips in (3, 3, 5, 0, 3, 4, 3)], engines, tmp_path)
+
+
+@pytest.mark.parametrize("type", ["float", "int64", "bool", "float16"])
+def test_a_state_that_becomes_empty(type: str, engines: Engines, tmp_path: Path) -> None:
+    text = """
+g (TYPE[n] x, int64 M) => (TYPE[a] last, int64[b] sizes) {
+  last, sizes = Loop (M, "", x) <body = b (int64 i, bool c, TYPE[k] s)
+      => (bool d, TYPE[l] t, int64 size) {
+    d = Identity (c)  t = Constant <value = TYPE[0] {}> ()  size = Size (s)
+  }>
+}""".replace("TYPE", type)
+    dtype = {"float": "float32"}.get(type, type)
+    x2, x3 = (np.array(item, dtype) for item in ([1, 0], [1, 0, 1]))
+    sets = [[x3, i64(2)], [x2, i64(0)], [x3, i64(1)], [x2, i64(0)], [x2, i64(3)]]
+    agree(text, sets, engines, tmp_path)
+
+
+@pytest.mark.parametrize("first", ["x", "y"])
+def test_a_state_of_which_the_body_reads_only_the_size(
+    first: str, engines: Engines, tmp_path: Path
+) -> None:
+    """OpenVINO takes the size from another state, so that nothing reads this one."""
+    text = """
+g (float[k] x, float[k] y, int64 M) => (float[h] u, float[p] last, float[q] sums) {
+  u, last, w, sums = Loop (M, "", FIRST, x, x)
+      <body = b (int64 i, bool c, float[l] a, float[m] s, float[n] t)
+      => (bool d, float[o] e, float[v] next, float[z] same, float sum) {
+    d = Identity (c)  next = Identity (t)  same = Identity (t)
+    zero = Constant <value_ints = [0]> ()  row = Unsqueeze (x, zero)  whole = Shape (x)
+    e = Reshape (row, whole)  shape = Shape (s)  half = Constant <value_float = 0.5> ()
+    halves = Expand (half, shape)  sum = ReduceSum <keepdims = 0> (halves)
+  }>
+}""".replace("FIRST", first)
+    sets = [[x, x + 1, i64(trips)] for x, trips in ((X3, 3), (X2, 0), (X3, 0), (X2, 1), (X3, 0))]
+    agree(text, sets, engines, tmp_path)
+
+
 def test_a_growing_state_as_a_scan_stays_a_loop(engines: Engines, tmp_path: Path) -> None:
     text = """
 g (float[2] x) => (float[k] last, int64[j] numbers) {

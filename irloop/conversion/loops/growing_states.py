@@ -18,6 +18,7 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Parameter
 from irloop.graph.types import ElementType
+from irloop.hazards.patterns import same_shape_source
 from irloop.passes.forms import Emitter
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import Entering, LoopWires
@@ -103,7 +104,8 @@ def _growing_axes(item: Entering) -> list[int]:
     # The initial value may have an unknown size for which OpenVINO infers an upper bound: the trip
     # count, for example, bounds a Slice of a concatenated output. OpenVINO would keep that bound in
     # all iterations.
-    bounded = not _is_model_input(item.outer) and not _keeps_size(item)
+    keeps_size = item.result is None or same_shape_source(item.result) is item.parameter
+    bounded = not (keeps_size or _is_model_input(item.outer) or _is_open(item.outer))
     return [
         axis
         for axis, size in enumerate(given)
@@ -123,20 +125,13 @@ def _is_model_input(value: Value) -> bool:
     return isinstance(node.op, Parameter) and node.graph is not None and node.graph.owner is None
 
 
-def _keeps_size(item: Entering) -> bool:
-    """True if the next value of a state has the size of the state.
-
-    The next value is then the state itself, or is computed from it by elementwise operations.
-    """
-    value = item.result
-    while value is not None and value is not item.parameter:
-        node, own = value.producer, shape_of(value)
-        # A one-element operand does not change the shape, but another operand might.
-        wide = [x for x in node.inputs if x is not None and shape_of(x).count() != 1]
-        if not node.op.elementwise or len(set(wide)) != 1 or shape_of(wide[0]) != own:
-            return False
-        value = wide[0]
-    return True
+def _is_open(value: Value) -> bool:
+    """True for a Tile by computed repeats, whose size has no upper bound for OpenVINO."""
+    node = value.producer
+    if isinstance(node.op, Reshape) and node.inputs[0] is not None:
+        node = node.inputs[0].producer
+    repeats = node.inputs[1] if isinstance(node.op, Tile) else None
+    return repeats is not None and not isinstance(repeats.producer.op, Constant)
 
 
 def _number_of(value: Value, emitter: Emitter) -> Value | None:
