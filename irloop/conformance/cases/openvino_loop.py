@@ -213,6 +213,17 @@ def size_beside_growing_state() -> Model:
     return m.done(*loop.done())
 
 
+def exchanged_sizes() -> Model:
+    m = IrModel()
+    n, x, y = m.input("n", element=I64), m.input("x", None), m.input("y", None)
+    loop = m.loop(n)
+    first, second = loop.state(x), loop.state(y)
+    loop.carry(first, loop(Negative(), second))
+    loop.carry(second, loop(Negative(), first))
+    loop.joined(loop(ReduceSum(keep_dims=True), first, loop.constant([0], I64)), 0)
+    return m.done(*loop.done())
+
+
 def sliced_loop() -> Model:
     m = IrModel()
     n, x, h = m.input("n", element=I64), m.input("x", 3, 1), m.input("h", 1, 1)
@@ -427,6 +438,19 @@ CASES = (
         size_beside_growing_state,
         # the sum of as many ones as x has elements
         (run([4, [1, 2, 3]], [[3, 3, 3, 3]]), run([3, [1, 2]], [[2, 2, 2]])),
+    ),
+    Case(
+        "openvino_loop_states_exchange_sizes",
+        STATES,
+        SOURCE,
+        BACK,
+        exchanged_sizes,
+        # sums of (1, 2, 4), -(3, 5) and (1, 2, 4)
+        (
+            run([3, [1, 2, 4], [3, 5]], [[7, -8, 7]]),
+            run([3, [1, 2, 4], [3, 5]], [[7, -8, 7]]),
+            run([3, [2, 2, 4], [3, 6]], [[8, -9, 8]]),
+        ),
     ),
     Case(
         "openvino_loop_unread_state_without_iteration",

@@ -144,12 +144,13 @@ def _number_of(value: Value, emitter: Emitter) -> Value | None:
     shape, element = shape_of(value), element_of(value)
     if isinstance(value.producer.op, Constant) or shape.rank is None:
         return None
-    zero, one = emitter.constant([0]), emitter.constant([1])
+    zero = emitter.constant([0])
     if shape.count() is None:
         sizes = emitter.emit(ShapeOf3(ElementType.I64), value)
         return emitter.emit(ReduceProd(keep_dims=True), sizes, zero)
     if shape.count() == 0 or element in (ElementType.STRING, ElementType.DYNAMIC):
         return None
     flat = emitter.emit(Reshape(special_zero=False), value, emitter.constant([-1]))
+    one = emitter.constant([1])
     first = emitter.emit(Slice(), flat, zero, one, one, zero)
     return emitter.emit(Convert(ElementType.I64), first)
