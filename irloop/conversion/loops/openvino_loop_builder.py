@@ -19,18 +19,21 @@ bodies read their states (`unread_states`).
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
-
-import numpy as np
 
 from irloop.conversion.forms import openvino_forms as forms
 from irloop.conversion.forms import openvino_shape_forms as shape_forms
 from irloop.conversion.framework.translation import Conversion
-from irloop.conversion.loops.loop_bounds import runs_at_all, sizes_hidden_by_tile, unknown_axes
+from irloop.conversion.loops.loop_bounds import runs_at_all, unknown_axes
+from irloop.conversion.loops.state_sizes import (
+    CarriedValue,
+    changing_axes,
+    only_grows,
+    unstable_axes,
+    with_hidden_sizes,
+)
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.search import CumSum
-from irloop.dialects.openvino.slicing import Concat
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
     Carried,
@@ -48,8 +51,13 @@ from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.record import Record
 from irloop.graph.rewriter import Rewriter
-from irloop.graph.types import UNKNOWN_DIM, ElementType, Shape, TensorType, ValueType
-from irloop.hazards.patterns import same_shape_source
+from irloop.graph.types import (
+    UNKNOWN_DIM,
+    ElementType,
+    Shape,
+    TensorType,
+    ValueType,
+)
 from irloop.hazards.shared_memory import needs_barrier, shares_memory_with
 from irloop.passes.common.body_barriers import copy_of
 
@@ -59,9 +67,6 @@ __all__ = ["OpenVinoLoopBuilder", "Scanned", "copied", "refuse_strings"]
 BACKWARDS = ([-1], [-(2**31 - 1)], [-1])
 
 SCALAR = Shape(())
-
-#: The most elements of the constant that a Tile repeats zero times.
-LARGEST_FILLED = 1 << 16
 
 
 class Scanned(Record):
@@ -182,8 +187,9 @@ class OpenVinoLoopBuilder:
         if not runs:
             scans = [self._open_scan(scan) for scan in scans]
         count = len(states)
-        guard = self._guard_next(states)
-        states = [*self._safe_states(states, may_be_empty=not runs), *guard]
+        unstable = unstable_axes(self.inner.graph, self._carried(states))
+        guard = self._guard_next(states, unstable)
+        states = [*self._safe_states(states, unstable, may_be_empty=not runs), *guard]
         self._inputs = [self._forward(item) for item in self._inputs]
         forward = [replace(scan, reverse=False) for scan in scans]
         node = self._make(ov.Loop(), [trip, starts], [condition], states, forward, runs=runs)
@@ -197,17 +203,25 @@ class OpenVinoLoopBuilder:
         ]
         return [*last, *turned]
 
-    def _guard_next(self, states: list[Value]) -> list[Value]:
+    def _carried(self, states: list[Value]) -> list[CarriedValue]:
+        """The states of the loop in order, for their next values `states`."""
+        own = {item.state: item for item in self._inputs if item.state is not None}
+        return [
+            CarriedValue(own[at].external, own[at].parameter, value)
+            for at, value in enumerate(states)
+        ]
+
+    def _guard_next(self, states: list[Value], unstable: list[set[int]]) -> list[Value]:
         """Add a state that guards the others, if one of them may return to its initial size.
 
         The plugin keeps addresses of the memory of the states from one run of the loop to the next,
         if all states then have their initial sizes. If a state had another size in between, its
         memory has moved (hazard OVN163). After an iteration, the guard has two elements, and
-        initially one. `states` are the next values of the other states. Returns the next value of
-        the guard, or an empty list.
+        initially one. `states` are the next values of the other states, `unstable` their axes of
+        changing size. Returns the next value of the guard, or an empty list.
         """
-        own = {item.state: item for item in self._inputs if item.state is not None}
-        if not any(_may_return(value, own[at]) for at, value in enumerate(states)):
+        pairs = zip(self._carried(states), unstable, strict=True)
+        if not any(axes and not only_grows(state) for state, axes in pairs):
             return []
         type = TensorType(ElementType.I64, Shape((UNKNOWN_DIM,)))
         self._guard = self.state(self.c.i64([0]), type, self.inner.names.fresh("guard"))
@@ -240,7 +254,7 @@ class OpenVinoLoopBuilder:
         """Create a TensorIterator; return the last values of the states, then the scan outputs."""
         self._drop_dead([*states, *(scan.value for scan in scans)])
         scans = self._safe_scans(scans)
-        states = self._safe_states(states, may_be_empty=False)
+        states = self._safe_states(states, [set()] * len(states), may_be_empty=False)
         return list(self._make(ov.TensorIterator(), [], [], states, scans, runs=True).outputs)
 
     def reads_slices(self, values: list[Value]) -> bool:
@@ -295,21 +309,25 @@ class OpenVinoLoopBuilder:
             for scan in scans
         ]
 
-    def _safe_states(self, states: list[Value], *, may_be_empty: bool) -> list[Value]:
+    def _safe_states(
+        self, states: list[Value], unstable: list[set[int]], *, may_be_empty: bool
+    ) -> list[Value]:
         """Return the next values of the states in forms that OpenVINO computes correctly.
 
-        The initial values of states whose size may change are replaced, too.
+        The initial values of states with `unstable` axes, whose sizes may change, are replaced.
         """
         own = {item.state: item for item in self._inputs if item.state is not None}
         moving = self._moving()
         safe = []
-        for at, value in enumerate(states):
-            axes = _changing_axes(value, own[at].external)
-            # The guard is kept only if the body reads it.
-            opens = may_be_empty or self._guard is not None
-            opened = self._opened(value, axes) if opens else value
+        for at, state in enumerate(self._carried(states)):
+            value = opened = state.following
+            if may_be_empty:
+                opened = self._opened(value, changing_axes(state))
+            elif self._guard is not None:
+                # The guard is kept only if the body reads it.
+                opened = self._opened(value, unstable[at])
             safe.append(self._safe_state(opened, own[at].parameter, moving))
-            self._open_initial(own[at], axes)
+            self._open_initial(own[at], unstable[at])
         return safe
 
     def _open_initial(self, item: _Input, axes: set[int]) -> None:
@@ -328,7 +346,7 @@ class OpenVinoLoopBuilder:
         number = c(
             CumSum(), forms.add(c, size, c.i64([item.state])), c.constant(0, ElementType.I64)
         )
-        opened = replace(item, external=_opened(c, initial, set(unknown), number))
+        opened = replace(item, external=with_hidden_sizes(c, initial, set(unknown), number))
         self._inputs[self._inputs.index(item)] = opened
 
     def _safe_state(self, value: Value, own: Value, moving: set[Value]) -> Value:
@@ -351,7 +369,7 @@ class OpenVinoLoopBuilder:
             number = shape_forms.as_list(inner, self.iteration())
         else:
             number = shape_forms.gather(inner, self._guard, inner.i64([0]), 0)
-        return _opened(inner, value, axes, number)
+        return with_hidden_sizes(inner, value, axes, number)
 
     def _open_scan(self, scan: Scanned) -> Scanned:
         """Hide the unknown dimensions of a scanned body value from OpenVINO.
@@ -430,61 +448,6 @@ class OpenVinoLoopBuilder:
         if self._iteration is not None and not self._iteration.is_used:
             rewriter.erase_parameter(self._iteration.producer)
             self._iteration = None
-
-
-def _changing_axes(value: Value, initial: Value) -> set[int]:
-    """The axes along which the next value of a state may differ in size from its initial value."""
-    made, before = shape_of(value).dims, shape_of(initial).dims
-    if made is None or before is None or len(made) != len(before):
-        return set()
-    pairs = enumerate(zip(made, before, strict=True))
-    return {at for at, (x, y) in pairs if x != y or x == UNKNOWN_DIM}
-
-
-def _may_return(value: Value, item: _Input) -> bool:
-    """True if a state may have its initial size again after it had another one.
-
-    `value` is the next value of the state. A state that only grows has its initial size only if it
-    never had another one.
-    """
-    if not _changing_axes(value, item.external):
-        return False
-    source = same_shape_source(value)
-    if isinstance(source.producer.op, Concat):
-        parts = [same_shape_source(part) for part in source.producer.inputs if part is not None]
-        return item.parameter not in parts
-    return source is not item.parameter
-
-
-def _opened(c: Conversion, value: Value, axes: set[int], number: Value) -> Value:
-    """Hide the sizes of `value` along `axes` from OpenVINO.
-
-    The value is repeated once by a Tile whose repeats are computed as 1 + (n - n), which OpenVINO
-    cannot know to be 1. `number` is n, an i64 vector of one element that is known only at run time.
-    irloop's own inference still knows the type of the result, except for sizes of 0: a pass would
-    replace a value that is known to be empty by a constant. Such a value is written as a Tile of
-    one element, repeated n - n times.
-    """
-    dims = shape_of(value).dims or ()
-    empty = {at for at in axes if dims[at] == 0}
-    shape = shape_of(value)
-    for at in empty:
-        shape = shape.with_dim(at, UNKNOWN_DIM)
-    filled = [max(dim, 1) for dim in dims if isinstance(dim, int)]
-    if empty and (len(filled) < len(dims) or math.prod(filled) > LARGEST_FILLED):
-        return value
-    tiled = c.constant(np.zeros(filled), element_of(value)) if empty else value
-    nothing = forms.subtract(c, number, number)
-    marks = c.i64([int(at in axes) for at in range(len(dims))])
-    more = forms.multiply(c, marks, nothing)
-    once = c.i64([int(at not in empty) for at in range(len(dims))])
-    opened = shape_forms.tile(c, tiled, forms.add(c, once, more))
-    # Otherwise a concatenated output would lose its sizes if the Loop does not start.
-    if sizes := sizes_hidden_by_tile(dims, axes):
-        opened = shape_forms.reshape(c, opened, sizes)
-    c.inference.hint(opened, TensorType(element_of(value), shape))
-    c.inference.visit(opened.producer)
-    return opened
 
 
 def _port(item: _Input, external: int, parameter: int, first_state: int) -> InputPort:
