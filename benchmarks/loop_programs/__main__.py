@@ -17,9 +17,9 @@ from benchmarks.loop_programs.judge import FINDINGS
 
 #: The time limit of one stage: enough on a busy machine.
 SECONDS = 120
-#: Loops in ONNX, loops in IR, arithmetic with sizes in ONNX, and loops in ONNX with arithmetic that
-#: has no effect.
-FAMILIES = ("onnx", "ir", "sizes", "neutral")
+#: Loops in ONNX, loops in IR, arithmetic with sizes in ONNX, loops in ONNX with arithmetic that has
+#: no effect, and loops in ONNX whose states change their sizes.
+FAMILIES = ("onnx", "ir", "sizes", "neutral", "resizing")
 #: A process is replaced after this many programs, because engines leak memory.
 PROGRAMS_A_PROCESS = 100
 

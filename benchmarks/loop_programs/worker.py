@@ -17,6 +17,7 @@ from benchmarks.loop_programs import (
     ir_programs,
     neutral_programs,
     onnx_programs,
+    resizing_programs,
     size_programs,
 )
 from benchmarks.loop_programs.judge import Case, judge_ir, judge_onnx
@@ -33,6 +34,8 @@ def judge(family: str, seed: int, case: Case) -> dict[str, Any]:
         judge_onnx(case, size_programs.draw(seed), random)
     elif family == "neutral":
         judge_onnx(case, neutral_programs.draw(seed), random)
+    elif family == "resizing":
+        judge_onnx(case, resizing_programs.draw(seed), random)
     else:
         judge_ir(case, ir_programs.draw(seed), random)
     return {"features": case.features, "stages": case.stages}
