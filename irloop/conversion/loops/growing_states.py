@@ -84,7 +84,9 @@ class OpenGrowingStates(LoopPass):
         graph = wires.node.graph
         assert graph is not None
         outer = [item.outer for item in wires.inputs]
-        for value in (wires.trip, wires.starts, *outer, *graph.inputs):
+        # OpenVINO may know a trip count from bounds of sizes, but never the size of a model input.
+        sized = [value for value in graph.inputs if value.is_used and _has_free_size(value)]
+        for value in (*sized, wires.trip, wires.starts, *outer, *graph.inputs):
             if value is not None and self.session.inference.constant(value) is None:
                 number = _number_of(value, emitter)
                 if number is not None:
@@ -123,6 +125,11 @@ def _is_model_input(value: Value) -> bool:
     """
     node = value.producer
     return isinstance(node.op, Parameter) and node.graph is not None and node.graph.owner is None
+
+
+def _has_free_size(value: Value) -> bool:
+    """True for a value of known rank with an unknown size."""
+    return shape_of(value).rank is not None and shape_of(value).count() is None
 
 
 def _is_open(value: Value) -> bool:

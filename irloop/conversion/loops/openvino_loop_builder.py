@@ -341,7 +341,15 @@ class OpenVinoLoopBuilder:
         unknown = sorted(at for at in axes if not isinstance(dims[at], int))
         if not unknown:
             return
-        size = shape_forms.gather(c, shape_forms.shape_of(c, initial), c.i64(unknown[:1]), 0)
+        # OpenVINO may know a size of the initial value from bounds, but never that of an input.
+        places = [
+            (value, axis)
+            for value in c.graph.inputs
+            for axis, dim in enumerate(shape_of(value).dims or ())
+            if value.is_used and not isinstance(dim, int)
+        ]
+        value, axis = places[0] if places else (initial, unknown[0])
+        size = shape_forms.gather(c, shape_forms.shape_of(c, value), c.i64([axis]), 0)
         # OpenVINO merges equal operations. States with one initial value must stay apart.
         number = c(
             CumSum(), forms.add(c, size, c.i64([item.state])), c.constant(0, ElementType.I64)
