@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
+import irloop
 from benchmarks.engines import Engines
+from irloop.formats.onnx.reader import from_proto
+from irloop.graph.builder import element_of
+from irloop.graph.types import ElementType
 from tests.conversion.both_engines import agree, i64, needs_engines
 
 pytestmark = needs_engines
@@ -66,3 +71,15 @@ g (int64 n, int64[r, 3] x) => (int64[s] last, int64[t, u] all) {{ {CONSTANTS}
 """
     sets = [[i64(n), x] for n, x in ((3, X), (0, X), (1, X[:2] + 1), (2, X))]
     agree(text, sets, engines, tmp_path)
+
+
+def test_an_operand_without_a_type_takes_that_of_the_other() -> None:
+    """Without validation, conversion gets inputs for which a file declares no type."""
+    text = """<ir_version: 8, opset_import: ["" : 10]>
+    g (int32[6] x, int32[6] y) => (int32[6] z) { z = Mod (x, y) }"""
+    proto = onnx.parser.parse_model(text)
+    proto.graph.input[0].ClearField("type")
+    model = from_proto(proto)
+    assert element_of(model.graph.input(0)) is ElementType.DYNAMIC
+    converted, _ = irloop.convert(model)
+    assert element_of(converted.graph.output(0)) is ElementType.I32

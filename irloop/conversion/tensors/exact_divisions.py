@@ -58,7 +58,8 @@ class DivideExactly(MatcherPass):
     def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
         node = match.root
         left, right = (value for value in node.inputs if value is not None)
-        parts = _Parts(Emitter(rewriter, node, node.name), left, right)
+        emitter = Emitter(rewriter, node, node.name)
+        parts = _Parts(emitter, left, right, element_of(node.output))
         result = parts.floor_mod()
         if isinstance(node.op, Mod | Divide):
             result = parts.truncated(result)
@@ -78,10 +79,10 @@ def is_divided_by_rounding(node: Node) -> bool:
 class _Parts:
     """Emits remainders and quotients of two integers."""
 
-    def __init__(self, emitter: Emitter, left: Value, right: Value) -> None:
+    def __init__(self, emitter: Emitter, left: Value, right: Value, element: ElementType) -> None:
         self.emit = emitter.emit
         self.left, self.right = left, right
-        self.zero = emitter.constant(0, element_of(left))
+        self.zero = emitter.constant(0, element)
 
     def floor_mod(self) -> Value:
         """The remainder with the sign of the divisor."""
