@@ -7,6 +7,7 @@ state keeps the size of its initial value.
 from __future__ import annotations
 
 from irloop.conversion.loops.loop_bounds import sizes_hidden_by_tile
+from irloop.conversion.loops.state_sizes import inputs_of_unknown_size
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Add, Multiply, Subtract
@@ -84,8 +85,7 @@ class OpenGrowingStates(LoopPass):
         graph = wires.node.graph
         assert graph is not None
         outer = [item.outer for item in wires.inputs]
-        # OpenVINO may know a trip count from bounds of sizes, but never the size of a model input.
-        sized = [value for value in graph.inputs if value.is_used and _has_free_size(value)]
+        sized = inputs_of_unknown_size(graph)
         for value in (*sized, wires.trip, wires.starts, *outer, *graph.inputs):
             if value is not None and self.session.inference.constant(value) is None:
                 number = _number_of(value, emitter)
@@ -125,11 +125,6 @@ def _is_model_input(value: Value) -> bool:
     """
     node = value.producer
     return isinstance(node.op, Parameter) and node.graph is not None and node.graph.owner is None
-
-
-def _has_free_size(value: Value) -> bool:
-    """True for a value of known rank with an unknown size."""
-    return shape_of(value).rank is not None and shape_of(value).count() is None
 
 
 def _is_open(value: Value) -> bool:

@@ -28,6 +28,7 @@ from irloop.conversion.loops.loop_bounds import runs_at_all, unknown_axes
 from irloop.conversion.loops.state_sizes import (
     CarriedValue,
     changing_axes,
+    inputs_of_unknown_size,
     only_grows,
     unstable_axes,
     with_hidden_sizes,
@@ -51,13 +52,7 @@ from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.record import Record
 from irloop.graph.rewriter import Rewriter
-from irloop.graph.types import (
-    UNKNOWN_DIM,
-    ElementType,
-    Shape,
-    TensorType,
-    ValueType,
-)
+from irloop.graph.types import UNKNOWN_DIM, ElementType, Shape, TensorType, ValueType
 from irloop.hazards.shared_memory import needs_barrier, shares_memory_with
 from irloop.passes.common.body_barriers import copy_of
 
@@ -187,9 +182,10 @@ class OpenVinoLoopBuilder:
         if not runs:
             scans = [self._open_scan(scan) for scan in scans]
         count = len(states)
-        unstable = unstable_axes(self.inner.graph, self._carried(states))
-        guard = self._guard_next(states, unstable)
-        states = [*self._safe_states(states, unstable, may_be_empty=not runs), *guard]
+        carried = self._carried(states)
+        unstable = unstable_axes(self.inner.graph, carried)
+        guard = self._guard_next(carried, unstable)
+        states = [*self._safe_states(carried, unstable, may_be_empty=not runs), *guard]
         self._inputs = [self._forward(item) for item in self._inputs]
         forward = [replace(scan, reverse=False) for scan in scans]
         node = self._make(ov.Loop(), [trip, starts], [condition], states, forward, runs=runs)
@@ -211,16 +207,16 @@ class OpenVinoLoopBuilder:
             for at, value in enumerate(states)
         ]
 
-    def _guard_next(self, states: list[Value], unstable: list[set[int]]) -> list[Value]:
+    def _guard_next(self, states: list[CarriedValue], unstable: list[set[int]]) -> list[Value]:
         """Add a state that guards the others, if one of them may return to its initial size.
 
         The plugin keeps addresses of the memory of the states from one run of the loop to the next,
         if all states then have their initial sizes. If a state had another size in between, its
         memory has moved (hazard OVN163). After an iteration, the guard has two elements, and
-        initially one. `states` are the next values of the other states, `unstable` their axes of
-        changing size. Returns the next value of the guard, or an empty list.
+        initially one. `unstable` has the axes along which the sizes of `states` may change. Returns
+        the next value of the guard, or an empty list.
         """
-        pairs = zip(self._carried(states), unstable, strict=True)
+        pairs = zip(states, unstable, strict=True)
         if not any(axes and not only_grows(state) for state, axes in pairs):
             return []
         type = TensorType(ElementType.I64, Shape((UNKNOWN_DIM,)))
@@ -254,7 +250,8 @@ class OpenVinoLoopBuilder:
         """Create a TensorIterator; return the last values of the states, then the scan outputs."""
         self._drop_dead([*states, *(scan.value for scan in scans)])
         scans = self._safe_scans(scans)
-        states = self._safe_states(states, [set()] * len(states), may_be_empty=False)
+        carried = self._carried(states)
+        states = self._safe_states(carried, [set() for _ in carried], may_be_empty=False)
         return list(self._make(ov.TensorIterator(), [], [], states, scans, runs=True).outputs)
 
     def reads_slices(self, values: list[Value]) -> bool:
@@ -310,52 +307,46 @@ class OpenVinoLoopBuilder:
         ]
 
     def _safe_states(
-        self, states: list[Value], unstable: list[set[int]], *, may_be_empty: bool
+        self, states: list[CarriedValue], unstable: list[set[int]], *, may_be_empty: bool
     ) -> list[Value]:
         """Return the next values of the states in forms that OpenVINO computes correctly.
 
         The initial values of states with `unstable` axes, whose sizes may change, are replaced.
         """
-        own = {item.state: item for item in self._inputs if item.state is not None}
         moving = self._moving()
         safe = []
-        for at, state in enumerate(self._carried(states)):
-            value = opened = state.following
+        for number, (state, axes) in enumerate(zip(states, unstable, strict=True)):
+            following = state.following
             if may_be_empty:
-                opened = self._opened(value, changing_axes(state))
+                following = self._opened(following, changing_axes(state))
             elif self._guard is not None:
                 # The guard is kept only if the body reads it.
-                opened = self._opened(value, unstable[at])
-            safe.append(self._safe_state(opened, own[at].parameter, moving))
-            self._open_initial(own[at], unstable[at])
+                following = self._opened(following, axes)
+            safe.append(self._safe_state(following, state.parameter, moving))
+            self._open_initial(number, state.initial, axes)
         return safe
 
-    def _open_initial(self, item: _Input, axes: set[int]) -> None:
-        """Hide the sizes of an initial value along `axes` from OpenVINO, if they are not constant.
+    def _open_initial(self, number: int, initial: Value, axes: set[int]) -> None:
+        """Hide the unknown sizes of the initial value of state `number` along `axes` from OpenVINO.
 
-        Otherwise OpenVINO takes each of them for the size of the state in all iterations, and
-        another value of this size for a value of the size of the state (hazard OVN162).
+        Otherwise OpenVINO assumes that the state always has these sizes. It then takes the state
+        for as large as any other value that has one of these sizes (hazard OVN162).
         """
-        initial, c = item.external, self.c
-        dims = shape_of(initial).dims or ()
-        unknown = sorted(at for at in axes if not isinstance(dims[at], int))
+        c, dims = self.c, shape_of(initial).dims or ()
+        unknown = {at for at in axes if not isinstance(dims[at], int)}
         if not unknown:
             return
-        # OpenVINO may know a size of the initial value from bounds, but never that of an input.
-        places = [
-            (value, axis)
-            for value in c.graph.inputs
-            for axis, dim in enumerate(shape_of(value).dims or ())
-            if value.is_used and not isinstance(dim, int)
-        ]
-        value, axis = places[0] if places else (initial, unknown[0])
-        size = shape_forms.gather(c, shape_forms.shape_of(c, value), c.i64([axis]), 0)
+        sized = (inputs_of_unknown_size(c.graph) or [initial])[0]
+        free = [at for at, dim in enumerate(shape_of(sized).dims or ()) if not isinstance(dim, int)]
+        size = shape_forms.gather(c, shape_forms.shape_of(c, sized), c.i64(free[:1]), 0)
         # OpenVINO merges equal operations. States with one initial value must stay apart.
-        number = c(
-            CumSum(), forms.add(c, size, c.i64([item.state])), c.constant(0, ElementType.I64)
-        )
-        opened = replace(item, external=with_hidden_sizes(c, initial, set(unknown), number))
-        self._inputs[self._inputs.index(item)] = opened
+        apart = forms.add(c, size, c.i64([number]))
+        hidden = c(CumSum(), apart, c.constant(0, ElementType.I64))
+        opened = with_hidden_sizes(c, initial, unknown, hidden)
+        self._inputs = [
+            replace(item, external=opened) if item.state == number else item
+            for item in self._inputs
+        ]
 
     def _safe_state(self, value: Value, own: Value, moving: set[Value]) -> Value:
         # OpenVINO removes an unchanged state from the loop, and then its output loses its name.

@@ -22,7 +22,14 @@ from irloop.graph.model import Graph, Value
 from irloop.graph.types import UNKNOWN_DIM, DynamicDim, Shape, TensorType, ValueType
 from irloop.hazards.patterns import same_shape_source
 
-__all__ = ["CarriedValue", "changing_axes", "only_grows", "unstable_axes", "with_hidden_sizes"]
+__all__ = [
+    "CarriedValue",
+    "changing_axes",
+    "inputs_of_unknown_size",
+    "only_grows",
+    "unstable_axes",
+    "with_hidden_sizes",
+]
 
 #: The most elements of the constant that a Tile repeats zero times.
 LARGEST_FILLED = 1 << 16
@@ -55,15 +62,18 @@ def unstable_axes(body: Graph, states: list[CarriedValue]) -> list[set[int]]:
     if not any(changing):
         return changing
     inference = Inference(tolerant=True)
-    inference.run(body, [_with_names(value.type, at) for at, value in enumerate(body.inputs)])
-    unstable = []
-    for state, axes in zip(states, changing, strict=True):
-        before, after = shape_of(state.parameter).dims, shape_of(state.following).dims
-        pairs = zip(before or (), after or (), strict=False)
-        kept = {axis for axis, (x, y) in enumerate(pairs) if x == y != UNKNOWN_DIM}
-        unstable.append(axes - kept)
-    inference.restore_declared()
-    return unstable
+    try:
+        inference.run(body, [_with_names(value.type, at) for at, value in enumerate(body.inputs)])
+        return [axes - _kept_axes(state) for state, axes in zip(states, changing, strict=True)]
+    finally:
+        inference.restore_declared()
+
+
+def _kept_axes(state: CarriedValue) -> set[int]:
+    """The axes along which the next value of a state has the size, or the name, of the state."""
+    before, after = shape_of(state.parameter).dims or (), shape_of(state.following).dims or ()
+    pairs = enumerate(zip(before, after, strict=False))
+    return {axis for axis, (x, y) in pairs if x == y != UNKNOWN_DIM}
 
 
 def _with_names(type: ValueType, number: int) -> ValueType:
@@ -75,6 +85,18 @@ def _with_names(type: ValueType, number: int) -> ValueType:
         for axis, dim in enumerate(type.shape.dims)
     ]
     return TensorType(type.element, Shape(tuple(dims)))
+
+
+def inputs_of_unknown_size(graph: Graph) -> list[Value]:
+    """The inputs that the graph reads and that have a dimension of unknown size.
+
+    OpenVINO may know other sizes from bounds, but never that of a model input.
+    """
+    return [
+        value
+        for value in graph.inputs
+        if value.is_used and not all(isinstance(dim, int) for dim in shape_of(value).dims or ())
+    ]
 
 
 def only_grows(state: CarriedValue) -> bool:

@@ -62,15 +62,20 @@ def inside(error: ReadError, path: str) -> ReadError:
 
 @dataclass(slots=True, eq=False, repr=False)
 class NodeSource:
-    """A node and the graphs in its attributes, keyed by label: ``body``, ``branches[0]``.
-
-    `inputs` and `outputs` are those of `decoded`.
-    """
+    """A node and the graphs in its attributes, keyed by label: ``body``, ``branches[0]``."""
 
     decoded: DecodedNode
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
     bodies: Mapping[str, GraphSource]
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the inputs; an omitted one is empty."""
+        return self.decoded.inputs
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the outputs; an omitted one is empty."""
+        return self.decoded.outputs
 
     @property
     def proto(self) -> onnx.NodeProto:
@@ -159,7 +164,7 @@ def _require_names(proto: onnx.GraphProto) -> None:
 
 def _node_source(node: DecodedNode) -> NodeSource:
     if not node.attributes:
-        return NodeSource(node, node.inputs, node.outputs, _NO_BODIES)
+        return NodeSource(node, _NO_BODIES)
     proto = node.proto
     bodies: dict[str, GraphSource] = {}
     for attribute in node.attributes:
@@ -172,7 +177,7 @@ def _node_source(node: DecodedNode) -> NodeSource:
         elif kind == onnx.AttributeProto.GRAPHS:
             for index, graph in enumerate(attribute.graphs):
                 bodies[f"{attribute.name}[{index}]"] = source_of(graph)
-    return NodeSource(node, node.inputs, node.outputs, bodies)
+    return NodeSource(node, bodies)
 
 
 def body_inputs(proto: onnx.NodeProto) -> int | None:
