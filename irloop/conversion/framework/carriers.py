@@ -29,17 +29,21 @@ CARRIERS = {
 }
 
 
-def carry_narrow_elements(graph: Graph) -> None:
+def carry_narrow_elements(graph: Graph) -> bool:
     """Add casts around operations that cannot move narrow elements, in a graph and its bodies.
 
-    Given Gather(i4[8], indices); result: Cast to i8, Gather, Cast to i4.
+    Given Gather(i4[8], indices); result: Cast to i8, Gather, Cast to i4. Returns whether a cast was
+    added.
     """
+    modified = False
     for each in all_graphs(graph):
         rewriter = Rewriter(each)
         for node in list(each.nodes):
             elements = node.op.not_moved if isinstance(node.op, OnnxOp) else frozenset()
             if elements and any(element_of(value) in elements for value in node.outputs):
                 _carry(rewriter, node, elements)
+        modified |= rewriter.modified
+    return modified
 
 
 def _carry(rewriter: Rewriter, node: Node, elements: frozenset[ElementType]) -> None:

@@ -184,13 +184,17 @@ class KeepDeclaredDims(ModelPass):
         self._converter = converter
 
     def run_on_model(self, model: Model) -> bool:
+        modified = False
         if self._converter.in_bodies:
             inference = Inference(tolerant=True)
             for old, new in self._converter.in_bodies:
                 inference.hint(new, self._converter.source.declared(old))
+            # A type outside of bodies changes only if one in a body does.
+            types = [(new, new.type) for _, new in self._converter.in_bodies]
             inference.run(model.graph)
+            modified = any(value.type != type for value, type in types)
         verify(model.graph)
-        return bool(self._converter.in_bodies)
+        return modified
 
 
 class CarryNarrowElements(ModelPass):
@@ -209,8 +213,7 @@ class CarryNarrowElements(ModelPass):
     dialects = frozenset({"onnx"})
 
     def run_on_model(self, model: Model) -> bool:
-        carry_narrow_elements(model.graph)
-        return True
+        return carry_narrow_elements(model.graph)
 
 
 class RequireElementTypes(ModelPass):
