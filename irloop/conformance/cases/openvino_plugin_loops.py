@@ -18,8 +18,9 @@ from irloop.dialects.openvino.elementwise import (
     Negative,
 )
 from irloop.dialects.openvino.matmul import MatMul
+from irloop.dialects.openvino.reduction import ReduceSum
 from irloop.dialects.openvino.search import NonZero
-from irloop.dialects.openvino.shape import Unsqueeze
+from irloop.dialects.openvino.shape import ShapeOf3, Squeeze, Unsqueeze
 from irloop.dialects.openvino.slicing import Concat
 from irloop.graph.builder import Builder
 from irloop.graph.loops import Invariant, LastValue, PortMap
@@ -149,6 +150,20 @@ def _inner_loop_read_by_views() -> Model:
     return m.done(*outer.done())
 
 
+def _inner_loop_over_a_growing_state() -> Model:
+    m = IrModel()
+    x = m.input("x", 2)
+    outer = m.loop(m.input("n", element=I64))
+    state, front = outer.state(x), outer.constant([0], I64)
+    inner = m.inside(outer).loop(outer(Squeeze(), outer(ShapeOf3(I64), state), front))
+    inner.joined(inner(Negative(), inner.slice(state, 0)), 0)
+    (negative,) = inner.done()
+    outer.joined(outer(ReduceSum(keep_dims=True), negative, front), 0)
+    outer.carry(state, outer(Concat(0), state, outer.invariant(x)))
+    outer.last_of(state)
+    return m.done(*outer.done())
+
+
 def _choice_of_itself() -> Model:
     m = IrModel()
     loop = m.loop(m.constant(2, I64))
@@ -263,6 +278,19 @@ CASES = (
             run([[[1, 2]], 3], [[[[-1, -2]] * 3], [[[-1] * 3, [-2] * 3]]]),
             run([[[3, 4]], 2], [[[[-3, -4]] * 2], [[[-3] * 2, [-4] * 2]]]),
             run([[[5, 6]], 1], [[[[-5, -6]]], [[[-5], [-6]]]]),
+        ),
+    ),
+    Case(
+        "openvino_inner_loop_over_a_growing_state",
+        FEATURE,
+        "OpenVINO Loop-5",
+        "The trip count is an input of the Loop, so an outer loop may compute it in each iteration.",
+        _inner_loop_over_a_growing_state,
+        # The sums of 2, 4 and 6 elements.
+        (
+            run([[1, 2], 3], [[-3, -6, -9], [1, 2] * 4]),
+            run([[3, 4], 1], [[-7], [3, 4] * 2]),
+            run([[5, 6], 2], [[-11, -22], [5, 6] * 3]),
         ),
     ),
     Case(

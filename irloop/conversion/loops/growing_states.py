@@ -1,7 +1,7 @@
-"""Avoids hazard OVN114: a state of a Loop grows, and nothing reads the last value of the state.
+"""Avoids hazards OVN114 and OVN164: OpenVINO assumes that a state keeps its initial size.
 
-A state grows if the body returns a larger tensor than it received. OpenVINO then assumes that the
-state keeps the size of its initial value.
+A state grows if the body returns a larger tensor than it received. OpenVINO misses this if nothing
+reads the last value of the state, and where the state decides how often an inner Loop runs.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Parameter
 from irloop.graph.types import ElementType
 from irloop.hazards.patterns import same_shape_source
+from irloop.hazards.states import reaches_a_loop
 from irloop.passes.forms import Emitter
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import Entering, LoopWires
@@ -41,7 +42,8 @@ class OpenGrowingStates(LoopPass):
         Loop(trip, true, g [?], x):   s: g, s' = Concat(s, 1)    y' = y + ReduceSum(s)   -> last y
 
     Hazard OVN114 is the reason: OpenVINO assumes that the state keeps the size of its initial value
-    in all iterations. If it knows only an upper bound of that size, it assumes the bound. A Loop is
+    in all iterations. If it knows only an upper bound of that size, it assumes the bound. States
+    with outputs are changed, too, if an inner Loop may depend on them (hazard OVN164). A Loop is
     left unchanged if its inputs and the inputs of the enclosing graph are all constant.
     """
 
@@ -51,12 +53,13 @@ class OpenGrowingStates(LoopPass):
 
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
         # OpenVINO removes outputs that nothing reads, so their states count as hidden.
-        hidden = [
+        chosen = [
             item
             for item, shown in wires.shown_by_each().items()
             if not any(leaving.output.is_used for leaving in shown)
+            or reaches_a_loop(item.parameter)
         ]
-        growing = [(item, axes) for item in hidden if (axes := _growing_axes(item))]
+        growing = [(item, axes) for item in chosen if (axes := _growing_axes(item))]
         emitter = Emitter(rewriter, node, node.name)
         number = self._unknown(wires, emitter) if growing else None
         if number is None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irloop.graph.builder import shape_of
 from irloop.graph.loops import LastValue
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
 from irloop.hazards.patterns import is_loop
+from irloop.hazards.states import may_leave_its_initial_size
 
 __all__ = ["GrowingStateIsNoOutput"]
 
@@ -48,9 +48,6 @@ class GrowingStateIsNoOutput(
         }
         for port in body.ports.carried:
             parameter = body.graph.input(port.parameter)
-            given = node.inputs[port.external]
-            starts_fixed = given is not None and shape_of(given).is_static
-            grows = shape_of(parameter) != shape_of(body.graph.output(port.result))
-            grows = grows or not shape_of(parameter).is_static
-            if starts_fixed and grows and port.result not in shown and parameter.is_used:
+            hidden = port.result not in shown and parameter.is_used
+            if hidden and may_leave_its_initial_size(node, port):
                 yield f"state {parameter.name!r} may change its size and is not a loop output"

@@ -1,0 +1,89 @@
+"""Inner loops in OpenVINO whose number of iterations depends on a state of the outer loop.
+
+The state has a known initial size, and another size later. ONNX Runtime gives the expected numbers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.engines import Engines
+from tests.conversion.both_engines import F32, agree, i64, needs_engines
+
+pytestmark = needs_engines
+
+MODEL = """
+g (float[START] x, float[SIZE] y, int64 M) => (float[p] last, float[r] sums) {
+  last, sums = Loop (M, "", x) <body = ob (int64 I, bool C, float[a] S)
+      => (bool D, float[b] T, float sum) {
+    D = Identity (C)  zero = Constant <value_floats = [0.0]> ()  size = Size (S)
+    two = Constant <value_int = 2> ()  three = Constant <value_int = 3> ()
+    INNER
+    sum = ReduceSum <keepdims = 0> (js)
+    NEXT
+  }>
+}"""
+
+BODY = """<body = ib (int64 i, bool c, float[1] s) => (bool d, float[1] t, float o) {
+      CONDITION  f = Cast <to = 1> (i)  t = Add (s, f)  o = ReduceSum <keepdims = 0> (t)
+    }>"""
+GOES_ON = BODY.replace("CONDITION", "d = Identity (c)")
+STOPS = BODY.replace("CONDITION", "d = Less (size, two)")
+SCAN = """Scan <num_scan_inputs = 1, body = ib (float[1] s, float e) => (float[1] t, float o) {
+      t = Add (s, e)  o = ReduceSum <keepdims = 0> (t)
+    }>"""
+
+#: Inner loops whose trip count, first condition, condition, or slices depend on the size of S.
+INNER = {
+    "trip count": f'rest, js = Loop (size, "", zero) {GOES_ON}',
+    "first condition": f"yes = Less (size, two)  rest, js = Loop (three, yes, zero) {GOES_ON}",
+    "condition": f'rest, js = Loop (three, "", zero) {STOPS}',
+    "condition and trip count": f'rest, js = Loop (size, "", zero) {STOPS}',
+    "slices": f"rest, js = {SCAN} (zero, S)",
+    "slices of a value": f"S2 = Concat <axis = 0> (S, S)  rest, js = {SCAN} (zero, S2)",
+    "in a branch": f"""yes = Less (size, three)  js = If (yes) <
+      then_branch = then () => (float[u] one) {{ rest, one = Loop (size, "", zero) {GOES_ON} }},
+      else_branch = else () => (float[v] other) {{ other = Neg (S) }}>""",
+    "in a loop": f"""rest, js = Loop (two, "", zero) <body = mb (int64 j, bool e, float[1] h)
+      => (bool k, float[1] n, float q) {{
+        k = Identity (e)  begin = Identity (zero)
+        rest2, js2 = {SCAN} (begin, S)
+        all = ReduceSum (js2)  n = Add (h, all)  q = ReduceSum <keepdims = 0> (n)
+      }}>""",
+}
+
+NEXT = {
+    "grows": "T = Concat <axis = 0> (S, y)",
+    "is replaced": "T = Identity (y)",
+    "has another size": "T = Constant <value_floats = [1.0, 2.0]> ()",
+}
+
+
+@pytest.fixture(scope="module")
+def engines() -> Iterator[Engines]:
+    with contextlib.closing(Engines()) as found:
+        yield found
+
+
+@pytest.mark.parametrize("start", [1, 3])
+@pytest.mark.parametrize("following", NEXT)
+@pytest.mark.parametrize("inner", INNER)
+@pytest.mark.parametrize("size", ["n", "2"])
+def test_inner_loops(
+    size: str, inner: str, following: str, start: int, engines: Engines, tmp_path: Path
+) -> None:
+    text = MODEL.replace("START", str(start)).replace("SIZE", size)
+    text = text.replace("INNER", INNER[inner]).replace("NEXT", NEXT[following])
+    # Several inferences, with other sizes, and without an iteration; ONNX Runtime refuses a Scan
+    # over nothing.
+    given = [(2, 2), (2, 3), (2, 0)] if size == "2" else [(1, 2), (3, 3), (3, 1), (3, 0), (5, 4)]
+    sets = [
+        [np.arange(start, dtype=F32) + 1, np.arange(count, dtype=F32), i64(trips)]
+        for count, trips in given
+    ]
+    agree(text, sets, engines, tmp_path)
