@@ -284,7 +284,7 @@ CASES = (
         "openvino_inner_loop_over_a_growing_state",
         FEATURE,
         "OpenVINO Loop-5",
-        "The trip count is an input of the Loop, so an outer loop may compute it in each iteration.",
+        "The trip count is an input of the Loop, which an outer body may compute.",
         _inner_loop_over_a_growing_state,
         # The sums of 2, 4 and 6 elements.
         (
