@@ -174,10 +174,20 @@ def is_overwritten(value: Value, *, viewed: bool = False) -> bool:
             elif viewed and not isinstance(user.op, MOVES):
                 return True
             elif has_one_source(user):
-                # An operation that only moves elements may be removed; then a view of its input
-                # remains.
-                pending += [(output, False) for output in user.outputs]
+                # OpenVINO may remove an operation that only moves elements; then a view of its
+                # input remains.
+                still_viewed = viewed and _may_keep_all(user)
+                pending += [(output, still_viewed) for output in user.outputs]
     return False
+
+
+def _may_keep_all(node: Node) -> bool:
+    """True unless it is known that the first input and the first output differ in shape."""
+    data = node.inputs[0]
+    if data is None:
+        return False
+    before, after = shape_of(data), shape_of(node.outputs[0])
+    return before == after or not (before.is_static and after.is_static)
 
 
 def joins_in_place(node: Node) -> bool:

@@ -33,6 +33,11 @@ class Of:
     negative = staticmethod(np.negative)
     reshape = staticmethod(lambda value, *dims: value.reshape(dims))
     split = staticmethod(lambda value, *sizes: np.split(value, np.cumsum(sizes)[:-1]))
+    up_to = staticmethod(lambda value, end: value[:end])
+    tile = staticmethod(np.tile)
+    pad = staticmethod(np.pad)
+    broadcast = staticmethod(lambda value, size: np.broadcast_to(value, [size]))
+    gather = staticmethod(lambda value, *places: value[list(places)])
 
 
 class OfOpenVino:
@@ -44,6 +49,13 @@ class OfOpenVino:
     split = staticmethod(
         lambda value, *sizes: ov.variadic_split(value, np.array(0), np.array(sizes)).outputs()
     )
+    up_to = staticmethod(lambda value, end: ov.slice(value, [0], [end], [1], [0]))
+    tile = staticmethod(lambda value, times: ov.tile(value, np.array([times])))
+    pad = staticmethod(
+        lambda value, more: ov.pad(value, np.array([more]), np.array([more]), "constant")
+    )
+    broadcast = staticmethod(lambda value, size: ov.broadcast(value, np.array([size])))
+    gather = staticmethod(lambda value, *places: ov.gather(value, np.array(places), np.array(0)))
 
 
 def invariant(f: Any, v: Any, s: Any, h: Any, g: Any, i: Any) -> tuple[Any, Any, Any]:
@@ -60,6 +72,26 @@ def concatenated_twice(f: Any, v: Any, s: Any, h: Any, g: Any, i: Any) -> tuple[
 
 def reshaped_after(f: Any, v: Any, s: Any, h: Any, g: Any, i: Any) -> tuple[Any, Any, Any]:
     return h, g, f.negative(f.reshape(f.concat(v, h), 2, 2))
+
+
+def cut_at_its_end(f: Any, v: Any, s: Any, h: Any, g: Any, i: Any) -> tuple[Any, Any, Any]:
+    return h, g, f.negative(f.up_to(f.concat(v, i), 9))
+
+
+def tiled_once(f: Any, v: Any, s: Any, h: Any, g: Any, i: Any) -> tuple[Any, Any, Any]:
+    return h, g, f.negative(f.tile(f.concat(v, i), 1))
+
+
+def padded_by_nothing(f: Any, v: Any, s: Any, h: Any, g: Any, i: Any) -> tuple[Any, Any, Any]:
+    return h, g, f.negative(f.pad(f.concat(v, i), 0))
+
+
+def broadcast_to_its_size(f: Any, v: Any, s: Any, h: Any, g: Any, i: Any) -> tuple[Any, Any, Any]:
+    return h, g, f.negative(f.broadcast(f.concat(v, i), 3))
+
+
+def gathered_in_order(f: Any, v: Any, s: Any, h: Any, g: Any, i: Any) -> tuple[Any, Any, Any]:
+    return h, g, f.negative(f.gather(f.concat(v, i), 0, 1, 2))
 
 
 def unchanged_state(f: Any, v: Any, s: Any, h: Any, g: Any, i: Any) -> tuple[Any, Any, Any]:
@@ -82,6 +114,9 @@ def changed_parts(f: Any, v: Any, s: Any, h: Any, g: Any, i: Any) -> tuple[Any, 
 
 BODIES = (
     *(invariant, viewed, concatenated_twice, reshaped_after),
+    # OpenVINO removes what has no effect, so that these bodies compute in the memory of the Concat.
+    *(cut_at_its_end, tiled_once, padded_by_nothing, broadcast_to_its_size),
+    gathered_in_order,
     *(unchanged_state, next_state, exchanged_parts, changed_parts),
 )
 

@@ -32,9 +32,9 @@ class ConcatOfInvariant(
         first one.
     Where:
         A Concat in the body of a Loop or TensorIterator reads an invariant parameter, or a state
-        that never changes, and an operation that may be computed in place reads the Concat. All
-        axes in front of the joined one have size 1, and the sizes are known when the model is
-        compiled.
+        that never changes, and an operation that may be computed in place reads the Concat,
+        directly or through operations without effect such as a Slice of everything. All axes in
+        front of the joined one have size 1, and the sizes are known when the model is compiled.
     What irloop does:
         Conversion to IR lets the Concat read a copy of the value; for a model that is already IR,
         the pass body_barriers does this.
