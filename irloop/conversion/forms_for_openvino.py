@@ -33,6 +33,7 @@ from irloop.conversion.loops.unread_slices import CountIterations
 from irloop.conversion.loops.unread_states import ReadStates
 from irloop.conversion.neural.padded_convolutions import GroupPaddedConvolutions
 from irloop.conversion.tensors.abs_of_concats import KeepConcatsOfAbs
+from irloop.conversion.tensors.broadcast_indices import CopyBroadcastIndices
 from irloop.conversion.tensors.computed_pads import SelectComputedPads
 from irloop.conversion.tensors.computed_scales import ConvertScaledWeightsTwice
 from irloop.conversion.tensors.double_sums import FoldDoubleSums
@@ -54,6 +55,7 @@ from irloop.hazards.products import (
     scaled_by_a_computed_value,
     scales_a_vector_product,
 )
+from irloop.hazards.scatters import scatters_by_a_broadcast
 from irloop.hazards.sizes import leaves_out_abs
 from irloop.hazards.strings import MOVING, moved_strings
 from irloop.passes.common.body_barriers import BodyBarriers
@@ -134,6 +136,8 @@ def openvino_forms() -> list[Form]:
         single(ColumnsForScaledVectors(), scales_a_vector_product),
         # OpenVINO reads the value of some Pads before it is computed.
         single(SelectComputedPads(), pads_with_a_computed_value),
+        # OpenVINO scatters by the indices before a Broadcast, which are too few.
+        single(CopyBroadcastIndices(), scatters_by_a_broadcast),
         # OpenVINO counts the steps of a Range that point away from its end.
         single(StopRangesAtTheirStart(), is_unlimited),
         # OpenVINO moves strides through padded convolutions.

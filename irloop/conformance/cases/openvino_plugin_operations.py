@@ -33,6 +33,7 @@ from irloop.dialects.openvino.gather import Gather8
 from irloop.dialects.openvino.matmul import MatMul
 from irloop.dialects.openvino.recurrent import RNNSequence
 from irloop.dialects.openvino.reduction import ReduceMax, ReduceSum
+from irloop.dialects.openvino.scatter import ScatterElementsUpdate
 from irloop.dialects.openvino.shape import Broadcast3, ShapeOf3
 from irloop.dialects.openvino.slicing import Concat
 from irloop.graph.model import Model
@@ -205,6 +206,13 @@ def _sequence_of_an_empty_batch() -> Model:
     op = RNNSequence(hidden_size=1, activations=("relu",))
     node = m.builder.emit(op, x, h, lengths, weight, weight, bias, n_outputs=2)
     return m.done(*node.outputs)
+
+
+def _scatter_of_broadcast_indices() -> Model:
+    m = IrModel()
+    x, updates = m.input("x", None), m.input("updates", None)
+    indices = m(Broadcast3(), m.constant(1, I64), m(ShapeOf3(I64), updates))
+    return m.done(m(ScatterElementsUpdate(), x, indices, updates, m.constant(0, I64)))
 
 
 CASES = (
@@ -440,5 +448,13 @@ CASES = (
             run([[[[1], [2]]], [[[3]]], [[[1]]]], [[[[[4], [6]]]], [[[6]]]]),
             run([empty(0, 2, 1), empty(0, 1, 1), [[[1]]]], [empty(0, 1, 2, 1), empty(0, 1, 1)]),
         ),
+    ),
+    Case(
+        "scatter_of_broadcast_indices",
+        FEATURE,
+        "OpenVINO ScatterElementsUpdate-3",
+        "indices: the places along the axis, whatever computes them.",
+        _scatter_of_broadcast_indices,
+        (run([[1, 2, 3], [7]], [[1, 7, 3]]), run([[4, 5], [6]], [[4, 6]])),
     ),
 )
