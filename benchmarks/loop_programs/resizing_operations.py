@@ -6,9 +6,10 @@ Values of type f32 are lists (rank 1), and those of type i64 sizes (rank 0).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 
 from benchmarks.loop_programs.onnx_blocks import TYPES, Block
 
@@ -163,6 +164,31 @@ def _cumulative(block: Block) -> None:
     block.add(block.op("Tanh", sums), "f32")
 
 
+def _known(block: Block) -> None:
+    """Append a constant list."""
+    size = block.net.random.randint(1, 3)
+    numbers = block.net.numbers.normal(size=size).round(2)
+    block.add(block.op("Identity", block.constant(numbers)), "f32")
+
+
+def _scan(block: Block) -> None:
+    """Append the running sums of a list, and the numbers before them, by a Scan."""
+    # ONNX Runtime refuses a Scan over nothing.
+    sliced = block.op("Concat", a_list(block), block.constant([0.5]), axis=0)
+    inner = Block(block.net, block)
+    before, part = block.net.name("before"), block.net.name("part")
+    after = inner.op("Tanh", inner.op("Add", before, part))
+    kept = inner.op("Neg", before)
+    number = partial(helper.make_tensor_value_info, elem_type=TYPES["f32"], shape=[])
+    inputs, outputs = ([number(name) for name in pair] for pair in ((before, part), (after, kept)))
+    body = inner.graph("step", inputs, outputs)
+    start = block.op("ReduceSum", a_list(block), keepdims=0)
+    _, joined = block.ops(
+        "Scan", start, sliced, outputs=("sum", "sums"), body=body, num_scan_inputs=1
+    )
+    block.add(_limited(block, joined), "f32")
+
+
 #: The operations, by the names of the features.
 OPERATIONS: dict[str, Callable[[Block], None]] = {
     "size": _read_size,
@@ -181,4 +207,6 @@ OPERATIONS: dict[str, Callable[[Block], None]] = {
     "sum": _sum,
     "total": _total,
     "cumulative": _cumulative,
+    "constant list": _known,
+    "scan": _scan,
 }

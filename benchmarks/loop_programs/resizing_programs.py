@@ -26,6 +26,8 @@ __all__ = ["draw"]
 
 #: The inferences in one compiled model: the size of x, another size for y, and the trip count M.
 INFERENCES = ((3, 2, 3), (2, 4, 0), (4, 1, 2), (3, 2, 3), (3, 2, 3), (3, 2, 0))
+#: The sizes of x and y. If one is fixed, an engine knows the initial size of some states.
+SIZES: tuple[tuple[int | str, int | str], ...] = (("n", "n"), ("n", "m"), (3, "m"), ("n", 2))
 #: How deep loops are nested, and how deep loops and branches together.
 DEEPEST_LOOP, DEEPEST_BLOCK = 2, 4
 
@@ -34,10 +36,10 @@ def draw(seed: int) -> Program:
     """The program for a seed."""
     random = Random(f"resizing {seed}")  # noqa: S311
     net = Net(random, 17, "n")
-    same = random.random() < 0.5
+    left, right = random.choice(SIZES)
     inputs = [
-        helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"]),
-        helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n" if same else "m"]),
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, [left]),
+        helper.make_tensor_value_info("y", TensorProto.FLOAT, [right]),
         helper.make_tensor_value_info("M", TensorProto.INT64, []),
     ]
     block = Block(net)
@@ -51,11 +53,13 @@ def draw(seed: int) -> Program:
         opset_imports=[helper.make_opsetid("", net.opset)],
         ir_version=8,
     )
-    sets = [
-        [_numbers(net, n), _numbers(net, n if same else m), np.array(trips)]
-        for n, m, trips in INFERENCES
-    ]
-    net.features.add("equal sizes" if same else "other sizes")
+    sets = []
+    for n, m, trips in INFERENCES:
+        known = {"n": n, "m": m}
+        x, y = (known[size] if isinstance(size, str) else size for size in (left, right))
+        sets.append([_numbers(net, x), _numbers(net, y), np.array(trips)])
+    fixed = isinstance(left, int) or isinstance(right, int)
+    net.features.add("fixed size" if fixed else "equal sizes" if left == right else "other sizes")
     return Program(proto, sets, sorted(net.features))
 
 
