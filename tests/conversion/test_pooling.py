@@ -12,7 +12,7 @@ import pytest
 
 import irloop
 from benchmarks.engines import Engines
-from tests.conversion.both_engines import needs_engines
+from tests.conversion.both_engines import F32, agree, needs_engines
 
 OPCONF_TYPES = "AvgPool MaxPool AdaptiveAvgPool AdaptiveMaxPool"
 
@@ -68,3 +68,71 @@ def test_dilated_maxima_of_an_old_opset_compare_one_axis_after_the_other(
     found = engines.run_all("openvino", ir, sets, tmp_path)
     for wanted, (value,) in zip(expected, found, strict=True):
         np.testing.assert_array_equal(value, wanted[0])
+
+
+@needs_engines
+@pytest.mark.parametrize("strides", [[2, 2], [2, 1], [1, 1]])
+@pytest.mark.parametrize("pads", [([0, 0], [0, 0]), ([1, 0], [0, 0]), ([0, 1], [1, 0])])
+@pytest.mark.parametrize("sizes", ["unknown", "known"])
+def test_means_that_count_the_padding_and_round_up(
+    sizes: str,
+    pads: tuple[list[int], list[int]],
+    strides: list[int],
+    tmp_path: Path,
+    engines: Engines,
+) -> None:
+    """OpenVINO divides by the size of the window, but without padding by its elements."""
+    from openvino import Model, save_model
+    from openvino import opset8 as ov
+
+    for count, (height, width) in enumerate([(5, 7), (4, 4), (6, 3)]):
+        dims = [1, 2, height, width] if sizes == "known" else [1, 2, -1, -1]
+        x = ov.parameter(dims, F32)
+        pool = ov.avg_pool(x, strides, *pads, [2, 2], False, "ceil", "explicit")
+        source, target = tmp_path / f"{count}.xml", tmp_path / f"{count}.onnx"
+        save_model(Model([pool], [x]), source, compress_to_fp16=False)
+        irloop.save_model(irloop.convert(source)[0], target)
+        sets = [[np.random.default_rng(count).standard_normal((1, 2, height, width)).astype(F32)]]
+        ((expected,),) = engines.run_all("openvino", source, sets, tmp_path)
+        ((found,),) = engines.run_all("onnxruntime", target, sets, tmp_path)
+        np.testing.assert_allclose(found, expected, 1e-5, 1e-6)
+        (own,) = irloop.Session(irloop.read_model(source)).run(sets[0]).values()
+        np.testing.assert_allclose(own, expected, 1e-5, 1e-6)
+
+
+@needs_engines
+@pytest.mark.parametrize("kernel", [[3, 3], [4, 3]])
+@pytest.mark.parametrize("pads", ["", "pads = [1, 1, 1, 1], ", 'auto_pad = "VALID", '])
+def test_norms_that_round_up(
+    pads: str, kernel: list[int], tmp_path: Path, engines: Engines
+) -> None:
+    text = f"""<ir_version: 8, opset_import: ["" : 18]>
+g (float[1,2,a,b] x) => (float[1,2,c,d] y) {{
+  y = LpPool <p = 2, ceil_mode = 1, strides = [2, 2], {pads}kernel_shape = {kernel}> (x)
+}}"""
+    random = np.random.default_rng(0)
+    sets = [[random.standard_normal((1, 2, *size)).astype(F32)] for size in [(5, 7), (4, 6)]]
+    agree(text, sets, engines, tmp_path)
+
+
+@needs_engines
+@pytest.mark.parametrize("auto_pad", ["same_upper", "same_lower"])
+def test_a_dilated_convolution_over_unknown_sizes(
+    auto_pad: str, tmp_path: Path, engines: Engines
+) -> None:
+    """ONNX Runtime refuses automatic padding of dilated convolutions."""
+    from openvino import Model, save_model
+    from openvino import opset8 as ov
+
+    x = ov.parameter([1, 2, -1, -1], F32)
+    weights = np.arange(36, dtype=F32).reshape(2, 2, 3, 3) / 10 - 2
+    made = ov.convolution(x, weights, [1, 1], [0, 0], [0, 0], [2, 3], auto_pad)
+    source, target = tmp_path / "model.xml", tmp_path / "model.onnx"
+    save_model(Model([made], [x]), source, compress_to_fp16=False)
+    irloop.save_model(irloop.convert(source)[0], target)
+    random = np.random.default_rng(0)
+    sets = [[random.standard_normal((1, 2, *size)).astype(F32)] for size in [(5, 7), (2, 3)]]
+    expected = engines.run_all("openvino", source, sets, tmp_path)
+    found = engines.run_all("onnxruntime", target, sets, tmp_path)
+    for wanted, (value,) in zip(expected, found, strict=True):
+        np.testing.assert_allclose(value, wanted[0], 1e-4, 1e-4)

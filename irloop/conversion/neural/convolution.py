@@ -54,10 +54,13 @@ def explicit_pads(
 ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """The number of padding elements before and after each spatial axis.
 
-    None if they depend on sizes, as with auto_pad same, and `sizes` is None.
+    None if they depend on sizes, as with auto_pad same and strides, and `sizes` is None.
     """
     if not window.auto_pad.startswith("same"):
         pads = [window.pads(axis, 0) for axis in range(len(window.kernel))]
+    elif all(stride == 1 for stride in window.strides):
+        # With these strides, the padding is the same for axes of any size.
+        pads = [window.pads(axis, 1) for axis in range(len(window.kernel))]
     elif sizes is None:
         return None
     else:

@@ -68,11 +68,20 @@ def _steps(window: Window) -> dict[str, Any]:
     return attributes
 
 
-def _plan(c: Conversion, window: Window, data: Value) -> _Plan:
+def _plan(
+    c: Conversion, window: Window, data: Value, *, include: bool = False, is_mean: bool = False
+) -> _Plan:
+    """Plan a pooling of `data`.
+
+    `is_mean` means that the pooling divides by a number of elements, and `include` that this number
+    includes the padding.
+    """
     rank = len(window.kernel)
     attributes = _steps(window)
     sizes = spatial_sizes(data)
     if sizes is None:
+        if window.rounding == "ceil" and (include or not (is_mean or ceil_is_torch(window))):
+            return _rounded_up(window, attributes)
         return _Plan(attributes | _dynamic(c, window))
     begins, ends = reached_pads(window, sizes)
     if any(pad < 0 for pad in ends):
@@ -85,6 +94,19 @@ def _plan(c: Conversion, window: Window, data: Value) -> _Plan:
     if any((*begins, *ends)):
         attributes["pads"] = (*begins, *ends)
     return _Plan(attributes)
+
+
+def _rounded_up(window: Window, attributes: dict[str, Any]) -> _Plan:
+    """Plan a pooling that rounds up over axes of unknown size, with all padding in front of it.
+
+    With stride - 1 more elements at the end, rounding down gives as many windows as rounding up. In
+    ONNX, the divisor of a mean does not include elements beyond the padding; in OpenVINO it does.
+    """
+    if window.auto_pad.startswith("same"):
+        return _Plan(attributes | {"auto_pad": window.auto_pad.upper()})
+    pads = [window.pads(axis, 0) for axis in range(len(window.kernel))]
+    ends = (high + stride - 1 for (_, high), stride in zip(pads, window.strides, strict=True))
+    return _Plan(attributes, (tuple(low for low, _ in pads), tuple(ends)))
 
 
 def _dynamic(c: Conversion, window: Window) -> dict[str, Any]:
@@ -134,7 +156,7 @@ def export_average(
 def _average(
     c: Conversion, op: ov.AvgPool | ov.AvgPool14 | ov.AvgPool16, window: Window, x: Value
 ) -> Value:
-    include = not op.exclude_pad
+    include = op.counts_padding()
     if any(step != 1 for step in window.dilations) and c.opset < 19:
         return _average_by_convolution(c, op, window, x)
     if include and window.rounding == "ceil_torch":
@@ -146,7 +168,7 @@ def _average(
             attributes.pop("ceil_mode", None)
         pool = onnx.AveragePool(**attributes, count_include_pad=1)
         return forms.numeric(c, pool, x)
-    plan = _plan(c, window, x)
+    plan = _plan(c, window, x, include=include, is_mean=True)
     if plan.before is None:
         pool = onnx.AveragePool(**plan.attributes, count_include_pad=int(include))
         return forms.numeric(c, pool, x)
@@ -165,7 +187,7 @@ def _average_by_convolution(
     import numpy as np
 
     channels, sizes = shape_of(x).dim(1), spatial_sizes(x)
-    partial = not op.exclude_pad and window.rounding == "ceil_torch" and _rounds_up(window, x)
+    partial = op.counts_padding() and window.rounding == "ceil_torch" and _rounds_up(window, x)
     if not isinstance(channels, int) or sizes is None or partial:
         raise c.refuse("AveragePool has dilations since opset 19", opset=19)
     begins, ends = reached_pads(window, sizes)
@@ -177,7 +199,7 @@ def _average_by_convolution(
         x,
         c.constant(weight, element_of(x)),
     )
-    return forms.mul(c, means, _inverse_fill(c, window, x)) if op.exclude_pad else means
+    return means if op.counts_padding() else forms.mul(c, means, _inverse_fill(c, window, x))
 
 
 def _rounds_up(window: Window, x: Value) -> bool:

@@ -323,6 +323,12 @@ def import_lp(c: Conversion, op: onnx.LpPool | onnx.LpPool1 | onnx.LpPool2, data
             raise c.refuse(
                 "it rounds up and the sizes are not known", "give the input a static shape"
             )
+        if attributes.get("rounding_type") == "ceil":
+            # AvgPool would divide by fewer elements at the end if it has no padding.
+            ends = [
+                window.pads(axis, 0)[1] + stride - 1 for axis, stride in enumerate(window.strides)
+            ]
+            attributes |= {"pads_end": tuple(ends), "rounding_type": "floor"}
         area = forms.scalar(c, float(math.prod(window.kernel)), data)
         total = forms.multiply(c, _emitted(c, window, attributes, powers), area)
     return c(elementwise.Power(), total, forms.scalar(c, 1.0 / float(op.p), data))

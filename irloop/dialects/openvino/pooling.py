@@ -76,10 +76,20 @@ class _Average(_Pool):
                     str(max(pads)),
                 )
 
+    def counts_padding(self) -> bool:
+        """True if the divisor is the size of the window, whatever part of it is padding.
+
+        Without any padding, OpenVINO ignores `exclude_pad`: if the last window does not fit on an
+        axis, it divides by the number of elements in the window (measured with 2026.4).
+        """
+        window = self.window()
+        is_padded = window.auto_pad != "valid" and any((*window.pads_begin, *window.pads_end))
+        return not self.exclude_pad and (is_padded or window.auto_pad.startswith("same"))
+
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.pooling.average(
             self.window(),
-            include_pad=not self.exclude_pad,
+            include_pad=self.counts_padding(),
             clip_end=self.rounding_type.lower() == "ceil_torch",
         )
 
