@@ -31,6 +31,7 @@ from irloop.conversion.loops.trip_counts import LimitCounts, is_long_count
 from irloop.conversion.loops.unchanged_values import CopyUnchanged
 from irloop.conversion.loops.unread_slices import CountIterations
 from irloop.conversion.loops.unread_states import ReadStates
+from irloop.conversion.neural.fractional_bias import NormalizeWithABiasOfOne
 from irloop.conversion.neural.padded_convolutions import GroupPaddedConvolutions
 from irloop.conversion.tensors.abs_of_concats import KeepConcatsOfAbs
 from irloop.conversion.tensors.broadcast_indices import CopyBroadcastIndices
@@ -43,6 +44,7 @@ from irloop.conversion.tensors.one_element_constants import NarrowOneElementCons
 from irloop.conversion.tensors.rank_3_reductions import WidenRank3Reductions, is_reduced_wrongly
 from irloop.conversion.tensors.scaled_vector_products import ColumnsForScaledVectors
 from irloop.conversion.tensors.stopped_ranges import StopRangesAtTheirStart, is_unlimited
+from irloop.conversion.tensors.unsorted_unique import GroupAlongAnAxis
 from irloop.hazards.convolutions import pads_skipped_data
 from irloop.hazards.large_integers import chooses_in_f32
 from irloop.hazards.nans import MAKING, lost_nans
@@ -58,6 +60,8 @@ from irloop.hazards.products import (
 from irloop.hazards.scatters import scatters_by_a_broadcast
 from irloop.hazards.sizes import leaves_out_abs
 from irloop.hazards.strings import MOVING, moved_strings
+from irloop.hazards.truncated_bias import has_a_fractional_bias
+from irloop.hazards.uniques import groups_without_inverse
 from irloop.passes.common.body_barriers import BodyBarriers
 from irloop.passes.common.dead_code import DeadCode
 from irloop.passes.common.inline_constant_if import InlineConstantIf
@@ -136,6 +140,10 @@ def openvino_forms() -> list[Form]:
         single(ColumnsForScaledVectors(), scales_a_vector_product),
         # OpenVINO reads the value of some Pads before it is computed.
         single(SelectComputedPads(), pads_with_a_computed_value),
+        # OpenVINO truncates the bias of an LRN.
+        single(NormalizeWithABiasOfOne(), has_a_fractional_bias),
+        # OpenVINO groups elements wrongly if nothing reads the inverse indices.
+        single(GroupAlongAnAxis(), groups_without_inverse),
         # OpenVINO scatters by the indices before a Broadcast, which are too few.
         single(CopyBroadcastIndices(), scatters_by_a_broadcast),
         # OpenVINO counts the steps of a Range that point away from its end.

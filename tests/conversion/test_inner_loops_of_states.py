@@ -87,3 +87,22 @@ def test_inner_loops(
         for count, trips in given
     ]
     agree(text, sets, engines, tmp_path)
+
+
+def test_two_states_with_one_initial_value(engines: Engines, tmp_path: Path) -> None:
+    """OpenVINO took the size of the one state for that of the other."""
+    text = """g (int64 M, float[2] y) => (float[p] last, float[q] sums) {
+  last, sums = Loop (M, "", y, y) <body = ob (int64 I, bool C, float[a] S, float[b] R)
+      => (bool D, float[c] T, float[d] U) {
+    both = Concat <axis = 0> (S, R)  size = Size (R)  three = Constant <value_int = 3> ()
+    rest, joined = Loop (three, "", size) <body = ib (int64 i, bool c, int64 s)
+        => (bool e, int64 t, float o) {
+      e = Identity (c)  t = Identity (s)  o = ReduceSum <keepdims = 0> (both)
+    }>
+    zero = Constant <value_ints = [0]> ()  end = Shape (R)  first = Slice (both, zero, end, zero)
+    T = Neg (first)  U = Neg (joined)  twenty = Constant <value_int = 20> ()
+    count = Size (both)  D = Less (count, twenty)
+  }>
+}"""
+    sets = [[i64(trips), np.array([1, 2], F32) + trips] for trips in (3, 1, 0, 2)]
+    agree(text, sets, engines, tmp_path)

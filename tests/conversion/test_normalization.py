@@ -4,10 +4,15 @@ and ONNX's.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from benchmarks.engines import Engines
+from tests.conversion.both_engines import F32, agree, needs_engines
 
 OPCONF_TYPES = """
     BatchNormInference GroupNormalization LRN MVN NormalizeL2
@@ -22,6 +27,12 @@ BACKEND_OPS = """
 REFUSED = r"training_dropout"
 
 
+@pytest.fixture(scope="module")
+def engines() -> Iterator[Engines]:
+    with contextlib.closing(Engines()) as found:
+        yield found
+
+
 @pytest.mark.parametrize("opset", [11, 17])
 def test_exports(opconf_case: Path, opset: int, check_export: Callable[[Path, int], None]) -> None:
     check_export(opconf_case, opset)
@@ -32,3 +43,17 @@ def test_imports(
     backend_case: str, opset: int, check_import_or_refusal: Callable[[str, int, str], None]
 ) -> None:
     check_import_or_refusal(backend_case, opset, REFUSED)
+
+
+@needs_engines
+@pytest.mark.parametrize("bias", [0.5, 1.0, 1.25, 2.0, 2.75])
+def test_the_bias_of_a_local_response_normalisation(
+    bias: float, engines: Engines, tmp_path: Path
+) -> None:
+    """OpenVINO truncates a bias that is not a whole number."""
+    text = f"""g (float[n,3,a,b] x) => (float[n,3,a,b] y) {{
+  y = LRN <size = 3, alpha = 0.4, beta = 0.6, bias = {bias}> (x)
+}}"""
+    random = np.random.default_rng(0)
+    sets = [[random.standard_normal((2, 3, size, 2)).astype(F32)] for size in (4, 1)]
+    agree(text, sets, engines, tmp_path)

@@ -31,9 +31,11 @@ from irloop.dialects.openvino.elementwise import (
 )
 from irloop.dialects.openvino.gather import Gather8
 from irloop.dialects.openvino.matmul import MatMul
+from irloop.dialects.openvino.normalization import LRN
 from irloop.dialects.openvino.recurrent import RNNSequence
 from irloop.dialects.openvino.reduction import ReduceMax, ReduceSum
 from irloop.dialects.openvino.scatter import ScatterElementsUpdate
+from irloop.dialects.openvino.search import Unique
 from irloop.dialects.openvino.shape import Broadcast3, ShapeOf3
 from irloop.dialects.openvino.slicing import Concat
 from irloop.graph.model import Model
@@ -213,6 +215,18 @@ def _scatter_of_broadcast_indices() -> Model:
     x, updates = m.input("x", None), m.input("updates", None)
     indices = m(Broadcast3(), m.constant(1, I64), m(ShapeOf3(I64), updates))
     return m.done(m(ScatterElementsUpdate(), x, indices, updates, m.constant(0, I64)))
+
+
+def _fractional_bias() -> Model:
+    m = IrModel()
+    x = m.input("x", 1, 1, 1, 2)
+    return m.done(m(LRN(alpha=0.0, beta=2.0, bias=0.5, size=1), x, m.constant([1], I64)))
+
+
+def _unsorted_unique() -> Model:
+    m = IrModel()
+    node = m.builder.emit(Unique(sorted=False), m.input("x", None), n_outputs=4)
+    return m.done(node.outputs[0], node.outputs[3])
 
 
 CASES = (
@@ -456,5 +470,22 @@ CASES = (
         "indices: the places along the axis, whatever computes them.",
         _scatter_of_broadcast_indices,
         (run([[1, 2, 3], [7]], [[1, 7, 3]]), run([[4, 5], [6]], [[4, 6]])),
+    ),
+    Case(
+        "lrn_with_a_fractional_bias",
+        FEATURE,
+        "OpenVINO LRN-1",
+        "bias represents the offset, of type float.",
+        _fractional_bias,
+        # Divided by 0.5 ^ 2.
+        (run([[[[[1, -3]]]]], [[[[[4, -12]]]]]),),
+    ),
+    Case(
+        "unsorted_unique_without_inverse",
+        FEATURE,
+        "OpenVINO Unique-10",
+        "sorted=false: the distinct elements have the order in which they occur.",
+        _unsorted_unique,
+        (run([[5, 7, 5, 6, 6]], [[5, 7, 6], [2, 1, 2]]), run([[3, 3]], [[3], [2]])),
     ),
 )

@@ -64,12 +64,15 @@ class OpenGrowingStates(LoopPass):
         number = self._unknown(wires, emitter) if growing else None
         if number is None:
             return
-        # OpenVINO derives bounds of values from bounded sizes, but not through a CumSum.
-        hidden_number = emitter.emit(CumSum(), number, emitter.constant(0))
-        nothing = emitter.emit(Subtract(), hidden_number, hidden_number)
-        for item, axes in growing:
+        for at, (item, axes) in enumerate(growing):
             dims = shape_of(item.outer).dims
             assert dims is not None
+            # OpenVINO merges equal operations, so two states with one initial value would get one
+            # size.
+            own = emitter.emit(Add(), number, emitter.constant([at])) if at else number
+            # OpenVINO derives bounds of values from bounded sizes, but not through a CumSum.
+            hidden_number = emitter.emit(CumSum(), own, emitter.constant(0))
+            nothing = emitter.emit(Subtract(), hidden_number, hidden_number)
             once = emitter.constant([1] * len(dims))
             grows = emitter.constant([int(axis in axes) for axis in range(len(dims))])
             repeats = emitter.emit(Add(), once, emitter.emit(Multiply(), grows, nothing))
