@@ -1,14 +1,18 @@
-"""Queries about the states of OpenVINO loops: their sizes, and the inner loops that read them."""
+"""Queries about the states of OpenVINO loops: their sizes, and what depends on them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from irloop.dialects.openvino.control_flow import Loop
+from irloop.dialects.openvino.search import NonZero
+from irloop.dialects.openvino.shape import ShapeOf, ShapeOf3
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Carried
 from irloop.graph.model import Node, Value
 from irloop.graph.walk import has_op
 
-__all__ = ["may_leave_its_initial_size", "reaches_a_loop"]
+__all__ = ["may_leave_its_initial_size", "reaches_a_loop", "size_reaches_a_nonzero"]
 
 
 def may_leave_its_initial_size(node: Node, port: Carried) -> bool:
@@ -28,12 +32,31 @@ def reaches_a_loop(value: Value) -> bool:
 
     The Loop may read `value` itself, or a value that is computed from it.
     """
-    pending, seen = [value], {value}
+    return any(
+        isinstance(node.op, Loop) or any(has_op(body.graph, Loop) for body in node.bodies)
+        for node in _dependent_nodes(value)
+    )
+
+
+def size_reaches_a_nonzero(value: Value) -> bool:
+    """True if a NonZero in the same graph may depend on the size of `value`.
+
+    A ShapeOf must then lie between `value` and the NonZero.
+    """
+    return any(
+        isinstance(node.op, NonZero)
+        for sizes in _dependent_nodes(value)
+        if isinstance(sizes.op, ShapeOf | ShapeOf3)
+        for node in _dependent_nodes(sizes.output)
+    )
+
+
+def _dependent_nodes(value: Value) -> Iterator[Node]:
+    """The nodes of the graph that depend on `value`, each once."""
+    pending, seen = [value], set[Node]()
     while pending:
         for user, _ in pending.pop().uses:
-            if isinstance(user.op, Loop) or any(has_op(b.graph, Loop) for b in user.bodies):
-                return True
-            fresh = [item for item in user.outputs if item not in seen]
-            seen.update(fresh)
-            pending += fresh
-    return False
+            if user not in seen:
+                seen.add(user)
+                yield user
+                pending += user.outputs

@@ -16,11 +16,13 @@ from irloop.dialects.openvino.elementwise import (
     Add,
     Multiply,
     Negative,
+    Subtract,
 )
+from irloop.dialects.openvino.generate import Range4
 from irloop.dialects.openvino.matmul import MatMul
 from irloop.dialects.openvino.reduction import ReduceSum
 from irloop.dialects.openvino.search import NonZero
-from irloop.dialects.openvino.shape import ShapeOf3, Squeeze, Unsqueeze
+from irloop.dialects.openvino.shape import ShapeOf3, Squeeze, Tile, Unsqueeze
 from irloop.dialects.openvino.slicing import Concat
 from irloop.graph.builder import Builder
 from irloop.graph.loops import Invariant, LastValue, PortMap
@@ -164,6 +166,21 @@ def _inner_loop_over_a_growing_state() -> Model:
     return m.done(*outer.done())
 
 
+def _nonzero_of_a_changing_size() -> Model:
+    m = IrModel()
+    loop = m.loop(m.input("n", element=I64))
+    state = loop.state(m.input("x", 3))
+    start, step, front = (loop.constant(value, I64) for value in (0, 1, [0]))
+    size = loop(Squeeze(), loop(ShapeOf3(I64), state), front)
+    places = loop(NonZero(I64), loop(Range4(output_type=I64), start, size, step))
+    numbers = loop(Convert(F32), loop(Squeeze(), places, front))
+    number = loop(Unsqueeze(), loop.iteration(), front)
+    nothing = loop(Subtract(), number, number)
+    loop.carry(state, loop(Tile(), numbers, loop(Add(), loop.constant([1], I64), nothing)))
+    loop.last_of(state)
+    return m.done(*loop.done())
+
+
 def _choice_of_itself() -> Model:
     m = IrModel()
     loop = m.loop(m.constant(2, I64))
@@ -292,6 +309,15 @@ CASES = (
             run([[3, 4], 1], [[-7], [3, 4] * 2]),
             run([[5, 6], 2], [[-11, -22], [5, 6] * 3]),
         ),
+    ),
+    Case(
+        "openvino_loop_nonzero_of_a_changing_size",
+        FEATURE,
+        "OpenVINO NonZero-3",
+        "The indices of the elements that are not zero, whatever computes them.",
+        _nonzero_of_a_changing_size,
+        # The numbers below the size, without 0.
+        (run([1, [7, 8, 9]], [[1, 2]]), run([2, [7, 8, 9]], [[1]])),
     ),
     Case(
         "openvino_loop_concat_of_one_output",

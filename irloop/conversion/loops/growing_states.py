@@ -1,7 +1,8 @@
-"""Avoids hazards OVN114 and OVN164: OpenVINO assumes that a state keeps its initial size.
+"""Avoids hazards OVN114, OVN164 and OVN168: OpenVINO assumes that a state keeps its initial size.
 
 A state grows if the body returns a larger tensor than it received. OpenVINO misses this if nothing
-reads the last value of the state, and where the state decides how often an inner Loop runs.
+reads the last value of the state, and where the state decides how often an inner Loop runs, or what
+a NonZero finds.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Parameter
 from irloop.graph.types import ElementType
 from irloop.hazards.patterns import same_shape_source
-from irloop.hazards.states import reaches_a_loop
+from irloop.hazards.states import reaches_a_loop, size_reaches_a_nonzero
 from irloop.passes.forms import Emitter
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import Entering, LoopWires
@@ -43,8 +44,9 @@ class OpenGrowingStates(LoopPass):
 
     Hazard OVN114 is the reason: OpenVINO assumes that the state keeps the size of its initial value
     in all iterations. If it knows only an upper bound of that size, it assumes the bound. States
-    with outputs are changed, too, if an inner Loop may depend on them (hazard OVN164). A Loop is
-    left unchanged if its inputs and the inputs of the enclosing graph are all constant.
+    with outputs are changed, too, if an inner Loop may depend on them (hazard OVN164), or a NonZero
+    on their size (OVN168). A Loop is left unchanged if its inputs and the inputs of the enclosing
+    graph are all constant.
     """
 
     name = "open_growing_states"
@@ -58,6 +60,7 @@ class OpenGrowingStates(LoopPass):
             for item, shown in wires.shown_by_each().items()
             if not any(leaving.output.is_used for leaving in shown)
             or reaches_a_loop(item.parameter)
+            or size_reaches_a_nonzero(item.parameter)
         ]
         growing = [(item, axes) for item in chosen if (axes := _growing_axes(item))]
         emitter = Emitter(rewriter, node, node.name)

@@ -41,7 +41,8 @@ class NormalizeWithABiasOfOne(MatcherPass):
         node, op = match.root, match.root.op
         assert isinstance(op, LRN)
         data, axes = node.inputs
-        assert data is not None and axes is not None
+        assert data is not None
+        assert axes is not None
         emitter = Emitter(rewriter, node, node.name)
         normal = emitter.emit(replace(op, alpha=op.alpha / op.bias, bias=1.0), data, axes)
         factor = emitter.constant(op.bias**-op.beta, element_of(data))

@@ -1,4 +1,4 @@
-"""Inner loops in OpenVINO whose number of iterations depends on a state of the outer loop.
+"""States in OpenVINO on whose size an inner loop or a NonZero depends.
 
 The state has a known initial size, and another size later. ONNX Runtime gives the expected numbers.
 """
@@ -105,4 +105,34 @@ def test_two_states_with_one_initial_value(engines: Engines, tmp_path: Path) -> 
   }>
 }"""
     sets = [[i64(trips), np.array([1, 2], F32) + trips] for trips in (3, 1, 0, 2)]
+    agree(text, sets, engines, tmp_path)
+
+
+NONZERO = {
+    "of a count": "T = Cast <to = 1> (places)",
+    "selects from a count": """half = Constant <value_float = 0.5> ()
+      large = Greater (number, half)  T = Compress <axis = 0> (number, large)""",
+    "in a branch": """yes = Greater (size, two)  T = If (yes) <
+      then_branch = then () => (float[u] v) { v = Cast <to = 1> (places) },
+      else_branch = else () => (float[w] z) { z = Concat <axis = 0> (S, number) }>""",
+}
+
+
+@pytest.mark.parametrize("nonzero", NONZERO)
+@pytest.mark.parametrize("trips", ["M", "three"])
+def test_a_nonzero_of_a_changing_size(
+    trips: str, nonzero: str, engines: Engines, tmp_path: Path
+) -> None:
+    text = f"""g (int64 M, float[4] x) => (float[p] last) {{
+  three = Constant <value_int = 3> ()
+  last = Loop ({trips}, "", x) <body = b (int64 i, bool c, float[a] S)
+      => (bool d, float[b] T) {{
+    d = Identity (c)  size = Size (S)  two = Constant <value_int = 2> ()
+    zero = Constant <value_int = 0> ()  one = Constant <value_int = 1> ()
+    count = Range (zero, size, one)  number = Cast <to = 1> (count)
+    found = NonZero (count)  axis = Constant <value_ints = [0]> ()  places = Squeeze (found, axis)
+    {NONZERO[nonzero]}
+  }}>
+}}"""
+    sets = [[i64(count), np.arange(4, dtype=F32) / 8] for count in (3, 0, 2, 1)]
     agree(text, sets, engines, tmp_path)
