@@ -136,3 +136,18 @@ def test_a_dilated_convolution_over_unknown_sizes(
     found = engines.run_all("onnxruntime", target, sets, tmp_path)
     for wanted, (value,) in zip(expected, found, strict=True):
         np.testing.assert_allclose(value, wanted[0], 1e-4, 1e-4)
+
+
+@needs_engines
+@pytest.mark.parametrize("kernel", [[3, 2], [2, 4]])
+@pytest.mark.parametrize("auto_pad", ["SAME_UPPER", "SAME_LOWER"])
+def test_indices_of_automatic_padding(
+    auto_pad: str, kernel: list[int], tmp_path: Path, engines: Engines
+) -> None:
+    """OpenVINO ignores automatic padding of unknown sizes if the indices are used (OVN169)."""
+    text = f"""g (float[1,2,a,b] x) => (float[1,2,c,d] y, int64[1,2,e,f] i) {{
+  y, i = MaxPool <auto_pad = "{auto_pad}", kernel_shape = {kernel}> (x)
+}}"""
+    random = np.random.default_rng(0)
+    sets = [[random.standard_normal((1, 2, *size)).astype(F32)] for size in [(5, 7), (4, 6)]]
+    agree(text, sets, engines, tmp_path)

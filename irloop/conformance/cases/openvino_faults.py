@@ -11,6 +11,7 @@ from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Add, Divide, Minimum, Multiply, Negative, Subtract
 from irloop.dialects.openvino.generate import Range4
 from irloop.dialects.openvino.padding import Pad
+from irloop.dialects.openvino.pooling import MaxPool
 from irloop.dialects.openvino.shape import Tile
 from irloop.graph.loops import Invariant, PortMap
 from irloop.graph.model import Model
@@ -229,6 +230,15 @@ def _range_away() -> Model:
     return m.done(m(Convert(F32), numbers))
 
 
+def _indices_of_automatic_padding() -> Model:
+    m = IrModel()
+    op = MaxPool(
+        kernel_size=(1, 3), strides=(1, 1), dilations=(1, 1), auto_pad="same_upper", axis=2
+    )
+    node = m.builder.emit(op, m.input("x", 1, 1, 1, None), n_outputs=2)
+    return m.done(*node.outputs)
+
+
 CASES = (
     Case(
         "openvino_loop_constant_count_zero",
@@ -369,6 +379,17 @@ CASES = (
         "The data are repeated along each axis.",
         _repeated_strings,
         (run([["a", "b"]], [["a", "b", "a", "b"]]),),
+    ),
+    Case(
+        "indices_of_automatic_padding",
+        FEATURE,
+        "OpenVINO MaxPool-8",
+        "same_upper: the input is padded so that the output has its size divided by the strides.",
+        _indices_of_automatic_padding,
+        (
+            run([[[[[3, 1, 2]]]]], [[[[[3, 3, 2]]]], [[[[0, 0, 2]]]]]),
+            run([[[[[1, 4]]]]], [[[[[4, 4]]]], [[[[1, 1]]]]]),
+        ),
     ),
     Case(
         "divide_of_negative_integers",

@@ -24,7 +24,7 @@ __all__: list[str] = []
 def _attributes(c: Conversion, window: Window, data: Value) -> dict[str, Any]:
     """Return the attributes of the OpenVINO pooling that has the windows of `window`.
 
-    If the spatial sizes are known, automatic padding is replaced by explicit pads.
+    If the spatial sizes are known, or the strides are 1, explicit pads replace automatic padding.
     """
     attributes: dict[str, Any] = {"kernel_size": window.kernel, "strides": window.strides}
     rank = len(window.kernel)
@@ -37,8 +37,9 @@ def _attributes(c: Conversion, window: Window, data: Value) -> dict[str, Any]:
             # them.
             "pads_end": tuple(max(pad, 0) for pad in ends),
         }
-    pads = [window.pads(axis, 0) for axis in range(rank)]
-    if window.auto_pad.startswith("same"):
+    # With strides of 1, automatic padding is the same for axes of any size.
+    pads = [window.pads(axis, 1) for axis in range(rank)]
+    if window.auto_pad.startswith("same") and any(stride != 1 for stride in window.strides):
         pads = [(0, 0)] * rank
         attributes["auto_pad"] = window.auto_pad
     attributes["pads_begin"] = tuple(begin for begin, _ in pads)
