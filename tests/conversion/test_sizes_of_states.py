@@ -64,6 +64,9 @@ NEXT = {
 }
 
 
+X2 = np.array([1, 2], F32)
+
+
 @pytest.fixture(scope="module")
 def engines() -> Iterator[Engines]:
     with contextlib.closing(Engines()) as found:
@@ -135,4 +138,23 @@ def test_a_nonzero_of_a_changing_size(
   }}>
 }}"""
     sets = [[i64(count), np.arange(4, dtype=F32) / 8] for count in (3, 0, 2, 1)]
+    agree(text, sets, engines, tmp_path)
+
+
+def test_an_initial_value_that_only_openvino_knows(engines: Engines, tmp_path: Path) -> None:
+    """The size that hides that of the initial value must not follow from the initial value."""
+    text = """g (float[n] x, float[2] y) => (float[p] last) {
+  sizes = Shape (y)  half = Constant <value_float = 0.5> ()  more = Constant <value_float = 1.5> ()
+  filled = Expand (more, sizes)  large = Greater (filled, half)
+  known = Compress <axis = 0> (filled, large)  first = Constant <value_floats = [0.25, 0.75]> ()
+  rest, last = Loop (sizes, "", known, first) <body = b (int64 i, bool c, float[a] S, float[b] R)
+      => (bool d, float[e] T, float[f] U) {
+    d = Identity (c)  size = Size (S)  seven = Constant <value_int = 7> ()
+    few = Less (size, seven)  T = If (few) <
+      then_branch = then () => (float[u] v) { v = Identity (x) },
+      else_branch = else () => (float[w] z) { z = Identity (R) }>
+    U = Identity (known)
+  }>
+}"""
+    sets = [[np.arange(count, dtype=F32), X2] for count in (3, 1, 8)]
     agree(text, sets, engines, tmp_path)

@@ -336,7 +336,8 @@ class OpenVinoLoopBuilder:
         unknown = {at for at in axes if not isinstance(dims[at], int)}
         if not unknown:
             return
-        sized = (inputs_of_unknown_size(c.graph) or [initial])[0]
+        read = {item.external for item in self._inputs}
+        sized = (inputs_of_unknown_size(c.graph, read) or [initial])[0]
         free = [at for at, dim in enumerate(shape_of(sized).dims or ()) if not isinstance(dim, int)]
         size = shape_forms.gather(c, shape_forms.shape_of(c, sized), c.i64(free[:1]), 0)
         # OpenVINO merges equal operations. States with one initial value must stay apart.

@@ -7,6 +7,7 @@ of another value, unless it cannot know the size.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -87,15 +88,17 @@ def _with_names(type: ValueType, number: int) -> ValueType:
     return TensorType(type.element, Shape(tuple(dims)))
 
 
-def inputs_of_unknown_size(graph: Graph) -> list[Value]:
+def inputs_of_unknown_size(graph: Graph, read: Collection[Value] = ()) -> list[Value]:
     """The inputs that the graph reads and that have a dimension of unknown size.
 
-    OpenVINO may know other sizes from bounds, but never that of a model input.
+    The inputs in `read` count as read, because a loop that is being built will read them. OpenVINO
+    may know other sizes from bounds, but never that of a model input.
     """
     return [
         value
         for value in graph.inputs
-        if value.is_used and not all(isinstance(dim, int) for dim in shape_of(value).dims or ())
+        if (value.is_used or value in read)
+        and not all(isinstance(dim, int) for dim in shape_of(value).dims or ())
     ]
 
 
