@@ -180,11 +180,11 @@ def _openvino_attributes(
 ) -> dict[str, Any]:
     """The strides, dilations and padding of the OpenVINO convolution that replaces `op`."""
     begin, end = onnx.halves(op.pads)
-    known = kernel or op.kernel_shape or (1,) * rank
-    window = Window.of(known, op.strides, op.dilations, begin, end, op.auto_pad)
+    known = kernel or op.kernel_shape
+    window = Window.of(known or (1,) * rank, op.strides, op.dilations, begin, end, op.auto_pad)
     attributes: dict[str, Any] = {"strides": window.strides, "dilations": window.dilations}
-    sizes = spatial_sizes(data) if kernel or op.kernel_shape else None
-    pads = explicit_pads(window, sizes)
+    depends_on_kernel = window.auto_pad.startswith("same")
+    pads = explicit_pads(window, spatial_sizes(data)) if known or not depends_on_kernel else None
     if pads is None:
         zeros = (0,) * rank
         return attributes | {

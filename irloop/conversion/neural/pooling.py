@@ -286,7 +286,10 @@ def export_max(c: Conversion, op: ov.MaxPool | ov.MaxPool14, data: Value) -> lis
         return [_maximum(c, window, data), None]
     plan = _plan(c, window, data)
     if plan.before is not None:
-        raise c.refuse("its indices are used, and a window lies entirely in the padding")
+        raise c.refuse(
+            "its indices are used, and a window may lie entirely in the padding",
+            "give the input static spatial dimensions, or less padding",
+        )
     element, chosen = element_of(data), _max_element(c, data)
     node = c.emit(onnx.MaxPool(**plan.attributes), forms.cast(c, data, chosen), n_outputs=2)
     values, indices = node.outputs
