@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from irloop.dialects.openvino.control_flow import Loop
 from irloop.dialects.openvino.search import NonZero
@@ -34,7 +34,7 @@ def reaches_a_loop(value: Value) -> bool:
     """
     return any(
         isinstance(node.op, Loop) or any(has_op(body.graph, Loop) for body in node.bodies)
-        for node in _dependent_nodes(value)
+        for node in _dependent_nodes([value])
     )
 
 
@@ -43,17 +43,14 @@ def size_reaches_a_nonzero(value: Value) -> bool:
 
     A ShapeOf must then lie between `value` and the NonZero.
     """
-    return any(
-        isinstance(node.op, NonZero)
-        for sizes in _dependent_nodes(value)
-        if isinstance(sizes.op, ShapeOf | ShapeOf3)
-        for node in _dependent_nodes(sizes.output)
-    )
+    dependent = _dependent_nodes([value])
+    sizes = [node.output for node in dependent if isinstance(node.op, ShapeOf | ShapeOf3)]
+    return any(isinstance(node.op, NonZero) for node in _dependent_nodes(sizes))
 
 
-def _dependent_nodes(value: Value) -> Iterator[Node]:
-    """The nodes of the graph that depend on `value`, each once."""
-    pending, seen = [value], set[Node]()
+def _dependent_nodes(values: Sequence[Value]) -> Iterator[Node]:
+    """The nodes of the graph that depend on one of `values`, each once."""
+    pending, seen = [*values], set[Node]()
     while pending:
         for user, _ in pending.pop().uses:
             if user not in seen:

@@ -7,6 +7,8 @@ a NonZero finds.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from irloop.conversion.loops.loop_bounds import sizes_hidden_by_tile
 from irloop.conversion.loops.state_sizes import inputs_of_unknown_size
 from irloop.dialects.openvino import control_flow as ov
@@ -24,7 +26,7 @@ from irloop.hazards.patterns import same_shape_source
 from irloop.hazards.states import reaches_a_loop, size_reaches_a_nonzero
 from irloop.passes.forms import Emitter
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.loop_wires import Entering, LoopWires
+from irloop.passes.loop_wires import Entering, Leaving, LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 
 __all__ = ["OpenGrowingStates"]
@@ -54,15 +56,11 @@ class OpenGrowingStates(LoopPass):
     loops = (ov.Loop,)
 
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
-        # OpenVINO removes outputs that nothing reads, so their states count as hidden.
-        chosen = [
-            item
+        growing = [
+            (item, axes)
             for item, shown in wires.shown_by_each().items()
-            if not any(leaving.output.is_used for leaving in shown)
-            or reaches_a_loop(item.parameter)
-            or size_reaches_a_nonzero(item.parameter)
+            if (axes := _growing_axes(item)) and _keeps_its_size(item, shown)
         ]
-        growing = [(item, axes) for item in chosen if (axes := _growing_axes(item))]
         emitter = Emitter(rewriter, node, node.name)
         number = self._unknown(wires, emitter) if growing else None
         if number is None:
@@ -101,6 +99,13 @@ class OpenGrowingStates(LoopPass):
                 if number is not None:
                     return number
         return None
+
+
+def _keeps_its_size(item: Entering, shown: Sequence[Leaving]) -> bool:
+    """True if OpenVINO may use the initial size of a state that grows; `shown` are its outputs."""
+    # OpenVINO removes outputs that nothing reads.
+    is_hidden = not any(leaving.output.is_used for leaving in shown)
+    return is_hidden or reaches_a_loop(item.parameter) or size_reaches_a_nonzero(item.parameter)
 
 
 def _growing_axes(item: Entering) -> list[int]:
