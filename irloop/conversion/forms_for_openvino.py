@@ -31,7 +31,10 @@ from irloop.conversion.loops.trip_counts import LimitCounts, is_long_count
 from irloop.conversion.loops.unchanged_values import CopyUnchanged
 from irloop.conversion.loops.unread_slices import CountIterations
 from irloop.conversion.loops.unread_states import ReadStates
-from irloop.conversion.neural.fractional_bias import NormalizeWithABiasOfOne
+from irloop.conversion.neural.fractional_bias import (
+    NormalizeWithABiasOfOne,
+    has_a_moderate_bias,
+)
 from irloop.conversion.neural.padded_convolutions import GroupPaddedConvolutions
 from irloop.conversion.tensors.abs_of_concats import KeepConcatsOfAbs
 from irloop.conversion.tensors.broadcast_indices import CopyBroadcastIndices
@@ -60,7 +63,6 @@ from irloop.hazards.products import (
 from irloop.hazards.scatters import scatters_by_a_broadcast
 from irloop.hazards.sizes import leaves_out_abs
 from irloop.hazards.strings import MOVING, moved_strings
-from irloop.hazards.truncated_bias import has_a_fractional_bias
 from irloop.hazards.uniques import groups_without_inverse
 from irloop.passes.common.body_barriers import BodyBarriers
 from irloop.passes.common.dead_code import DeadCode
@@ -141,7 +143,7 @@ def openvino_forms() -> list[Form]:
         # OpenVINO reads the value of some Pads before it is computed.
         single(SelectComputedPads(), pads_with_a_computed_value),
         # OpenVINO truncates the bias of an LRN.
-        single(NormalizeWithABiasOfOne(), has_a_fractional_bias),
+        single(NormalizeWithABiasOfOne(), has_a_moderate_bias),
         # OpenVINO groups elements wrongly if nothing reads the inverse indices.
         single(GroupAlongAnAxis(), groups_without_inverse),
         # OpenVINO scatters by the indices before a Broadcast, which are too few.

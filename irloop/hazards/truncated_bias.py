@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from irloop.dialects.openvino.normalization import LRN
 from irloop.graph.model import Node
 
@@ -9,5 +11,5 @@ __all__ = ["has_a_fractional_bias"]
 
 
 def has_a_fractional_bias(node: Node) -> bool:
-    """Return whether a node is an LRN with a positive bias that is not a whole number."""
-    return isinstance(node.op, LRN) and node.op.bias > 0 and node.op.bias % 1 != 0
+    """Return whether a node is an LRN with a positive, finite bias that is not a whole number."""
+    return isinstance(node.op, LRN) and 0 < node.op.bias < math.inf and node.op.bias % 1 != 0

@@ -9,9 +9,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
+import irloop
 from benchmarks.engines import Engines
+from irloop.formats.onnx import reader
 from tests.conversion.both_engines import F32, agree, needs_engines
 
 OPCONF_TYPES = """
@@ -57,3 +60,15 @@ def test_the_bias_of_a_local_response_normalisation(
     random = np.random.default_rng(0)
     sets = [[random.standard_normal((2, 3, size, 2)).astype(F32)] for size in (4, 1)]
     agree(text, sets, engines, tmp_path)
+
+
+@pytest.mark.parametrize("bias", [1e-38, 0.5, float("inf")])
+@pytest.mark.parametrize("beta", [1e30, -1e30, float("inf"), float("nan")])
+def test_a_bias_without_a_factor_is_left(beta: float, bias: float) -> None:
+    node = onnx.helper.make_node("LRN", ["x"], ["y"], size=3, bias=bias, beta=beta)
+    x, y = (onnx.helper.make_tensor_value_info(name, 1, [1, 3, 2, 2]) for name in "xy")
+    graph = onnx.helper.make_graph([node], "g", [x], [y])
+    proto = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)])
+    converted, _ = irloop.convert(reader.from_proto(proto))
+    types = [node.op.type for node in converted.graph.nodes]
+    assert types == ["Const", "LRN"]

@@ -79,8 +79,11 @@ class _Average(_Pool):
     def counts_padding(self) -> bool:
         """True if the divisor is the size of the window, whatever part of it is padding.
 
-        Without any padding, OpenVINO ignores `exclude_pad`: if the last window does not fit on an
-        axis, it divides by the number of elements in the window (measured with 2026.4).
+        Without any padding, OpenVINO treats `exclude_pad` as true: if the last window does not fit
+        on an axis, it divides by the number of elements in the window (measured with 2026.4).
+
+        Raises:
+            ValueError: when the attributes contradict each other.
         """
         window = self.window()
         is_padded = window.auto_pad != "valid" and any((*window.pads_begin, *window.pads_end))
