@@ -12,19 +12,21 @@ from irloop.graph.loops import Carried
 from irloop.graph.model import Node, Value
 from irloop.graph.walk import has_op
 
-__all__ = ["may_leave_its_initial_size", "reaches_a_loop", "size_reaches_a_nonzero"]
+__all__ = ["reaches_a_loop", "resizing_states", "size_reaches_a_nonzero"]
 
 
-def may_leave_its_initial_size(node: Node, port: Carried) -> bool:
-    """True if a state of the loop `node` has a known initial size, and may have another one later.
+def resizing_states(node: Node) -> Iterator[Carried]:
+    """The ports of states that have a known initial size, and may have another one later.
 
-    `port` is the port of the state.
+    `node` is the loop.
     """
-    body, given = node.body(), node.inputs[port.external]
-    if given is None or not shape_of(given).is_static:
-        return False
-    held = shape_of(body.graph.input(port.parameter))
-    return not held.is_static or held != shape_of(body.graph.output(port.result))
+    body = node.body()
+    for port in body.ports.carried:
+        given, held = node.inputs[port.external], shape_of(body.graph.input(port.parameter))
+        if given is None or not shape_of(given).is_static:
+            continue
+        if not held.is_static or held != shape_of(body.graph.output(port.result)):
+            yield port
 
 
 def reaches_a_loop(value: Value) -> bool:

@@ -20,7 +20,7 @@ from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 from irloop.kernels.geometry import Window
 
-__all__ = ["ceil_is_torch", "lowest", "reached_pads"]
+__all__ = ["ceil_is_torch", "lowest", "pads_to_round_down", "reached_pads"]
 
 
 def ceil_is_torch(window: Window) -> bool:
@@ -53,6 +53,20 @@ def reached_pads(window: Window, sizes: list[int]) -> tuple[tuple[int, ...], tup
     return tuple(begins), tuple(ends)
 
 
+def pads_to_round_down(window: Window) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the padding with which rounding down gives as many windows as rounding up.
+
+    The tuples have the numbers of padding elements before and after each axis. The padding must not
+    depend on the size of an axis, as automatic padding does.
+    """
+    begins, ends = [], []
+    for axis, stride in enumerate(window.strides):
+        begin, end = window.pads(axis, 0)
+        begins.append(begin)
+        ends.append(end + stride - 1)
+    return tuple(begins), tuple(ends)
+
+
 @dataclass(frozen=True, slots=True)
 class _Plan:
     """The attributes of the ONNX pooling, and the padding to apply before it."""
@@ -80,8 +94,11 @@ def _plan(
     attributes = _steps(window)
     sizes = spatial_sizes(data)
     if sizes is None:
-        if window.rounding == "ceil" and (include or not (is_mean or ceil_is_torch(window))):
-            return _rounded_up(window, attributes)
+        rounds_up = window.rounding == "ceil" and not window.auto_pad.startswith("same")
+        if rounds_up and (include or not (is_mean or ceil_is_torch(window))):
+            # In ONNX, the divisor of a mean does not include elements beyond the padding; in
+            # OpenVINO it does.
+            return _Plan(attributes, pads_to_round_down(window))
         return _Plan(attributes | _dynamic(c, window))
     begins, ends = reached_pads(window, sizes)
     if any(pad < 0 for pad in ends):
@@ -94,19 +111,6 @@ def _plan(
     if any((*begins, *ends)):
         attributes["pads"] = (*begins, *ends)
     return _Plan(attributes)
-
-
-def _rounded_up(window: Window, attributes: dict[str, Any]) -> _Plan:
-    """Plan a pooling that rounds up over axes of unknown size, with all padding in front of it.
-
-    With stride - 1 more elements at the end, rounding down gives as many windows as rounding up. In
-    ONNX, the divisor of a mean does not include elements beyond the padding; in OpenVINO it does.
-    """
-    if window.auto_pad.startswith("same"):
-        return _Plan(attributes | {"auto_pad": window.auto_pad.upper()})
-    pads = [window.pads(axis, 0) for axis in range(len(window.kernel))]
-    ends = (high + stride - 1 for (_, high), stride in zip(pads, window.strides, strict=True))
-    return _Plan(attributes, (tuple(low for low, _ in pads), tuple(ends)))
 
 
 def _dynamic(c: Conversion, window: Window) -> dict[str, Any]:

@@ -9,7 +9,12 @@ from typing import Any
 from irloop.conversion.forms import openvino_forms as forms
 from irloop.conversion.framework.translation import Conversion, imports
 from irloop.conversion.neural.convolution import spatial_sizes
-from irloop.conversion.neural.pooling import ceil_is_torch, lowest, reached_pads
+from irloop.conversion.neural.pooling import (
+    ceil_is_torch,
+    lowest,
+    pads_to_round_down,
+    reached_pads,
+)
 from irloop.dialects.onnx import pooling as onnx
 from irloop.dialects.openvino import comparison, convolution, elementwise, scatter
 from irloop.dialects.openvino import pooling as ov
@@ -326,10 +331,8 @@ def import_lp(c: Conversion, op: onnx.LpPool | onnx.LpPool1 | onnx.LpPool2, data
             )
         if attributes.get("rounding_type") == "ceil":
             # AvgPool would divide by fewer elements at the end if it has no padding.
-            ends = [
-                window.pads(axis, 0)[1] + stride - 1 for axis, stride in enumerate(window.strides)
-            ]
-            attributes |= {"pads_end": tuple(ends), "rounding_type": "floor"}
+            _, ends = pads_to_round_down(window)
+            attributes |= {"pads_end": ends, "rounding_type": "floor"}
         area = forms.scalar(c, float(math.prod(window.kernel)), data)
         total = forms.multiply(c, _emitted(c, window, attributes, powers), area)
     return c(elementwise.Power(), total, forms.scalar(c, 1.0 / float(op.p), data))

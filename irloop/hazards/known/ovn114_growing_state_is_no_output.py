@@ -8,7 +8,7 @@ from irloop.graph.loops import LastValue
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
 from irloop.hazards.patterns import is_loop
-from irloop.hazards.states import may_leave_its_initial_size
+from irloop.hazards.states import resizing_states
 
 __all__ = ["GrowingStateIsNoOutput"]
 
@@ -46,8 +46,7 @@ class GrowingStateIsNoOutput(
             for port in body.ports.outputs
             if isinstance(port, LastValue) and node.outputs[port.external].is_used
         }
-        for port in body.ports.carried:
+        for port in resizing_states(node):
             parameter = body.graph.input(port.parameter)
-            hidden = port.result not in shown and parameter.is_used
-            if hidden and may_leave_its_initial_size(node, port):
+            if port.result not in shown and parameter.is_used:
                 yield f"state {parameter.name!r} may change its size and is not a loop output"

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from irloop.dialects.openvino.control_flow import Loop
 from irloop.graph.model import Node
-from irloop.graph.walk import has_op
 from irloop.hazards.hazard import Effect, Hazard
 from irloop.hazards.patterns import is_loop
-from irloop.hazards.states import may_leave_its_initial_size, reaches_a_loop
+from irloop.hazards.states import reaches_a_loop, resizing_states
 
 __all__ = ["InnerLoopOverAChangingState"]
 
@@ -44,10 +43,7 @@ class InnerLoopOverAChangingState(
     def find(self, node: Node) -> Iterator[str]:
         if not is_loop(node):
             return
-        body = node.body()
-        if not has_op(body.graph, Loop):
-            return
-        for port in body.ports.carried:
-            state = body.graph.input(port.parameter)
-            if reaches_a_loop(state) and may_leave_its_initial_size(node, port):
+        for port in resizing_states(node):
+            state = node.body().graph.input(port.parameter)
+            if reaches_a_loop(state):
                 yield f"state {state.name!r} may change its size, and an inner Loop depends on it"

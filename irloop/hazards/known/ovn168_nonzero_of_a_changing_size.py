@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from irloop.dialects.openvino.search import NonZero
 from irloop.graph.model import Node
-from irloop.graph.walk import has_op
 from irloop.hazards.hazard import Effect, Hazard
 from irloop.hazards.patterns import is_loop
-from irloop.hazards.states import may_leave_its_initial_size, size_reaches_a_nonzero
+from irloop.hazards.states import resizing_states, size_reaches_a_nonzero
 
 __all__ = ["NonzeroOfAChangingSize"]
 
@@ -44,10 +43,7 @@ class NonzeroOfAChangingSize(
     def find(self, node: Node) -> Iterator[str]:
         if not is_loop(node):
             return
-        body = node.body()
-        if not has_op(body.graph, NonZero):
-            return
-        for port in body.ports.carried:
-            state = body.graph.input(port.parameter)
-            if size_reaches_a_nonzero(state) and may_leave_its_initial_size(node, port):
+        for port in resizing_states(node):
+            state = node.body().graph.input(port.parameter)
+            if size_reaches_a_nonzero(state):
                 yield f"state {state.name!r} may change its size, and a NonZero depends on its size"
