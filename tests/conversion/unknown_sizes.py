@@ -464,4 +464,20 @@ OPERATIONS: dict[str, tuple[dict[str, str], str]] = {
         {"x": "n,3", "t": "few n"},
         'lx = LogSoftmax (x) Z = NegativeLogLikelihoodLoss <reduction="none"> (lx, t)',
     ),
+    "lrn_bias": ({"x": "1,2,a,b"}, "Z = LRN <size=3, alpha=0.5, bias=1.5> (x)"),
+    "unsorted_unique": ({"x": "few a,b"}, "u, f, g, h = Unique <sorted=0> (x) Z = Neg (u)"),
+    "unsorted_counts": ({"x": "few a,b"}, "u, f, g, Z = Unique <sorted=0> (x)"),
+    # The updates are equal, because the order of updates of one element is not defined.
+    "scatter_one_index": (
+        {"x": "a", "y": "b"},
+        (
+            "s = Shape (y) i = ConstantOfShape <value = int64[1] {1}> (s) "
+            "u = ConstantOfShape <value = float[1] {9}> (s) "
+            "Z = ScatterElements <axis=0> (x, i, u)"
+        ),
+    ),
+    "maxpool_same_idx": (
+        {"x": "1,2,a,b"},
+        'Y, Zi = MaxPool <auto_pad="SAME_UPPER", kernel_shape=[3,2]> (x) Z = Cast <to=1> (Zi)',
+    ),
 }
