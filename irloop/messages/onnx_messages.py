@@ -29,7 +29,7 @@ MESSAGES = (
     Message(
         _BOTH,
         r"must specify opset_import|Missing opset in the model|ModelProto does not have a graph|"
-        r"opset_import.{0,40}(?:missing|empty)|model\.cc:\d+ onnxruntime::Model::Model",
+        r"opset_import.{0,40}(?:missing|empty)|model\.cc:\d{1,20} onnxruntime::Model::Model",
         "the model does not import an opset, or its functions call themselves",
         ("ONX101",),
         "export the model again",
@@ -43,8 +43,8 @@ MESSAGES = (
     ),
     Message(
         _BOTH,
-        r"No Op registered for (?P<type>\S*) with domain_version of (?P<version>\d+)|"
-        r"(?P<other>\w+)\(-?\d+\) is not a registered function/op",
+        r"No Op registered for (?P<type>\S{0,300}) with domain_version of (?P<version>\d{1,20})|"
+        r"\b(?P<other>\w{1,300})\(-?\d{1,20}\) is not a registered function/op",
         "opset {version} has no operation {type!r}: a misspelling, or one of a newer opset or of "
         "another domain",
         ("ONX102", "ONX103"),
@@ -52,14 +52,15 @@ MESSAGES = (
     ),
     Message(
         _BOTH,
-        r"No opset import for domain '?(?P<domain>[^' ]*)",
+        r"No opset import for domain '?(?P<domain>[^' ]{0,300})",
         "a node is of the domain {domain!r}, which opset_import does not list",
         ("ONX101", "ONX103"),
         "add the domain to opset_import",
     ),
     Message(
         _BOTH,
-        r"Node input '(?P<name>[^']*)' is not a graph input|input '(?P<other>[^']*)' of "
+        r"Node input '(?P<name>[^']{0,300})' is not a graph input|input "
+        r"'(?P<other>[^']{0,300})' of "
         r"node:.{0,200}? is "
         r"not output of any previous nodes",
         "a node reads a name that is not defined, or is defined only later",
@@ -69,23 +70,24 @@ MESSAGES = (
     ),
     Message(
         _BOTH,
-        r"Graph output '(?P<name>[^']*)' is not an output|graph\.cc:\d+ void "
-        r"onnxruntime::Graph::InitializeStateFro\w* ?(?!.*outer scope)",
+        r"Graph output '(?P<name>[^']{0,300})' is not an output|graph\.cc:\d{1,20} void "
+        r"onnxruntime::Graph::InitializeStateFro\w{0,300} ?(?!.{0,1000}outer scope)",
         "an output of a graph or body is not defined, or two nodes define one name",
         ("ONX101", "ONX204"),
         "run irloop validate, which names it",
     ),
     Message(
         _ORT,
-        r"Subgraph output \((?P<name>[^)]*)\) is an outer scope value",
+        r"Subgraph output \((?P<name>[^)]{0,300})\) is an outer scope value",
         "a body returns {name!r}, which is a value of the outer graph",
         ("ONX204",),
         "insert an Identity in the body",
     ),
     Message(
         _BOTH,
-        r"single static assignment \(SSA\) form, however '(?P<name>[^']*)'|Duplicate definition"
-        r"(?: of name|-site for) \((?P<other>[^)]*)\)",
+        r"single static assignment \(SSA\) form, however '(?P<name>[^']{0,300})'|Duplicate "
+        r"definition"
+        r"(?: of name|-site for) \((?P<other>[^)]{0,300})\)",
         "a name is defined twice, or a body reuses a name of the outer graph",
         ("ONX101", "ONX203"),
         "rename one of the two",
@@ -99,48 +101,50 @@ MESSAGES = (
     ),
     Message(
         _BOTH,
-        r"has (?P<side>input|output) size (?P<got>\d+) not in range \[min=(?P<low>\d+), "
-        r"max=(?P<high>\d+)",
+        r"has (?P<side>input|output) size (?P<got>\d{1,20}) not in range \[min=(?P<low>\d{1,20}), "
+        r"max=(?P<high>\d{1,20})",
         "a node has {got} {side}s, and its operation takes {low} to {high}",
         ("ONX104",),
         "run irloop validate, which names the node",
     ),
     Message(
         _BOTH,
-        r"input (?P<at>\d+) is marked single but has an empty string",
+        r"input (?P<at>\d{1,20}) is marked single but has an empty string",
         "input {at} of a node is left out, and its operation needs it",
         ("ONX104",),
         "run irloop validate, which names the node",
     ),
     Message(
         _BOTH,
-        r"Required attribute '(?P<name>\w+)' is missing|Unrecognized attribute: (?P<other>\w+)|"
-        r"Mismatched attribute type in '(?P<node>[^']*)'|Attribute '(?P<twice>\w+)' appeared "
+        r"Required attribute '(?P<name>\w{1,300})' is missing|Unrecognized attribute: "
+        r"(?P<other>\w{1,300})|"
+        r"Mismatched attribute type in '(?P<node>[^']{0,300})'|Attribute "
+        r"'(?P<twice>\w{1,300})' appeared "
         r"multiple|"
-        r"type field and data field mismatch in attribute (?P<kind>\w+)",
+        r"type field and data field mismatch in attribute (?P<kind>\w{1,300})",
         "an attribute is missing, unknown, given twice or of the wrong kind",
         ("ONX105",),
         "run irloop validate, which names the node and what its operation takes",
     ),
     Message(
         _BOTH,
-        r"Field '(?P<field>\w+)' of '(?P<message>\w+)' is required",
+        r"Field '(?P<field>\w{1,300})' of '(?P<message>\w{1,300})' is required",
         "the field {field} of a {message} is empty",
         ("ONX102", "ONX106", "ONX101"),
         "run irloop validate, which names the position; ONNX Runtime needs a name for each body",
     ),
     Message(
         _BOTH,
-        r"does not have type information|Invalid tensor data type (?P<type>\d+)",
+        r"does not have type information|Invalid tensor data type (?P<type>\d{1,20})",
         "a model input or body input has no element type, or one that does not exist",
         ("ONX106", "ONX205"),
         "declare its element type",
     ),
     Message(
         _BOTH,
-        r"Type '(?P<type>[^']*)' of input parameter \((?P<name>[^)]*)\) of operator "
-        r"\((?P<op>\w+)\)|"
-        r"typestr: (?P<var>\w+), has unsupported type: (?P<other>\S+)",
+        r"Type '(?P<type>[^']{0,300})' of input parameter \((?P<name>[^)]{0,300})\) of operator "
+        r"\((?P<op>\w{1,300})\)|"
+        r"typestr: (?P<var>\w{1,300}), has unsupported type: (?P<other>\S{1,300})",
         "an operation gets an element type that it does not take",
         ("ONX206", "ONX201"),
         "insert a Cast",
@@ -154,16 +158,16 @@ MESSAGES = (
     ),
     Message(
         _BOTH,
-        r"Size mismatch validating subgraph inputs\. Got (?P<got>\d+) inputs but subgraph has "
-        r"(?P<has>\d+)|"
-        r"Graph has (?P<count>\d+) inputs but (?P<given>\d+) were provided",
+        r"Size mismatch validating subgraph inputs\. Got (?P<got>\d{1,20}) inputs but subgraph has "
+        r"(?P<has>\d{1,20})|"
+        r"Graph has (?P<count>\d{1,20}) inputs but (?P<given>\d{1,20}) were provided",
         "a body has a different number of inputs than its Loop, Scan or If gives it",
         ("ONX101",),
         "run irloop validate, which names the node; inputs of a Loop body are matched by position",
     ),
     Message(
         _BOTH,
-        r"returned type information for (?P<got>\d+) outputs\. Expected (?P<want>\d+)|"
+        r"returned type information for (?P<got>\d{1,20}) outputs\. Expected (?P<want>\d{1,20})|"
         r"produce different number",
         "a Loop or If and its bodies have different numbers of outputs",
         ("ONX101", "ONX303"),
@@ -181,9 +185,10 @@ MESSAGES = (
     ),
     Message(
         _ORT,
-        r"Loop subgraph input (?P<at>\d+) has unknown shape: (?P<name>\S+)|Subgraph must have "
+        r"Loop subgraph input (?P<at>\d{1,20}) has unknown shape: (?P<name>\S{1,300})|Subgraph "
+        r"must have "
         r"the shape "
-        r"set for all outputs but (?P<out>\S+) did not",
+        r"set for all outputs but (?P<out>\S{1,300}) did not",
         "ONNX Runtime needs a declared shape of a body input or output, which is missing",
         ("ONX205",),
         "irloop convert MODEL.onnx -o NEW.onnx writes inferred types",
@@ -197,7 +202,7 @@ MESSAGES = (
     ),
     Message(
         _ORT,
-        r"Could not find an implementation for (?P<op>\w+)\((?P<version>\d+)\)",
+        r"Could not find an implementation for (?P<op>\w{1,300})\((?P<version>\d{1,20})\)",
         "ONNX Runtime has no kernel for {op}-{version} with these element types: the opset is "
         "too old, "
         "or the type is unusual",
@@ -206,13 +211,14 @@ MESSAGES = (
     ),
     Message(
         _BOTH,
-        r"raw_data size \((?P<got>\d+) bytes\) is too small|tensor shape size\((?P<need>\d+)\) "
+        r"raw_data size \((?P<got>\d{1,20}) bytes\) is too small|tensor shape "
+        r"size\((?P<need>\d{1,20})\) "
         r"does not "
         r"match the data size|buffer size mismatch|one and only one value field|"
         r"Tensor dimension product overflow|Negative dimension value|Out of bounds dimensions|"
         r"setting data_type field|initializer name is not unique|initializers must have a "
         r"non-empty name|"
-        r"graph\.cc:\d+ onnxruntime::Graph::Graph",
+        r"graph\.cc:\d{1,20} onnxruntime::Graph::Graph",
         "an initializer has wrong bytes, a wrong element type, a wrong shape or no name",
         ("ONX101",),
         "run irloop validate, which names the initializer",
@@ -229,7 +235,8 @@ MESSAGES = (
     ),
     Message(
         _ORT,
-        r"Non-zero status code returned while running (?P<type>\w+) node\. Name:'(?P<name>[^']*)'",
+        r"Non-zero status code returned while running (?P<type>\w{1,300}) node\. "
+        r"Name:'(?P<name>[^']{0,300})'",
         "{type} {name!r} failed while it ran: it does not accept its operands",
         ("ONX201", "ONX206", "ONX302"),
         "run irloop run MODEL.onnx --inputs in.npz, which names the node and the iteration",
@@ -237,8 +244,9 @@ MESSAGES = (
     ),
     Message(
         _ORT,
-        r"Type parameter \((?P<letter>\w+)\) of Optype \((?P<type>\w+)\) bound to different types "
-        r"\((?P<found>.*?)\) in node",
+        r"Type parameter \((?P<letter>\w{1,300})\) of Optype \((?P<type>\w{1,300})\) bound to "
+        r"different types "
+        r"\((?P<found>.{0,1000}?)\) in node",
         "operands of {type} must have the same element type, but are {found}",
         ("ONX201",),
         "run irloop validate, which names the node; put a Cast before one of the operands",
@@ -253,7 +261,7 @@ MESSAGES = (
     ),
     Message(
         _BOTH,
-        r"\[ONNXRuntimeError\].*This is an invalid model|INVALID_GRAPH",
+        r"\[ONNXRuntimeError\].{0,1000}This is an invalid model|INVALID_GRAPH",
         "the model breaks a rule of ONNX",
         ("ONX",),
         "run irloop validate, which names every rule that is broken",

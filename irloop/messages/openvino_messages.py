@@ -75,16 +75,17 @@ _BODIES = (
     ),
     Message(
         _OV,
-        r"Each iteration must be the same size: length \((?P<length>\d+)\) is not divisible by "
+        r"Each iteration must be the same size: length \((?P<length>\d{1,20})\) is not "
+        r"divisible by "
         r"step "
-        r"\((?P<step>\d+)\)",
+        r"\((?P<step>\d{1,20})\)",
         "an axis of size {length} cannot be divided into parts of size {step}",
         ("IRL618",),
         "irloop validate --select IRL6 names the entry",
     ),
     Message(
         _OV,
-        r"There are at least two different iterations numbers: (?P<a>\d+) and (?P<b>\d+)",
+        r"There are at least two different iterations numbers: (?P<a>\d{1,20}) and (?P<b>\d{1,20})",
         "the sliced inputs of one loop give {a} and {b} iterations, or part_size is not the stride",
         ("IRL621", "IRL614"),
         "irloop validate --select IRL6 names both entries",
@@ -117,7 +118,7 @@ _BODIES = (
     ),
     Message(
         _OV,
-        r"Incorrect associating in (?P<where>\w+)!|is already associated with another output",
+        r"Incorrect associating in (?P<where>\w{1,300})!|is already associated with another output",
         "an output of an If is not returned by both branches, or one Result is mapped to two of "
         "them",
         ("IRL702", "IRL705"),
@@ -125,8 +126,8 @@ _BODIES = (
     ),
     Message(
         _OV,
-        r"type of then_body output (?P<then>\w+) is not equal type of else_body output "
-        r"?(?P<other>\w+)",
+        r"type of then_body output (?P<then>\w{1,300}) is not equal type of else_body output "
+        r"?(?P<other>\w{1,300})",
         "the branches of an If return {then} and {other} for one output",
         ("IRL703",),
         "insert a Convert into one of the branches",
@@ -150,8 +151,9 @@ _BODIES = (
     ),
     Message(
         _OLD,
-        r"(?:Ngraph operation|operation) (?P<type>\w+) with name (?P<name>\S+) has dynamic output "
-        r"shape on (?P<port>\d+) port",
+        r"(?:Ngraph operation|operation) (?P<type>\w{1,300}) with name (?P<name>\S{1,300}) has "
+        r"dynamic output "
+        r"shape on (?P<port>\d{1,20}) port",
         "output {port} of {type} {name!r} has a size that depends on data, and the CPU plugin "
         "of this "
         "runtime takes static shapes only",
@@ -160,8 +162,9 @@ _BODIES = (
     ),
     Message(
         _OV,
-        r"CPU plug-in doesn't support (?P<type>\w+) operation with dynamic rank\. Operation name: "
-        r"(?P<name>\S+)",
+        r"CPU plug-in doesn't support (?P<type>\w{1,300}) operation with dynamic rank\. "
+        r"Operation name: "
+        r"(?P<name>\S{1,300})",
         "the rank of {type} {name!r} is not known, and the CPU plugin needs it",
         ("IRL628", "ONX106"),
         "set the rank of the model inputs (reshape), or declare it in the file",
@@ -170,14 +173,14 @@ _BODIES = (
         _OV,
         r"Input descriptor .{0,80}has been changed|Unknown input type of a loop|unknown input "
         r"type of a "
-        r"loop (?P<type>\S+)",
+        r"loop (?P<type>\S{1,300})",
         "a body input of the loop is mapped in a way that this version does not convert",
         ("IRL5", "IRL610", "IRL611"),
         "irloop validate --select IRL5,IRL6; irloop inspect MODEL shows the port map in words",
     ),
     Message(
         _OLD,
-        r"Node expects (?P<need>\d+) inputs\. Actual: (?P<got>\d+)",
+        r"Node expects (?P<need>\d{1,20}) inputs\. Actual: (?P<got>\d{1,20})",
         "an operation has {got} inputs where this runtime expects {need}: the file has "
         "an older or newer version (LSTMCell-1 has peepholes, LSTMCell-4 has none)",
         ("IRL406", "IRL806"),
@@ -187,7 +190,7 @@ _BODIES = (
 _OPERATIONS = (
     Message(
         _OV,
-        r"Unknown activation function: (?P<name>\w+)",
+        r"Unknown activation function: (?P<name>\w{1,300})",
         "a recurrent layer names the activation {name!r}; there are sigmoid, tanh, relu, "
         "hardsigmoid",
         ("IRL803",),
@@ -195,7 +198,7 @@ _OPERATIONS = (
     ),
     Message(
         _OV,
-        r"\[(?:LSTM|GRU|RNN)CellDecomposition\]|\[Convert\w+SequenceToTensorIterator\]",
+        r"\[(?:LSTM|GRU|RNN)CellDecomposition\]|\[Convert\w{1,300}SequenceToTensorIterator\]",
         "the CPU plugin cannot run this recurrent layer: it lacks one of the activations "
         "(hardsigmoid), or the sequence has no attribute activations",
         ("IRL804", "IRL808", "IRL803"),
@@ -203,15 +206,16 @@ _OPERATIONS = (
     ),
     Message(
         _OV,
-        r'"(?P<text>[^"]*)" is not a member of enum (?!element)(?P<enum>[\w:]+)',
+        r'"(?P<text>[^"]{0,300})" is not a member of enum (?!element)(?P<enum>[\w:]{1,300})',
         "an attribute in data holds {text!r}, which is not one of the allowed words ({enum})",
         ("IRL115", "IRL805"),
         _CHECK,
     ),
     Message(
         _OV,
-        r"Can't set the input tensor with index: (?P<index>\d+), because the model input \(shape="
-        r"(?P<want>\[[^\]]*\])\) and the tensor \(shape=\((?P<got>[^)]*)\)\)",
+        r"Can't set the input tensor with index: (?P<index>\d{1,20}), because the model input "
+        r"\(shape="
+        r"(?P<want>\[[^\]]{0,300}\])\) and the tensor \(shape=\((?P<got>[^)]{0,300})\)\)",
         "input {index} has the shape {want}, and data of the shape {got} was given",
         (),
         "give data of that shape, or make the size of the input dynamic (irloop convert --shape)",
@@ -241,28 +245,28 @@ _OPERATIONS = (
     ),
     Message(
         _OV,
-        r"Axis (?P<axis>-?\d+) out of the tensor rank range",
+        r"Axis (?P<axis>-?\d{1,20}) out of the tensor rank range",
         "axis {axis} is outside of the rank of the operand",
         ("IRL405",),
         _CHECK,
     ),
     Message(
         _OV,
-        r"No conversion rule found for operations: (?P<names>[^\n]*)",
+        r"No conversion rule found for operations: (?P<names>[^\n]{0,300})",
         "OpenVINO's ONNX frontend does not convert {names}",
         ("ONX103", "ONX102"),
         "irloop convert MODEL.onnx -o MODEL.xml converts more, and names what it cannot convert",
     ),
     Message(
         _OV,
-        r"loop body graph canonical inputs size \((?P<size>\d+)\), does not match",
+        r"loop body graph canonical inputs size \((?P<size>\d{1,20})\), does not match",
         "the body of an ONNX Loop declares {size} inputs, and the node passes a different number",
         ("ONX101",),
         "run irloop validate, which names the Loop",
     ),
     Message(
         _OV,
-        r"loop body graph outputs size \((?P<size>\d+)\) is smaller than number of outputs",
+        r"loop body graph outputs size \((?P<size>\d{1,20})\) is smaller than number of outputs",
         "an ONNX Loop has more outputs than its body ({size})",
         ("ONX101",),
         "run irloop validate, which names the Loop",
@@ -276,21 +280,22 @@ _OPERATIONS = (
     ),
     Message(
         _OV,
-        r"Input tensor isn't found for node \"(?P<name>[^\"]*)\"|Input tensor isn't found for node",
+        r"Input tensor isn't found for node \"(?P<name>[^\"]{0,300})\"|Input tensor isn't "
+        r"found for node",
         "a node reads a name that is not defined; in a body, perhaps one of another body",
         ("ONX101",),
         "run irloop validate, which names the node",
     ),
     Message(
         _OV,
-        r"Tensor already exists \"(?P<name>[^\"]*)\"",
+        r"Tensor already exists \"(?P<name>[^\"]{0,300})\"",
         "the name {name!r} is defined twice",
         ("ONX101",),
         "rename one of the two",
     ),
     Message(
         _OV,
-        r"Unsupported operator version: (?P<type>\w+):(?P<version>\d+)",
+        r"Unsupported operator version: (?P<type>\w{1,300}):(?P<version>\d{1,20})",
         "the model imports opset {version}, which has no {type}",
         ("ONX101", "ONX102"),
         "correct opset_import",
@@ -298,8 +303,8 @@ _OPERATIONS = (
     Message(
         _OV,
         r"size of the initializer does not match the number of|invalid external data: |"
-        r"Invalid usage of method for external|resolves to '[^']*'? ?\S* ?outside|"
-        r"Path '(?P<path>[^']*)' resolves to",
+        r"Invalid usage of method for external|resolves to '[^']{0,300}'? ?\S{0,300} ?outside|"
+        r"Path '(?P<path>[^']{0,300})' resolves to",
         "an initializer does not have the bytes that its shape needs, or its external data is "
         "missing, too "
         "short or outside of the model's folder",
@@ -315,7 +320,7 @@ _OPERATIONS = (
     ),
     Message(
         _OV,
-        r'Output tensor "(?P<name>[^"]*)" was declared as a graph output but',
+        r'Output tensor "(?P<name>[^"]{0,300})" was declared as a graph output but',
         "the output {name!r} of a graph or body is not defined",
         ("ONX101",),
         "run irloop validate, which names it",
@@ -329,7 +334,8 @@ _OPERATIONS = (
     ),
     Message(
         _OV,
-        r"Cannot allocate memory for incompatible descriptors|Failed to allocate (?P<size>\d+) "
+        r"Cannot allocate memory for incompatible descriptors|Failed to allocate "
+        r"(?P<size>\d{1,20}) "
         r"bytes",
         "a value without an element type, or of a size that no memory holds (a wrong trip count)",
         ("IRL103", "IRL112", "IRL606"),
@@ -337,7 +343,8 @@ _OPERATIONS = (
     ),
     Message(
         f"{_OV}, {_OLD}",
-        r"While validating node '(?P<node>[^']*?)(?: \(.*?)?' with friendly_name '(?P<name>[^']*)'",
+        r"While validating node '(?P<node>[^']{0,300}?)(?: \(.{0,4000}?)?' with friendly_name "
+        r"'(?P<name>[^']{0,300})'",
         "the operands of {node} contradict its specification; the name may be invented by the "
         "reader",
         ("IRL403", "IRL404", "IRL405", "IRL406", "IRL7", "IRL8"),
@@ -346,7 +353,7 @@ _OPERATIONS = (
     ),
     Message(
         _OV,
-        r"Node (?P<name>\S+) of type (?P<type>Loop|TensorIterator)\b",
+        r"Node (?P<name>\S{1,300}) of type (?P<type>Loop|TensorIterator)\b",
         "the {type} {name!r} failed while it ran: too few slices, or a state that "
         "changes its shape",
         ("IRL625", "IRL611", "IRL612"),

@@ -13,7 +13,7 @@ _NEWER = "convert for that runtime: irloop convert MODEL -o OLD.xml --target ope
 _FILES = (
     Message(
         _OV,
-        r"Unable to read the model: .*Please check that model format",
+        r"Unable to read the model: .{0,1000}Please check that model format",
         "OpenVINO cannot read the file as a model: it is neither XML nor protobuf, a Git LFS "
         "pointer "
         "or a web page in place of it, a root element that is not <net>, or an IR version other "
@@ -39,9 +39,9 @@ _FILES = (
     ),
     Message(
         _OV,
-        r"Start-end tags mismatch at offset (?P<offset>\d+)|"
+        r"Start-end tags mismatch at offset (?P<offset>\d{1,20})|"
         r"Error parsing (?:element attribute|comment|document declaration) at offset "
-        r"(?P<other>\d+)",
+        r"(?P<other>\d{1,20})",
         "the .xml is not well-formed, most often because it is cut short; the offset counts bytes",
         ("IRL101",),
         "irloop validate gives the line; fetch or export the file again",
@@ -63,7 +63,7 @@ _FILES = (
     ),
     Message(
         _OLD,
-        r"Layer \S+ has incorrect weights|has incorrect weights!",
+        r"Layer \S{1,300} has incorrect weights|has incorrect weights!",
         "the .bin has a different size than the layer needs: it belongs to another model, or is "
         "damaged",
         ("IRL302", "IRL303"),
@@ -78,14 +78,15 @@ _FILES = (
     ),
     Message(
         _OV,
-        r"Attribute and shape size are inconsistent for Const op!(?P<size>\d+), (?P<need>\d+)",
+        r"Attribute and shape size are inconsistent for Const op!(?P<size>\d{1,20}), "
+        r"(?P<need>\d{1,20})",
         "a Const has size={size} in its data, and its shape and element type need {need} bytes",
         ("IRL303", "IRL112", "IRL305"),
         "run irloop validate, which names the layer; correct size, shape or element_type",
     ),
     Message(
         _OV,
-        r"Missing attribute '(?P<name>\w+)' for Const|No attrtibutes defined for Const op|"
+        r"Missing attribute '(?P<name>\w{1,300})' for Const|No attrtibutes defined for Const op|"
         r"Layer data must be defined for",
         "a Const or Parameter without data, or without one of its attributes",
         ("IRL305", "IRL103"),
@@ -104,7 +105,8 @@ _STRUCTURE = (
     ),
     Message(
         _OV,
-        r'node <(?P<tag>[\w-]+)> has attribute "(?P<name>[\w-]+)" = "(?P<text>[^"]*)" which is not '
+        r'node <(?P<tag>[\w-]{1,300})> has attribute "(?P<name>[\w-]{1,300})" = '
+        r'"(?P<text>[^"]{0,300})" which is not '
         r"an? (?:un)?signed",
         "{name} of a <{tag}> is {text!r}; write digits and nothing after them",
         ("IRL104", "IRL623"),
@@ -112,14 +114,15 @@ _STRUCTURE = (
     ),
     Message(
         _OV,
-        r"node <(?P<tag>[\w-]+)> is missing mandatory attribute: (?P<name>[\w-]+)",
+        r"node <(?P<tag>[\w-]{1,300})> is missing mandatory attribute: (?P<name>[\w-]{1,300})",
         "a <{tag}> has no {name}",
         ("IRL103",),
         "irloop validate gives the line in place of the byte offset",
     ),
     Message(
         _OV,
-        r"Cannot create\s{1,2}layer\s+id:0 from unsupported opset|Cannot create layer id:0 from",
+        r"Cannot create\s{1,2}layer\s{1,9}id:0 from unsupported opset|Cannot create layer id:0 "
+        r"from",
         "an edge starts at a layer that does not exist, or two layers have the same id; the empty "
         "layer in the message is the one that was not found",
         ("IRL201", "IRL105"),
@@ -127,15 +130,16 @@ _STRUCTURE = (
     ),
     Message(
         _OV,
-        r"Cannot create (?P<type>\w+) layer (?P<name>\S+) id:(?P<id>\d+) from unsupported opset: "
-        r"(?P<opset>\w+)",
+        r"Cannot create (?P<type>\w{1,300}) layer (?P<name>\S{1,300}) id:(?P<id>\d{1,20}) from "
+        r"unsupported opset: "
+        r"(?P<opset>\w{1,300})",
         "the runtime does not know {opset}, the opset of {type} {name!r} (layer {id})",
         ("IRL109", "IRL901"),
         f"use a newer runtime, or {_NEWER}",
     ),
     Message(
         _OV,
-        r"Opset (?P<opset>\w+) doesn't contain the operation with type: ?(?P<type>\w*)",
+        r"Opset (?P<opset>\w{1,300}) doesn't contain the operation with type: ?(?P<type>\w{0,300})",
         "there is no operation {type!r} in {opset}: a misspelling, an operation of a newer "
         "opset, or "
         "one of an extension that is not loaded",
@@ -144,7 +148,8 @@ _STRUCTURE = (
     ),
     Message(
         _OV,
-        r"Can not find (?P<side>input|output) port with id (?P<port>\d+) in layer ?(?P<name>\S*)",
+        r"Can not find (?P<side>input|output) port with id (?P<port>\d{1,20}) in layer "
+        r"?(?P<name>\S{0,300})",
         "an edge names {side} port {port} of layer {name!r}, which the layer does not declare, "
         "or two "
         "layers share the id",
@@ -153,29 +158,31 @@ _STRUCTURE = (
     ),
     Message(
         _OV,
-        r"(?P<type>\w+) layer (?P<name>\S+) with id: (?P<id>\d+) is inconsistent",
+        r"\b(?P<type>\w{1,300}) layer (?P<name>\S{1,300}) with id: (?P<id>\d{1,20}) is "
+        r"inconsistent",
         "an input port of {type} {name!r} (layer {id}) has no edge although a later port has one",
         ("IRL204",),
         "restore the edge that was lost",
     ),
     Message(
         _OV,
-        r"(?P<type>\w+) layer (?P<name>\S+) with id: (?P<id>\d+) has incorrect input with index "
-        r"(?P<index>\d+)",
+        r"\b(?P<type>\w{1,300}) layer (?P<name>\S{1,300}) with id: (?P<id>\d{1,20}) has "
+        r"incorrect input with index "
+        r"(?P<index>\d{1,20})",
         "two edges end in one input port of {type} {name!r} (layer {id})",
         ("IRL206",),
         "remove one of the edges",
     ),
     Message(
         _OV,
-        r"Attempt to access node (?P<id>\d+) that not in graph",
+        r"Attempt to access node (?P<id>\d{1,20}) that not in graph",
         "the edges form a cycle; layer {id} is on it or after it",
         ("IRL207",),
         _CHECK,
     ),
     Message(
         _OV,
-        r"^index '(?P<index>\d+)' out of range|: index '(?P<other>\d+)' out of range",
+        r"^index '(?P<index>\d{1,20})' out of range|: index '(?P<other>\d{1,20})' out of range",
         "an operation has fewer inputs than it needs: an edge was lost",
         ("IRL406", "IRL205"),
         _CHECK,
@@ -189,8 +196,9 @@ _STRUCTURE = (
     ),
     Message(
         _OV,
-        r'"(?P<name>[^"]*)" is not a member of enum element::Type_t|Unsupported element type: '
-        r"(?P<other>\w+)",
+        r'"(?P<name>[^"]{0,300})" is not a member of enum element::Type_t|Unsupported element '
+        r"type: "
+        r"(?P<other>\w{1,300})",
         "an element type that does not exist: data uses f32, i64, boolean, ports use FP32, I64, "
         "BOOL",
         ("IRL111",),
@@ -198,15 +206,15 @@ _STRUCTURE = (
     ),
     Message(
         _OV,
-        r'Cannot get vector of dimensions! "(?P<text>[^"]*)"|Cannot parse dimension: '
-        r'"(?P<dim>[^"]*)"',
+        r'Cannot get vector of dimensions! "(?P<text>[^"]{0,300})"|Cannot parse dimension: '
+        r'"(?P<dim>[^"]{0,300})"',
         "a shape attribute cannot be read",
         ("IRL112",),
         "write numbers with commas between them, ? for a size that is not known",
     ),
     Message(
         _OV,
-        r"dimension \((?P<text>[^)]*)\) in node dim must be (?:greater or equal to -1|a "
+        r"dimension \((?P<text>[^)]{0,300})\) in node dim must be (?:greater or equal to -1|a "
         r"non-negative)",
         "a <dim> holds {text!r}; an unknown size is -1, and 2021.4 reads no unknown sizes",
         ("IRL113", "IRL901"),
@@ -214,14 +222,14 @@ _STRUCTURE = (
     ),
     Message(
         _OV,
-        r"Cannot parse '(?P<text>[^']*)' (?:to number|in \"[^\"]*\")",
+        r"Cannot parse '(?P<text>[^']{0,300})' (?:to number|in \"[^\"]{0,300}\")",
         "an attribute in data holds {text!r} where a number belongs",
         ("IRL115",),
         _CHECK,
     ),
     Message(
         _OV,
-        r"Unsupported legacy argument: (?P<name>\w+)",
+        r"Unsupported legacy argument: (?P<name>\w{1,300})",
         "<{name}> in meta_data has no value attribute",
         ("IRL119",),
         "add value to it, or remove the element",
@@ -237,7 +245,7 @@ _STRUCTURE = (
     ),
     Message(
         _OLD,
-        r"Network input and output use the same name: (?P<name>\S+)",
+        r"Network input and output use the same name: (?P<name>\S{1,300})",
         "the model input {name!r} is a model output as well, or shares the name of one",
         ("IRL117",),
         "insert an operation that does not change the value, or rename one",

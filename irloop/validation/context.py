@@ -12,7 +12,7 @@ from irloop.formats.openvino import texts
 from irloop.formats.openvino.document import Document, Layer, Net, Port
 from irloop.formats.openvino.net_index import LOOPS, NetIndex, Source
 from irloop.formats.openvino.numbers import unsigned
-from irloop.formats.openvino.places import at_entry
+from irloop.formats.openvino.places import ElementPlaces, at_entry
 from irloop.formats.openvino.port_map_reader import Entry, Wiring
 from irloop.graph.op import UnknownOp
 from irloop.graph.types import ElementType, TensorType
@@ -156,6 +156,11 @@ class Context:
                 known.append(Wiring(layer, label, index, body, layer.port_maps.get(label)))
             self._wirings[id(layer)] = known
         return known
+
+    @cached_property
+    def element_places(self) -> ElementPlaces:
+        """The locations of XML elements."""
+        return ElementPlaces(self.document)
 
     @cached_property
     def schema_findings(self) -> list[SchemaFinding]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from irloop.diagnostics import Location
 from irloop.formats.openvino.document import (
     BackEdge,
+    Document,
     Edge,
     Layer,
     MapEntry,
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
     from irloop.formats.openvino.net_index import NetIndex
 
 __all__ = [
+    "ElementPlaces",
     "at_back_edge",
     "at_data",
     "at_edge",
-    "at_element",
     "at_entry",
     "at_layer",
     "at_net",
@@ -106,33 +107,66 @@ def at_edge(index: NetIndex, edge: Edge) -> Location:
     return Location(None, edge.line, net.path, None, element)
 
 
-def at_element(element: etree._Element, line: int) -> Location:
-    """The location of any XML element, whether the document has a record for it or not."""
-    steps: list[str] = []
-    names: list[str] = []
-    layer_id: str | None = None
-    node: etree._Element | None = element
-    while node is not None:
-        tag = str(node.tag)
-        steps.append(_step(node, tag))
-        if tag == "layer":
-            layer_id = layer_id if names else node.get("id")
-            names.append(node.get("name") or f"layer {node.get('id')}")
-        elif names and tag.endswith("body"):
-            names.append(tag.removesuffix("_body"))
-        node = node.getparent()
-    path = "/".join(reversed(names))
-    return Location(None, line, path, layer_id, "/".join(reversed(steps)))
+class ElementPlaces:
+    """The locations of XML elements, whether the document has records for them or not.
 
+    Each element and each list of siblings is looked at once, because a file may have thousands of
+    wrong elements in one parent, and thousands of wrong attributes in one element.
+    """
 
-def _step(node: etree._Element, tag: str) -> str:
-    identity = node.get("id")
-    if tag in ("layer", "port") and identity is not None:
-        return f"{tag}[@id={identity}]"
-    parent = node.getparent()
-    same = [] if parent is None else parent.findall(tag)
-    if len(same) < 2:
-        return tag
-    # Compare by identity, because two equal entries have different positions.
-    position = next(index for index, other in enumerate(same, 1) if other is node)
-    return f"{tag}[{position}]"
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._places: dict[etree._Element, Location] = {}
+        #: For each element on the way to a place: its step, and id and name if it is a layer.
+        self._steps: dict[etree._Element, tuple[str, str | None, str]] = {}
+        #: Positions among the siblings with the same tag, for the children of known parents.
+        self._positions: dict[etree._Element, str] = {}
+        self._parents: set[etree._Element] = set()
+
+    def at(self, element: etree._Element) -> Location:
+        """The location of an element of the document."""
+        if element not in self._places:
+            self._places[element] = self._place(element)
+        return self._places[element]
+
+    def _place(self, element: etree._Element) -> Location:
+        steps: list[str] = []
+        names: list[str] = []
+        layer_id: str | None = None
+        node: etree._Element | None = element
+        while node is not None:
+            if node not in self._steps:
+                self._steps[node] = self._step(node)
+            step, identity, name = self._steps[node]
+            steps.append(step)
+            if node.tag == "layer":
+                layer_id = layer_id if names else identity
+                names.append(name)
+            elif names and str(node.tag).endswith("body"):
+                names.append(str(node.tag).removesuffix("_body"))
+            node = node.getparent()
+        line = self._document.line_of(element)
+        return Location(None, line, "/".join(reversed(names)), layer_id, "/".join(reversed(steps)))
+
+    def _step(self, node: etree._Element) -> tuple[str, str | None, str]:
+        tag, identity = str(node.tag), node.get("id")
+        name = (node.get("name") or f"layer {identity}") if tag == "layer" else ""
+        if tag in ("layer", "port") and identity is not None:
+            return f"{tag}[@id={identity}]", identity, name
+        return f"{tag}{self._position(node)}", identity, name
+
+    def _position(self, node: etree._Element) -> str:
+        """The position among the siblings of the same tag, such as ``[2]``; "" for an only one."""
+        parent = node.getparent()
+        if parent is None:
+            return ""
+        if parent not in self._parents:
+            self._parents.add(parent)
+            same: dict[str, list[etree._Element]] = {}
+            for child in parent:
+                same.setdefault(str(child.tag), []).append(child)
+            for children in same.values():
+                numbers = range(1, len(children) + 1) if len(children) > 1 else ("",)
+                marks = (f"[{number}]" if number else "" for number in numbers)
+                self._positions.update(zip(children, marks, strict=True))
+        return self._positions[node]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino import problems
 from irloop.formats.openvino.document import Layer
-from irloop.formats.openvino.places import at_data, at_element, describe
+from irloop.formats.openvino.places import at_data, describe
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -41,7 +41,7 @@ class AttributeMissing(
         for item in context.schema_findings:
             if item.code != self.code or item.element is context.document.root:
                 continue
-            place = at_element(item.element, context.document.line_of(item.element))
+            place = context.element_places.at(item.element)
             yield self.from_problem(
                 problems.missing_attribute(place, str(item.element.tag), item.attribute)
             )

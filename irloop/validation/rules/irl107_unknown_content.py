@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_element
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -40,7 +39,7 @@ class UnknownContent(
                 "" if name or "Expected" not in item.message else item.message.rpartition("(")[2]
             )
             yield self.found(
-                at_element(item.element, context.document.line_of(item.element)),
+                context.element_places.at(item.element),
                 f"unknown {what}, ignored by every reader",
                 expected=known.rstrip(" ).") if known else "",
                 found=name or str(tag),

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Location, Severity
-from irloop.formats.openvino.places import at_element
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -39,8 +38,7 @@ class LegacySection(Rule, code="IRL120", severity=Severity.INFO, title="legacy s
         if b"<blobs" not in context.document.data:
             return
         for element in context.document.root.iter("blobs"):
-            line = context.document.line_of(element)
-            yield self._ignored(at_element(element, line), "blobs")
+            yield self._ignored(context.element_places.at(element), "blobs")
 
     def _ignored(self, place: Location, tag: str) -> Diagnostic:
         return self.found(
