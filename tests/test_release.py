@@ -30,7 +30,7 @@ def test_a_dependency_has_both_bounds(requirement: str) -> None:
     assert re.fullmatch(r"[\w-]+>=[\d.]+,<\d+", requirement)
 
 
-@pytest.mark.parametrize("file", ["locked.txt", "build.txt", "fleet.txt"])
+@pytest.mark.parametrize("file", ["locked.txt", "build.txt", "fleet.txt", "release.txt"])
 def test_every_locked_package_has_hashes(file: str) -> None:
     text = (ROOT / "requirements" / file).read_text("utf-8")
     entries = [item for item in re.split(r"\n(?=\w)", text) if "==" in item]
@@ -83,6 +83,45 @@ def test_workflows_have_only_read_permission_by_default(path: Path) -> None:
     workflow = yaml.safe_load(path.read_text("utf-8"))
     assert workflow["permissions"] == {"contents": "read"}
     assert "pull_request_target" not in path.read_text("utf-8")
+
+
+WORKFLOWS = [
+    *(ROOT / ".github" / "workflows").glob("*.yml"),
+    *(ROOT / "docs").rglob("*.yml"),
+    *(ROOT / "docs" / "pages").rglob("*.md"),
+    *(ROOT / name for name in ("README.md", "action.yml")),
+]
+
+
+def test_actions_and_images_are_pinned_by_digest() -> None:
+    texts = {path: path.read_text("utf-8") for path in WORKFLOWS}
+    used = [
+        (path, name)
+        for path, text in texts.items()
+        for name in re.findall(r"uses: (\S+)", text)
+        if not name.startswith("./")
+    ]
+    assert len(used) > 10
+    assert not [(p, name) for p, name in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", name)]
+    container = (ROOT / "Containerfile").read_text("utf-8")
+    images = re.findall(r"^FROM (\S+)", container, re.MULTILINE)
+    assert images
+    assert all(re.fullmatch(r"\S+@sha256:[0-9a-f]{64}", name) for name in images)
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_checkout_leaves_no_credentials_beside_the_models(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert text.count("actions/checkout@") == text.count("persist-credentials: false")
+
+
+def test_the_release_is_built_from_the_hash_lock() -> None:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8"))
+    runs = [step.get("run", "") for step in workflow["jobs"]["build"]["steps"]]
+    installs = [line for run in runs for line in run.splitlines() if "pip install" in line]
+    assert installs
+    assert all("--require-hashes" in line for line in installs)
+    assert "python -m build --no-isolation" in runs
 
 
 def test_nothing_installs_irloop_by_name() -> None:
