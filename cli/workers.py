@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from irloop.allowance import allowance_for
+from irloop.children import isolated
 from irloop.lifeline import end_with
 
 from .validation_job import IrloopFailure, Job, Outcome, done, lost
@@ -121,7 +122,8 @@ class _Worker:
             context = get_context("spawn")
             self.pipe, other = context.Pipe()
             self._process = context.Process(target=_serve, args=(other,), daemon=True)
-            self._process.start()
+            with isolated():
+                self._process.start()
             other.close()
         self.sent.append(self.jobs.popleft())
         if len(self.sent) == 1:

@@ -20,7 +20,7 @@ ROWS = (
     ("errors",),
     ("format_options",),
     ("files",),
-    ("budget", "progress"),
+    ("budget", "children", "progress"),
     ("allowance", "boundary", "lifeline"),
     ("graph", "kernels"),
     ("dialects",),
@@ -55,6 +55,7 @@ HOMES = {
 WITHOUT_NUMPY = (
     "irloop/__init__.py",
     "irloop/allowance.py",
+    "irloop/children.py",
     "irloop/lifeline.py",
     "irloop/diagnostics.py",
     "irloop/errors.py",
@@ -170,7 +171,7 @@ def test_every_package_has_a_row() -> None:
         "errors",
         "files",
         "format_options",
-        "lifeline",
+        *("children", "lifeline"),
         "progress",
         "testing",
     }
@@ -251,7 +252,7 @@ def _circles(imports: dict[str, set[str]]) -> list[list[str]]:
 def test_the_command_line_imports_only_the_api_and_its_data_types() -> None:
     below = {
         *("errors", "diagnostics", "format_options", "files", "budget", "progress", "allowance"),
-        "lifeline",
+        *("children", "lifeline"),
         "graph",
     }
     allowed = {"irloop", "fleet", "cli", *below}

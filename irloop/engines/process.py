@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import IO, Any
 
+from irloop import children
 from irloop.engines import child_messages
 from irloop.engines.answer import Answer, Failure
 from irloop.engines.catalogue import Engine
@@ -200,21 +200,19 @@ class Process:
 
     def _start(self) -> None:
         self._log = tempfile.TemporaryFile(prefix="irloop-")  # noqa: SIM115 (close ends it)
-        # The child imports from the same directories as this process, and from no others.
-        places = os.pathsep.join(place or os.getcwd() for place in sys.path)
         ours: list[int] = []
         if os.name == "posix":
             reader, writer = os.pipe()
             ours, self._lifeline = [reader], os.fdopen(writer, "wb", buffering=0)
         try:
             self._child = subprocess.Popen(  # noqa: S603 (our interpreter, and a number)
-                [sys.executable, "-P", "-m", "irloop.engines.worker", *map(str, ours)],
+                children.command("irloop.engines.worker", *map(str, ours)),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._log,
                 pass_fds=ours,
                 start_new_session=True,
-                env={**os.environ, "PYTHONWARNINGS": "ignore", "PYTHONPATH": places},
+                env=children.environment(),
             )
         finally:
             for pipe in ours:

@@ -19,6 +19,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from typing import IO, Any, cast
 
 from irloop import lifeline
@@ -100,8 +101,10 @@ def _maker(engine: str) -> Maker:
         module, function = _MAKERS[engine]
     else:
         module, _, function = engine.partition(":")
-        # The function is often in a file of the current folder.
-        sys.path.append(os.getcwd())
+        # The function is often in a file of the current folder, which may hold files of strangers:
+        # nothing else is imported from there if the module is installed.
+        if find_spec(module.partition(".")[0]) is None:
+            sys.path.append(os.getcwd())
     maker: Maker = getattr(importlib.import_module(module), function)
     return maker
 

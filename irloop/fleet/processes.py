@@ -9,6 +9,8 @@ import os
 import signal
 from multiprocessing import forkserver, resource_tracker
 
+from irloop import children
+
 __all__ = ["METHOD", "THREADS", "prepare"]
 
 #: The way in which Dask starts the processes of a local cluster.
@@ -28,14 +30,12 @@ def prepare() -> None:
     workers SIGINT stays blocked. Only the calling process handles it, and then ends the others.
     """
     # Starting the resource tracker unblocks the signal, so start it before the signal is blocked.
-    resource_tracker.ensure_running()
+    with children.isolated():
+        resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    new = THREADS.keys() - os.environ.keys()
-    os.environ.update(THREADS)
     try:
         forkserver.set_forkserver_preload(["distributed", "irloop.fleet.task"])
-        forkserver.ensure_running()
+        with children.isolated(**THREADS):
+            forkserver.ensure_running()
     finally:
-        for name in new:
-            del os.environ[name]
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

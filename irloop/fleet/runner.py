@@ -8,7 +8,6 @@ import re
 import select
 import signal
 import subprocess
-import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from irloop import children
 from irloop.diagnostics import one_line
 from irloop.engines.watch import PERIOD, held_by
 from irloop.fleet.child import LIFELINE
@@ -267,24 +267,17 @@ class Runner:
     def _start(self) -> subprocess.Popen[bytes]:
         # The child sees this pipe close when the parent is killed.
         ours, theirs = os.pipe()
-        places = os.pathsep.join(place or os.getcwd() for place in sys.path)
+        needed = {name: value for name, value in os.environ.items() if _NEEDED.fullmatch(name)}
         try:
-            child = subprocess.Popen(
-                [sys.executable, "-P", "-m", "irloop.fleet.child"],
+            child = subprocess.Popen(  # noqa: S603 (our interpreter)
+                children.command("irloop.fleet.child"),
                 bufsize=0,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 pass_fds=(ours,),
                 start_new_session=True,
-                env={
-                    **{
-                        name: value for name, value in os.environ.items() if _NEEDED.fullmatch(name)
-                    },
-                    "PYTHONWARNINGS": "ignore",
-                    "PYTHONPATH": places,
-                    LIFELINE: str(ours),
-                },
+                env=children.environment({**needed, LIFELINE: str(ours)}),
             )
         finally:
             os.close(ours)

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from typing import Any
 
+from irloop import children
 from irloop.budget import current, out_of_time
 
 __all__ = ["ApartError", "answer", "check", "done", "inline"]
@@ -63,18 +64,16 @@ def answer(head: dict[str, Any], data: bytes) -> bytes:
         LimitError: when the step takes too long.
     """
     seconds = min(max(current().seconds_left(), 0.0), SECONDS)
-    # The child imports from the same directories as this process, and from no others.
-    places = os.pathsep.join(place or os.getcwd() for place in sys.path)
     head["seconds"] = seconds
     try:
-        child = subprocess.run(
-            [sys.executable, "-P", "-m", "irloop.formats.onnx.apart"],
+        child = subprocess.run(  # noqa: S603 (our interpreter)
+            children.command("irloop.formats.onnx.apart"),
             input=json.dumps(head).encode() + b"\n" + data,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             timeout=seconds,
             check=False,
-            env={**os.environ, "PYTHONWARNINGS": "ignore", "PYTHONPATH": places},
+            env=children.environment(),
         )
     except subprocess.TimeoutExpired:
         raise out_of_time(f"onnx's step {head['step']!r}") from None
