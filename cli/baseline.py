@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from irloop.diagnostics import Diagnostic
@@ -61,21 +61,22 @@ class Baseline:
         """The baseline in a file, or an empty one if there is no such file."""
         return cls.read(path) if os.path.exists(path) else cls(path, Counter())
 
-    def new(self, findings: Iterable[Diagnostic]) -> list[Diagnostic]:
-        """Return the findings that are not in the baseline.
+    def parted(self, findings: Iterable[Diagnostic]) -> tuple[list[Diagnostic], list[Diagnostic]]:
+        """Divide findings into those that are not in the baseline, and those that are.
 
         If the baseline contains a finding twice, its first two occurrences are not new, but the
         third one is.
         """
         left = self.known.copy()
-        found = []
+        new, known = [], []
         for item in findings:
             key = self._key(item)
             if left[key] > 0:
                 left[key] -= 1
+                known.append(replace(item, suppressed_by=self.path))
             else:
-                found.append(item)
-        return found
+                new.append(item)
+        return new, known
 
     def gone(self, findings: Iterable[Diagnostic], files: Sequence[str]) -> int:
         """Count the findings in the baseline that no longer occur in `files`."""

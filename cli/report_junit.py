@@ -7,6 +7,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from irloop.diagnostics import Diagnostic, Severity, one_line
 
+from .report_text import left_out_by_file
 from .report_text import render as text_of
 
 __all__ = ["render"]
@@ -17,11 +18,15 @@ def render(
     files: Sequence[str],
     worst: Severity,
     command: str = "irloop validate",
+    *,
+    suppressed: Iterable[Diagnostic] = (),
 ) -> str:
     """Write the findings of a command as a JUnit test suite with one test case for each file.
 
-    A test case fails if its file has a finding of severity `worst` or higher.
+    A test case fails if its file has a finding of severity `worst` or higher. Its output counts the
+    suppressed findings.
     """
+    notes = left_out_by_file(suppressed)
     by_file: dict[str, list[Diagnostic]] = {file: [] for file in files}
     for item in findings:
         by_file.setdefault(item.location.file or "", []).append(item)
@@ -32,7 +37,7 @@ def render(
         f'<testsuite name="{command}" {counts}>',
     ]
     for file, items in by_file.items():
-        lines += _case(command.replace(" ", "."), file, items, worst)
+        lines += _case(command.replace(" ", "."), file, items, worst, notes.get(file, ""))
     return "\n".join([*lines, "</testsuite>"])
 
 
@@ -40,7 +45,9 @@ def _fails(item: Diagnostic, worst: Severity) -> bool:
     return item.severity.rank <= worst.rank
 
 
-def _case(classname: str, file: str, items: Sequence[Diagnostic], worst: Severity) -> list[str]:
+def _case(
+    classname: str, file: str, items: Sequence[Diagnostic], worst: Severity, note: str
+) -> list[str]:
     failing = [item for item in items if _fails(item, worst)]
     other = [item for item in items if not _fails(item, worst)]
     lines = [f'  <testcase classname="{classname}" name={quoteattr(one_line(file))}>']
@@ -49,6 +56,7 @@ def _case(classname: str, file: str, items: Sequence[Diagnostic], worst: Severit
         more = f" and {len(failing) - 1} more" if len(failing) > 1 else ""
         lines.append(f"    <failure message={quoteattr(one_line(title + more))}>")
         lines.append(f"{escape(text_of(failing))}</failure>")
-    if other:
-        lines.append(f"    <system-out>{escape(text_of(other))}</system-out>")
+    said = "\n\n".join(text for text in (text_of(other), note) if text)
+    if said:
+        lines.append(f"    <system-out>{escape(said)}</system-out>")
     return [*lines, "  </testcase>"]

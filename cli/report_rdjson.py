@@ -9,19 +9,29 @@ from irloop.diagnostics import Diagnostic
 
 from . import report_json
 from .places import relative
+from .report_text import left_out_by_file
 from .source_lines import Excerpt, Excerpts
 
 __all__ = ["render"]
 
 
-def render(findings: Iterable[Diagnostic]) -> str:
-    """The findings as one rdjson object, with a diagnostic for each finding."""
+def render(findings: Iterable[Diagnostic], suppressed: Iterable[Diagnostic] = ()) -> str:
+    """The findings as one rdjson object, with a diagnostic for each finding.
+
+    One more diagnostic for each file counts its suppressed findings.
+    """
     items = list(findings)
     excerpts = Excerpts(items)
     return report_json.dump(
         {
             "source": {"name": "irloop"},
-            "diagnostics": [_diagnostic(item, excerpts.of(item)) for item in items],
+            "diagnostics": [
+                *(_diagnostic(item, excerpts.of(item)) for item in items),
+                *(
+                    {"message": text, "location": {"path": relative(file)}, "severity": "INFO"}
+                    for file, text in left_out_by_file(suppressed).items()
+                ),
+            ],
         }
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Any
 
-from irloop.diagnostics import Diagnostic, Severity
+from irloop.diagnostics import Diagnostic, Severity, one_line
 
 from . import report_json
 from .places import fingerprint, uri
@@ -23,15 +23,14 @@ MOST = 25_000
 def render(findings: Iterable[Diagnostic], suppressed: Iterable[Diagnostic] = ()) -> str:
     """Format findings as SARIF: one run with one result per finding, the worst first.
 
-    The descriptions of the rules are those of `irloop.explain`. Findings that the model suppresses
-    are included, marked as suppressed.
+    The descriptions of the rules are those of `irloop.explain`. Suppressed findings are included,
+    with who suppressed them.
     """
     items = sorted(findings, key=lambda item: item.severity.rank)[:MOST]
-    left_out = list(suppressed)[: MOST - len(items)]
-    shown = len(items)
-    items += left_out
+    items += list(suppressed)[: MOST - len(items)]
     excerpts = Excerpts(items)
     codes = sorted({item.code for item in items})
+    numbers = {code: number for number, code in enumerate(codes)}
     driver = {
         "name": "irloop",
         "version": version("irloop"),
@@ -41,10 +40,7 @@ def render(findings: Iterable[Diagnostic], suppressed: Iterable[Diagnostic] = ()
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "invocations": [{"executionSuccessful": True}],
-        "results": [
-            _result(item, codes.index(item.code), excerpts.of(item), suppressed=at >= shown)
-            for at, item in enumerate(items)
-        ],
+        "results": [_result(item, numbers[item.code], excerpts.of(item)) for item in items],
     }
     return report_json.dump(
         {
@@ -68,9 +64,7 @@ def _rule(code: str) -> dict[str, Any]:
     }
 
 
-def _result(
-    item: Diagnostic, rule: int, excerpt: Excerpt | None, *, suppressed: bool
-) -> dict[str, Any]:
+def _result(item: Diagnostic, rule: int, excerpt: Excerpt | None) -> dict[str, Any]:
     place = item.location
     location: dict[str, Any] = {}
     if place.file is not None:
@@ -91,8 +85,10 @@ def _result(
         "locations": [location] if location else [],
         "partialFingerprints": {"irloop/v1": fingerprint(item)},
     }
-    if suppressed:
-        result["suppressions"] = [{"kind": "inSource"}]
+    if item.suppressed_by:
+        kind = "inSource" if item.suppressed_by == "the model" else "external"
+        justification = f"suppressed by {one_line(item.suppressed_by)}"
+        result["suppressions"] = [{"kind": kind, "justification": justification}]
     return result
 
 

@@ -15,9 +15,11 @@ MOST = 100
 _SIGNS = {Severity.ERROR: "❌", Severity.WARNING: "⚠️", Severity.INFO: "ℹ️"}
 
 
-def render(findings: Sequence[Diagnostic], files: int, suppressed: int = 0) -> str:
+def render(
+    findings: Sequence[Diagnostic], files: int, suppressed: Sequence[Diagnostic] = ()
+) -> str:
     """Format a heading, the counts of findings by severity, and a table of the worst findings."""
-    lines = ["### irloop validate", "", summary(findings, files, suppressed)]
+    lines = ["### irloop validate", "", _escaped(summary(findings, files, suppressed))]
     items = sorted(findings, key=lambda item: item.severity.rank)
     if items:
         lines += ["", "| | code | place | finding |", "|---|---|---|---|"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import click
@@ -10,7 +11,7 @@ from irloop.diagnostics import Diagnostic, Severity, one_line
 
 from .source_lines import Excerpt, Excerpts
 
-__all__ = ["count", "render", "summary"]
+__all__ = ["count", "left_out", "left_out_by_file", "render", "summary"]
 
 #: Maximum number of characters of a source line that are shown. More of them (in a minified file)
 #: would not help; the element path locates the finding.
@@ -24,10 +25,12 @@ def render(findings: Iterable[Diagnostic], *, colour: bool = False) -> str:
     return "\n\n".join(_block(item, excerpts.of(item), colour=colour) for item in items)
 
 
-def summary(findings: Sequence[Diagnostic], files: int, suppressed: int = 0) -> str:
+def summary(
+    findings: Sequence[Diagnostic], files: int, suppressed: Sequence[Diagnostic] = ()
+) -> str:
     """Return the closing line, with the numbers of findings by severity and of files."""
     where = "in " + count(files, "file")
-    also = f", {suppressed} suppressed" if suppressed else ""
+    also = f", {left_out(suppressed)}" if suppressed else ""
     if not findings:
         return f"no findings {where}{also}"
     found = [
@@ -36,6 +39,21 @@ def summary(findings: Sequence[Diagnostic], files: int, suppressed: int = 0) -> 
         if (number := sum(1 for item in findings if item.severity is severity))
     ]
     return f"{', '.join(found)} {where}{also}"
+
+
+def left_out(suppressed: Iterable[Diagnostic]) -> str:
+    """Tell how many findings are suppressed by whom, as in ``2 suppressed by the model``."""
+    numbers = Counter(item.suppressed_by for item in suppressed)
+    parts = [f"{number} suppressed by {who}" for who, number in numbers.items()]
+    return one_line(", ".join(parts))
+
+
+def left_out_by_file(suppressed: Iterable[Diagnostic]) -> dict[str, str]:
+    """The sentence of `left_out` for each file with suppressed findings."""
+    by_file: dict[str, list[Diagnostic]] = {}
+    for item in suppressed:
+        by_file.setdefault(item.location.file or "", []).append(item)
+    return {file: left_out(items) for file, items in by_file.items()}
 
 
 def count(number: int, noun: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -36,6 +36,25 @@ class Settings:
     engines: tuple[str, ...] = ()
     #: The most findings of one code in one file that are listed; 0 lists all.
     max_same: int = MAX_SAME
+    #: The name of the file; empty for the default settings.
+    file: str = ""
+
+    def parted(self, findings: Iterable[Diagnostic]) -> tuple[list[Diagnostic], list[Diagnostic]]:
+        """Divide `findings` into those that are reported, and those that the settings suppress."""
+        listed: list[Diagnostic] = []
+        suppressed: list[Diagnostic] = []
+        for item in findings:
+            if self._wants(item.code):
+                listed.append(item)
+            else:
+                suppressed.append(replace(item, suppressed_by=self.file))
+        return listed, suppressed
+
+    def _wants(self, code: str) -> bool:
+        """Return whether findings with this code are reported."""
+        if code.startswith(self.ignore):
+            return False
+        return not self.select or code.startswith(self.select)
 
     def judged(self, findings: Iterable[Diagnostic]) -> list[Diagnostic]:
         """Replace the severities of `findings` by those that the project's settings specify.
@@ -57,7 +76,8 @@ class Settings:
 def find_settings() -> Settings:
     """Read the settings from the nearest folder that has any, or return the defaults.
 
-    The search goes from the current folder up to the root of its repository.
+    The search goes from the current folder up to the root of its repository; without a repository,
+    only the current folder is searched. A file of another user is not read.
 
     Raises:
         UsageError: when a file cannot be read, or contains an unknown setting.
@@ -65,10 +85,10 @@ def find_settings() -> Settings:
     for folder in _folders(os.getcwd()):
         own = os.path.join(folder, "irloop.toml")
         # A pipe or a device of this name is not skipped: reading it raises an error that names it.
-        if os.path.isfile(own) or what_else(own):
+        if (os.path.isfile(own) or what_else(own)) and _is_trusted(own):
             return read_settings(own)
         project = os.path.join(folder, "pyproject.toml")
-        if os.path.isfile(project) and _may_have_table(_bytes_of(project)):
+        if os.path.isfile(project) and _is_trusted(project) and _may_have_table(_bytes_of(project)):
             table = _table_of(project)
             if table is not None:
                 return _settings(table, project)
@@ -96,14 +116,25 @@ def read_settings(path: str) -> Settings:
     return _settings(_table_of(path) or {}, path)
 
 
-def _folders(start: str) -> Iterator[str]:
-    folder = start
-    while True:
-        yield folder
-        above = os.path.dirname(folder)
-        if above == folder or os.path.exists(os.path.join(folder, ".git")):
-            return
-        folder = above
+def _folders(start: str) -> list[str]:
+    """The folders from `start` up to the root of its repository, or only `start`."""
+    folders = [start]
+    while not os.path.lexists(os.path.join(folders[-1], ".git")):
+        above = os.path.dirname(folders[-1])
+        if above == folders[-1]:
+            return [start]
+        folders.append(above)
+    return folders
+
+
+def _is_trusted(path: str) -> bool:
+    """Return whether a file belongs to this user or to the administrator of the machine.
+
+    Anybody can put a file into a folder such as /tmp, above the folders of others.
+    """
+    if not hasattr(os, "geteuid"):
+        return True
+    return os.stat(path).st_uid in (0, os.geteuid())
 
 
 def _bytes_of(path: str) -> bytes:
@@ -159,6 +190,7 @@ def _settings(table: dict[str, Any], path: str) -> Settings:
         engines=_texts(table, "engines", path),
         baseline=baseline and os.path.join(os.path.dirname(path), baseline),
         max_same=max_same,
+        file=os.path.relpath(path),
     )
 
 

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -109,6 +110,12 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
     "onnxruntime, openvino, openvino-2021.4.",
 )
 @click.option(
+    "--no-ignore",
+    is_flag=True,
+    help="Disregard what the models and the settings of their folder say should be ignored: "
+    "comments, metadata, irloop.toml and pyproject.toml.",
+)
+@click.option(
     "--fail-on",
     type=click.Choice(FAIL_ON),
     help="The lowest severity that makes the exit status 1.  [default: error]",
@@ -200,7 +207,7 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     same name.
     """
     console = console_of(ctx)
-    settings = _settings(options)
+    project, settings = _settings(options)
     weights: str | None = options["weights"]
     reports = [_report(text) for text in options["reports"]]
     search = changed_models if options["changed"] else find_models
@@ -240,13 +247,13 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
         Job(
             model,
             weights,
-            settings.select,
-            settings.ignore,
+            *_looked_for(project, options),
             settings.engines,
             console.max_memory,
             console.max_seconds,
             # A baseline needs all findings to tell the known ones from the new ones.
             (settings.max_same or None) if baseline is None else None,
+            not options["no_ignore"],
         )
         for model in readable
     ]
@@ -257,16 +264,18 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
             console.counted("", number - 1, len(readable))
             outcome = next(done)
             console.detail(f"validated {model}")
-            findings += map(console.shown, settings.judged(outcome.findings))
-            suppressed += map(console.shown, outcome.suppressed)
+            listed, left_out = project.parted(outcome.findings)
+            findings += map(console.shown, settings.judged(listed))
+            suppressed += map(console.shown, (*outcome.suppressed, *left_out))
     console.done()
     if baseline is not None and options["write_baseline"]:
         baseline.write(findings, readable)
         total = sum(baseline.known.values())
-        known = f"{total} known finding{'' if total == 1 else 's'}"
-        console.note(f"wrote {baseline.path}: {known}, {len(findings)} of them in these models")
+        count = f"{total} known finding{'' if total == 1 else 's'}"
+        console.note(f"wrote {baseline.path}: {count}, {len(findings)} of them in these models")
     if baseline is not None:
-        findings = _new(baseline, findings, readable, console)
+        findings, known = _new(baseline, findings, readable, console)
+        suppressed += known
         cap = Cap(settings.max_same or None)
         findings = [*filter(cap.wants, findings), *cap.rest()]
     files = [console.named(model) for model in readable]
@@ -292,10 +301,27 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
         ctx.exit(Exit.FINDINGS)
 
 
-def _settings(options: dict[str, Any]) -> Settings:
+#: The groups of the rules, and of the faults of engines.
+_RULES = ("IRL", "ONX")
+_FAULTS = ("ORT", "OVN")
+
+
+def _settings(options: dict[str, Any]) -> tuple[Settings, Settings]:
+    """Read the settings of the project.
+
+    Returns them without the codes that options override, and as changed by the options.
+    """
     path: str | None = options["config"]
-    found = find_settings() if path is None else read_settings(path)
-    return Settings(
+    if path is not None:
+        found = read_settings(path)
+    else:
+        found = Settings() if options["no_ignore"] else find_settings()
+    project = replace(
+        found,
+        select=() if options["select"] else found.select,
+        ignore=() if options["ignore"] else found.ignore,
+    )
+    return project, Settings(
         select=_codes(options["select"]) or found.select,
         ignore=_codes(options["ignore"]) or found.ignore,
         fail_on=options["fail_on"] or found.fail_on,
@@ -304,6 +330,23 @@ def _settings(options: dict[str, Any]) -> Settings:
         baseline=options["baseline"] or found.baseline,
         max_same=found.max_same if options["max_same"] is None else options["max_same"],
     )
+
+
+def _looked_for(
+    project: Settings, options: dict[str, Any]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The codes that a job selects, and those that it ignores.
+
+    What the project's settings leave out is looked for all the same, so that it can be counted.
+    """
+    asked = _codes(options["select"])
+    engines = options["engines"] or project.engines
+    if not asked and (project.select or project.ignore):
+        # The codes of the settings are among these, so that each must exist. IRL901 is looked for
+        # only where it is named.
+        named = (*project.select, *(code for code in project.ignore if code != "IRL901"))
+        asked = (*_RULES, *(_FAULTS if engines else ()), *named)
+    return asked, _codes(options["ignore"])
 
 
 def _baseline(settings: Settings, *, writing: bool) -> Baseline | None:
@@ -321,14 +364,13 @@ def _baseline(settings: Settings, *, writing: bool) -> Baseline | None:
 
 def _new(
     baseline: Baseline, findings: list[Diagnostic], files: list[str], console: Console
-) -> list[Diagnostic]:
-    new = baseline.new(findings)
-    if len(new) < len(findings):
-        console.note(f"{len(findings) - len(new)} known findings left out ({baseline.path})")
+) -> tuple[list[Diagnostic], list[Diagnostic]]:
+    """Divide findings into the new ones and the known ones."""
+    new, known = baseline.parted(findings)
     gone = baseline.gone(findings, files)
     if gone:
         console.note(f"{gone} known findings no longer occur; --write-baseline removes them")
-    return new
+    return new, known
 
 
 def _report(text: str) -> tuple[str, str]:
@@ -357,7 +399,10 @@ class _Found(NamedTuple):
         if style == "json":
             from . import report_json
 
-            left_out = [report_json.finding(item) for item in self.suppressed]
+            left_out = [
+                {**report_json.finding(item), "suppressed_by": item.suppressed_by}
+                for item in self.suppressed
+            ]
             return report_json.report("validate", findings, files=files, suppressed=left_out)
         if style == "sarif":
             from . import report_sarif
@@ -366,20 +411,20 @@ class _Found(NamedTuple):
         if style == "junit":
             from . import report_junit
 
-            return report_junit.render(findings, files, self.worst)
+            return report_junit.render(findings, files, self.worst, suppressed=self.suppressed)
         if style == "gitlab":
             from . import report_gitlab
 
-            return report_gitlab.render(findings)
+            return report_gitlab.render(findings, self.suppressed)
         if style == "rdjson":
             from . import report_rdjson
 
-            return report_rdjson.render(findings)
+            return report_rdjson.render(findings, self.suppressed)
         if style == "summary":
             from . import report_summary
 
-            return report_summary.render(findings, len(files), len(self.suppressed))
-        summary = report_text.summary(findings, len(files), len(self.suppressed))
+            return report_summary.render(findings, len(files), self.suppressed)
+        summary = report_text.summary(findings, len(files), self.suppressed)
         if not findings:
             return summary
         if style == "azure":

@@ -25,6 +25,7 @@ class Job(NamedTuple):
     memory: int | None = None
     seconds: float | None = None
     max_same: int | None = None
+    suppressions: bool = True
 
 
 class Outcome(NamedTuple):
@@ -75,6 +76,7 @@ def run(job: Job) -> Outcome:
                 ignore=job.ignore,
                 engines=job.engines,
                 max_same_findings=job.max_same,
+                suppressions=job.suppressions,
             )
     except (ReadError, LimitError, InternalError) as error:
         return Outcome([item.in_file(job.model) for item in error.diagnostics], [])

@@ -146,7 +146,10 @@ NOWHERE = Location()
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding: what was expected, what was found, the probable cause, and a fix."""
+    """One finding: what was expected, what was found, the probable cause, and a fix.
+
+    `suppressed_by` tells who suppressed it, for example "the model"; it is empty if nobody did.
+    """
 
     code: str
     severity: Severity
@@ -156,6 +159,7 @@ class Diagnostic:
     found: str = ""
     cause: str = ""
     fix: str = ""
+    suppressed_by: str = ""
 
     def __str__(self) -> str:
         head = f"{self.location}: {self.severity.value} {self.code}: {self.message}"

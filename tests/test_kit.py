@@ -80,12 +80,14 @@ class Action:
         # Create what the installation step would, from the environment of the tests.
         self.bin = folder / "bin"
         self.bin.mkdir()
-        for name, call in (("irloop", '-m irloop "$@"'), ("python", '"$@"')):
+        for name, call in (("irloop", '-P -m irloop "$@"'), ("python", '"$@"')):
             script = self.bin / name
             script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {call}\n', encoding="utf-8")
             script.chmod(0o755)
 
-    def run(self, **inputs: str) -> tuple[subprocess.CompletedProcess[str], dict[str, str]]:
+    def run(
+        self, *, fork: str = "", **inputs: str
+    ) -> tuple[subprocess.CompletedProcess[str], dict[str, str]]:
         """Run the step; return the completed process, and the outputs that the step wrote."""
         declared = loaded("action.yml")["inputs"]
         values = {f"inputs.{name}": item.get("default", "") for name, item in declared.items()}
@@ -93,6 +95,7 @@ class Action:
             assert f"inputs.{name}" in values
             values[f"inputs.{name}"] = value
         values["steps.install.outputs.bin"] = str(self.bin)
+        values["github.event.pull_request.head.repo.fork"] = fork
         step = self.steps["validate"]
         output = self.folder / "output"
         output.write_text("", encoding="utf-8")
@@ -168,6 +171,22 @@ def test_every_input_arrives(action: Action) -> None:
     assert action.run(paths="models", baseline="b.json")[0].returncode == 0
 
 
+@pytest.mark.parametrize("given", [{"fork": "true"}, {"no-ignore": "true"}])
+def test_authors_of_forks_cannot_hide_errors(action: Action, given: dict[str, str]) -> None:
+    """Comments in models, settings and a baseline come with the models of a fork."""
+    (action.folder / "irloop.toml").write_text('ignore = ["IRL203"]\n', encoding="utf-8")
+    command("irloop validate models --no-ignore --baseline b.json --write-baseline", action.folder)
+    model = action.folder / "models" / "bad.xml"
+    text = model.read_text(encoding="utf-8")
+    model.write_text(text.replace("<net", "<!-- irloop: ignore-file IRL203 --><net"), "utf-8")
+    for more in ({}, {"config": "irloop.toml"}, {"baseline": "b.json"}):
+        inputs = {"paths": "models", "fork": "false", **more}
+        assert action.run(**inputs)[0].returncode == 0
+        done, outputs = action.run(**{**inputs, **given})
+        assert (done.returncode, outputs["errors"]) == (1, "1"), more
+    assert action.run(paths="models", fork="true", **{"no-ignore": "false"})[0].returncode == 0
+
+
 def test_inputs_are_never_run_as_commands(action: Action) -> None:
     done, outputs = action.run(paths="$(touch run); `touch run`\n--version\n", select='"; exit 0')
     assert (done.returncode, outputs) == (2, {"exit-code": "2"})
@@ -181,6 +200,7 @@ def test_the_action_declares_what_it_uses() -> None:
     assert content["runs"]["using"] == "composite"
     known = {f"inputs.{name}" for name in content["inputs"]}
     known |= {"steps.python.outputs.python-path", "steps.install.outputs.bin"}
+    known |= {"github.event.pull_request.head.repo.fork"}
     for step in content["runs"]["steps"]:
         texts = [*step.get("env", {}).values(), *map(str, step.get("with", {}).values())]
         assert {name for text in texts for name in EXPRESSION.findall(text)} <= known

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 __all__ = ["explain", "rule_classes", "validate"]
 
+#: Who suppresses a finding by a comment or metadata in the model.
+_MODEL = "the model"
+
 #: Held while rules are loaded: another thread must not see a module that is not complete.
 _LOADING = RLock()
 
@@ -123,6 +126,7 @@ def validate(
     ignore: Iterable[str] = (),
     engines: Iterable[str] = (),
     max_same_findings: int | None = None,
+    suppressions: bool = True,
 ) -> Report:
     """Validate one model file and report everything that is wrong with it.
 
@@ -135,6 +139,7 @@ def validate(
             "openvino-2021.4".
         max_same_findings: list at most this many findings of one code, and count the others; None
             lists all.
+        suppressions: whether comments and metadata in the model may suppress findings.
 
     Raises:
         UsageError: for a code or an engine that does not exist. A file that cannot be read is a
@@ -160,12 +165,13 @@ def validate(
         for item in findings:
             if not selection.wants(item.code):
                 continue
-            is_suppressed = selection.suppressed is not None and selection.suppressed(item)
-            if (left_out if is_suppressed else listed).wants(item):
-                kept = report.suppressed if is_suppressed else report.diagnostics
+            by_model = suppressions and selection.suppressed and selection.suppressed(item)
+            if (left_out if by_model else listed).wants(item):
+                kept = report.suppressed if by_model else report.diagnostics
                 kept.append(item.in_file(file))
     report.extend(item.in_file(file) for item in listed.rest())
     report.suppressed.extend(item.in_file(file) for item in left_out.rest())
+    report.suppressed[:] = [replace(item, suppressed_by=_MODEL) for item in report.suppressed]
     return report
 
 

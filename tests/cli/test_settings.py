@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -49,7 +50,63 @@ def test_without_settings(irloop: Irloop, project: Path) -> None:
 def test_ignore(irloop: Irloop, project: Path, name: str, head: str) -> None:
     settle(project, head + 'ignore = ["irl203"]\n', name)
     result = irloop("validate", "models")
-    assert (result.exit_code, result.stdout) == (0, "no findings in 1 file\n")
+    assert result.exit_code == 0
+    assert result.stdout == f"no findings in 1 file, 1 suppressed by {name}\n"
+
+
+@pytest.mark.parametrize("text", ['ignore = ["IRL203"]', 'select = ["IRL9"]'])
+def test_no_ignore_disregards_settings(irloop: Irloop, project: Path, text: str) -> None:
+    settle(project, text)
+    result = irloop("validate", "models", "--format", "json")
+    assert (result.exit_code, codes(result)) == (0, [])
+    (left_out,) = json.loads(result.stdout)["suppressed"]
+    assert (left_out["code"], left_out["suppressed_by"]) == ("IRL203", "irloop.toml")
+    result = irloop("validate", "models", "--no-ignore", "--format", "json")
+    assert (result.exit_code, codes(result)) == (1, [("IRL203", "error")])
+    assert json.loads(result.stdout)["suppressed"] == []
+    # The user names this file, so it is used.
+    assert irloop("validate", "models", "--no-ignore", "--config", "irloop.toml").exit_code == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owner on this system")
+@pytest.mark.parametrize("name", ["irloop.toml", "pyproject.toml"])
+def test_settings_of_another_user_are_not_read(
+    irloop: Irloop, project: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = "[tool.irloop]\n" if name == "pyproject.toml" else ""
+    settle(project, head + 'ignore = ["IRL203"]\n', name)
+    assert irloop("validate", "models").exit_code == 0
+    owner = (project / name).stat().st_uid
+    if owner == 0:
+        os.chown(project / name, 12345, -1)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    assert irloop("validate", "models").exit_code == 1
+
+
+def test_settings_above_a_folder_without_a_repository_are_not_read(
+    irloop: Irloop, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle(project, 'ignore = ["IRL203"]\n')
+    monkeypatch.chdir(project / "models")
+    assert irloop("validate", "m.xml").exit_code == 0
+    (project / ".git").rmdir()
+    assert irloop("validate", "m.xml").exit_code == 1
+
+
+def test_an_unknown_code_among_ignored_ones_is_an_error(irloop: Irloop, project: Path) -> None:
+    settle(project, 'ignore = ["IRL203", "XYZ1"]\n')
+    result = irloop("validate", "models")
+    assert result.exit_code == 2
+    assert "no rule has a code that begins with 'XYZ1'" in result.stderr
+
+
+@pytest.mark.parametrize("engine", ["module:function", "os:system", "numpy:array", "./evil.py:f"])
+def test_settings_cannot_name_code(irloop: Irloop, project: Path, engine: str) -> None:
+    settle(project, f'engines = ["{engine}"]\n')
+    result = irloop("validate", "models")
+    assert result.exit_code == 2
+    assert f"no engine '{engine}'" in result.stderr
 
 
 def test_an_option_overrides_a_setting(irloop: Irloop, project: Path) -> None:
@@ -133,14 +190,14 @@ def test_a_project_file_without_a_table(irloop: Irloop, project: Path, text: str
 
 def test_a_baseline_leaves_known_findings_out(irloop: Irloop, project: Path) -> None:
     result = irloop("validate", "models", "--baseline", "known.json", "--write-baseline")
-    assert (result.exit_code, result.stdout) == (0, "no findings in 1 file\n")
+    left_out = "no findings in 1 file, 1 suppressed by known.json\n"
+    assert (result.exit_code, result.stdout) == (0, left_out)
     content = json.loads((project / "known.json").read_text(encoding="utf-8"))
     assert content["schema"] == "irloop-baseline/1"
     (row,) = content["findings"]
     assert (row["code"], row["file"], row["count"]) == ("IRL203", "models/m.xml", 1)
     result = irloop("validate", "models", "--baseline", "known.json")
-    assert (result.exit_code, result.stdout) == (0, "no findings in 1 file\n")
-    assert "1 known findings left out" in result.stderr
+    assert (result.exit_code, result.stdout) == (0, left_out)
 
 
 def test_new_findings_fail(irloop: Irloop, project: Path) -> None:
@@ -151,7 +208,7 @@ def test_new_findings_fail(irloop: Irloop, project: Path) -> None:
     model.write_text(text.replace(BAD, f"<!-- -->\n{BAD}{BAD}"), encoding="utf-8")
     result = irloop("validate", "models", "--baseline", "known.json", "--select", "IRL203")
     assert result.exit_code == 1
-    assert result.stdout.splitlines()[-1] == "1 error in 1 file"
+    assert result.stdout.splitlines()[-1] == "1 error in 1 file, 1 suppressed by known.json"
 
 
 def test_the_baseline_does_not_depend_on_the_current_folder(

@@ -127,10 +127,19 @@ def test_another_onnx_node_suppresses_nothing(tmp_path: Path) -> None:
 def test_reports_count_what_is_suppressed(irloop_command: Command, tmp_path: Path) -> None:
     path = str(written(tmp_path, (MULTIPLY, f"<!-- irloop: ignore IRL401 -->{MULTIPLY}")))
     result = irloop_command("validate", path, "--fail-on", "warning")
-    assert (result.exit_code, result.stdout) == (0, "no findings in 1 file, 1 suppressed\n")
+    counted = "no findings in 1 file, 1 suppressed by the model"
+    assert (result.exit_code, result.stdout) == (0, f"{counted}\n")
     report = json.loads(irloop_command("validate", path, "--format", "json").stdout)
-    assert [item["code"] for item in report["suppressed"]] == ["IRL401"]
+    (left_out,) = report["suppressed"]
+    assert (left_out["code"], left_out["suppressed_by"]) == ("IRL401", "the model")
     assert report["findings"] == []
     log = json.loads(irloop_command("validate", path, "--format", "sarif").stdout)
     (item,) = log["runs"][0]["results"]
-    assert (item["ruleId"], item["suppressions"]) == ("IRL401", [{"kind": "inSource"}])
+    (suppression,) = item["suppressions"]
+    assert (item["ruleId"], suppression["kind"]) == ("IRL401", "inSource")
+    assert suppression["justification"] == "suppressed by the model"
+    for style in ("junit", "gitlab", "rdjson", "summary", "github", "azure"):
+        text = irloop_command("validate", path, "--format", style).stdout
+        assert "1 suppressed by the model" in text, style
+    result = irloop_command("validate", path, "--fail-on", "warning", "--no-ignore")
+    assert (result.exit_code, "suppressed" in result.stdout) == (1, False)
