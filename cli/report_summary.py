@@ -12,6 +12,8 @@ __all__ = ["render"]
 
 #: Maximum number of rows of the table, because GitHub accepts at most one mebibyte for a summary.
 MOST = 100
+#: With the colon of web addresses, which would become links.
+_SPECIAL = frozenset("\\|<>&`*_[]~:@#!")
 _SIGNS = {Severity.ERROR: "❌", Severity.WARNING: "⚠️", Severity.INFO: "ℹ️"}
 
 
@@ -33,11 +35,13 @@ def _row(item: Diagnostic) -> str:
     place = item.location
     where = f"{place.file or ''}{'' if place.line is None else f':{place.line}'}"
     told = item.message + (f" — {item.fix}" if item.fix else "")
-    cells = (_SIGNS[item.severity], item.code, f"`{where}`", _escaped(told))
+    cells = (_SIGNS[item.severity], item.code, f"<code>{_escaped(where)}</code>", _escaped(told))
     return f"| {' | '.join(one_line(cell) for cell in cells)} |"
 
 
 def _escaped(text: str) -> str:
-    for sign in ("\\", "|", "<", ">", "`", "*", "_", "[", "]"):
-        text = text.replace(sign, f"\\{sign}" if sign not in "<>" else f"&#{ord(sign)};")
-    return text
+    """Write each sign that Markdown or HTML would interpret as a character reference.
+
+    A backslash would not do: a table splits at a bar before it looks at other signs.
+    """
+    return "".join(f"&#{ord(sign)};" if sign in _SPECIAL else sign for sign in text)

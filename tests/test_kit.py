@@ -142,7 +142,7 @@ def test_outputs_survive_the_failing_step(action: Action) -> None:
     done, outputs = action.run(sarif="found.sarif", junit="found.xml")
     assert done.returncode == 1
     assert "::error file=models/bad.xml,line=" in done.stdout
-    assert "| IRL203 | `./models/bad.xml:" in action.summary.read_text(encoding="utf-8")
+    assert "| IRL203 | <code>./models/bad.xml&#58;" in action.summary.read_text(encoding="utf-8")
     assert outputs == {
         "exit-code": "1", "errors": "1", "warnings": "0", "infos": "0", "sarif": "found.sarif"
     }  # fmt: skip

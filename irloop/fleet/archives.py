@@ -16,10 +16,12 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from io import BufferedReader
 from typing import IO, Any, NamedTuple
 
 from irloop.errors import UsageError
-from irloop.fleet.places import fetching_from, place_of
+from irloop.files import open_regular
+from irloop.fleet.places import Place, fetching_from, place_of
 
 __all__ = ["Member", "TooBigError", "copy", "extract", "is_archive", "models_in"]
 
@@ -184,11 +186,18 @@ class _Header(tarfile.TarInfo):
 @contextmanager
 def _opened(address: str) -> Iterator[tuple[Any, str]]:
     place = place_of(address)
-    with fetching_from(address), place.fs.open(place.path, "rb") as stream:
+    with fetching_from(address), _stream_of(place) as stream:
         info = place.fs.info(place.path)
         tags = (info.get(key) for key in ("ETag", "etag", "mtime", "LastModified"))
         tag = next((str(tag) for tag in tags if tag), "")
         yield stream, f"{info.get('size')}-{tag}" if tag else ""
+
+
+def _stream_of(place: Place) -> Any:
+    """Open an archive; on this machine it must be a file, because opening a pipe would block."""
+    if place.local:
+        return BufferedReader(open_regular(place.path))
+    return place.fs.open(place.path, "rb")
 
 
 def _zip_sizes(stream: Any) -> Iterator[tuple[str, int]]:

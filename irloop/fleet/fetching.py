@@ -94,6 +94,8 @@ def needs_copy(entry: Entry) -> bool:
 
 
 def _new(entry: Entry, folder: str) -> Fetched:
+    if entry.problem:
+        return Fetched(entry, folder, entry.address, verdict="unavailable", detail=entry.problem)
     if not needs_copy(entry):
         return Fetched(entry, folder, entry.address)
     os.mkdir(folder)

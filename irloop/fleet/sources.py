@@ -37,7 +37,8 @@ class Entry(NamedTuple):
 
     `size` includes the weights, if they were listed. `mark` changes when the files change; it is
     empty if the listing has no such fact. A model in an archive has the address of the archive in
-    `archive`, and the name of the member in `address`.
+    `archive`, and the name of the member in `address`. An archive that cannot be read is an entry
+    of its own, with the reason in `problem`.
     """
 
     address: str
@@ -45,6 +46,7 @@ class Entry(NamedTuple):
     mark: str = ""
     weights: str = ""
     archive: str = ""
+    problem: str = ""
 
     @property
     def path(self) -> str:
@@ -155,8 +157,12 @@ def _one(place: Place) -> Entry:
 
 
 def _archived(address: str) -> Iterator[Entry]:
-    for member in archives.models_in(address):
-        yield Entry(member.name, member.size, member.mark, member.weights, address)
+    """List the models in an archive; if it is damaged, those before the damage, and the archive."""
+    try:
+        for member in archives.models_in(address):
+            yield Entry(member.name, member.size, member.mark, member.weights, address)
+    except UsageError as error:
+        yield Entry(address, problem=error.message)
 
 
 def _matching(pattern: str) -> Iterator[Entry]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from irloop.errors import UsageError
 from irloop.fleet.places import fetching_from, place_of, put, without_secrets
-from irloop.fleet.verdicts import done_key
+from irloop.fleet.verdicts import VERDICTS, done_key
 
 __all__ = ["append", "exists", "latest", "parts", "rows_of", "scan"]
 
@@ -28,6 +28,14 @@ _PART = re.compile(r"/day=([0-9-]+)/step=([a-z]+)/part-[0-9a-f-]+\.parquet$")
 
 #: The number of rows that are read at a time.
 BATCH = 10_000
+
+#: The columns that have a value in every row.
+_ALWAYS = ("path", "digest", "mark", "size", "settings", "versions", "time", "verdict")
+
+#: The lists, with the texts that each of their items has.
+_LISTS = {"codes": ("code", "severity", "message"), "refusals": ("operation", "reason", "place")}
+
+_CODE = re.compile(r"[A-Z]{3,4}[0-9]{1,4}")
 
 
 def _schema() -> Any:
@@ -117,15 +125,62 @@ def scan(target: str, columns: Sequence[str]) -> Iterator[tuple[str, str, dict[s
     value for each row.
 
     Raises:
-        UsageError: when a file cannot be read.
+        UsageError: when a file cannot be read, or holds something else than `append` writes.
     """
     import pyarrow.parquet as pq
 
     place = place_of(f"{target.rstrip('/')}/table")
     for path, day, step in parts(target):
         with fetching_from(path), place.fs.open(path, "rb") as file:
-            for batch in pq.ParquetFile(file).iter_batches(BATCH, columns=list(columns)):
+            parquet = pq.ParquetFile(file)
+            _require_columns(path, parquet.schema_arrow, columns)
+            for batch in parquet.iter_batches(BATCH, columns=list(columns)):
+                _require_values(path, batch)
                 yield day, step, batch.to_pydict()
+
+
+def _require_columns(path: str, schema: Any, columns: Sequence[str]) -> None:
+    for field in map(_schema().field, columns):
+        found = schema.field(field.name).type if field.name in schema.names else None
+        if found is None or not found.equals(field.type):
+            raise _damaged(path, f"a column {field.name} of {field.type}", str(found or "none"))
+
+
+def _require_values(path: str, batch: Any) -> None:
+    """Check the values of a batch of rows, which somebody may have written by hand.
+
+    Raises:
+        UsageError: when a value is missing that `append` always writes, or is not one of its words.
+    """
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    missing = [name for name in _ALWAYS if name in columns and columns[name].null_count]
+    for name in columns.keys() & _LISTS.keys():
+        items = columns[name].flatten()
+        texts = [items.field(key) for key in _LISTS[name]]
+        if items.null_count or any(text.null_count for text in texts):
+            missing.append(name)
+        elif name == "codes":
+            _require_words(path, "a code", texts[0], _CODE.fullmatch)
+    if missing:
+        raise _damaged(path, f"a value of {missing[0]} in every row", "a row without one")
+    if "verdict" in columns:
+        _require_words(path, "a verdict", columns["verdict"], VERDICTS.__contains__)
+
+
+def _require_words(path: str, what: str, column: Any, is_known: Callable[[str], Any]) -> None:
+    for word in column.unique().to_pylist():
+        if not is_known(word):
+            raise _damaged(path, what, repr(word))
+
+
+def _damaged(path: str, expected: str, found: str) -> UsageError:
+    return UsageError(
+        f"{without_secrets(path)} is no file of a table of results",
+        expected=expected,
+        found=found,
+        cause="it was damaged, or not written by irloop sweep",
+        fix="remove this file; the next sweep does its models again",
+    )
 
 
 def latest(target: str) -> Any:
@@ -176,7 +231,11 @@ def rows_of(
     named: set[tuple[str, str, str]] = set()
     for path, _, step in parts(target):
         with fetching_from(path), place.fs.open(path, "rb") as file:
+            _require_columns(path, pq.read_schema(file), _schema().names)
+            file.seek(0)
             table = pq.read_table(file, filters=[("digest", "in", wanted)], schema=_schema())
+            for batch in table.to_batches():
+                _require_values(path, batch)
         for row in table.to_pylist():
             row["step"] = step
             if fits(row):

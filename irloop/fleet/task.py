@@ -411,8 +411,11 @@ def head_of(orders: Orders, entry: Entry, step: str) -> Row:
 
 
 def path_of(entry: Entry) -> str:
-    """The name of a model in the table: its address without user and password."""
-    return _text(without_secrets(entry.path))
+    """The name of a model in the table: its address as one line, without user and password.
+
+    The address may end in the name of a member of an archive, which can hold any character.
+    """
+    return _line_of(without_secrets(entry.path))
 
 
 def failure(verdict: str, detail: str, code: str) -> Row:

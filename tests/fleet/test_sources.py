@@ -23,6 +23,7 @@ from irloop.errors import UsageError
 from irloop.fleet import archives
 from irloop.fleet.fetching import Fetched, fetch
 from irloop.fleet.sources import Entry, Shard, entries, in_shard
+from irloop.fleet.task import path_of
 
 NAMES = {
     "bad/bad_from_port.xml",
@@ -280,8 +281,8 @@ def test_a_huge_header_of_a_tar_is_refused(tmp_path: Path) -> None:
     with tarfile.open(archive, "w", format=tarfile.GNU_FORMAT) as tar:
         info = tarfile.TarInfo("x" * (archives.HEADER + 1) + ".onnx")
         tar.addfile(info)
-    with pytest.raises(UsageError, match="cannot be read"):
-        list(entries([str(archive)]))
+    (entry,) = entries([str(archive)])
+    assert (entry.address, "cannot be read" in entry.problem) == (str(archive), True)
 
 
 def test_a_zip_with_a_huge_directory_is_refused(
@@ -292,8 +293,48 @@ def test_a_zip_with_a_huge_directory_is_refused(
         for number in range(100):
             file.writestr(f"{number}.onnx", b"")
     monkeypatch.setattr(archives, "DIRECTORY", 4000)
-    with pytest.raises(UsageError, match="directory"):
-        list(entries([str(archive)]))
+    (entry,) = entries([str(archive)])
+    assert "whose directory has" in entry.problem
+
+
+def test_a_damaged_archive_does_not_end_the_sweep(tmp_path: Path) -> None:
+    """It is an entry of its own, which says why; what comes before the damage is listed."""
+    (tmp_path / "a.zip").write_bytes(b"PK\3\4 and nothing that follows")
+    whole = io.BytesIO()
+    with tarfile.open(fileobj=whole, mode="w:gz") as tar:
+        for name, data in (("first.onnx", b"1"), ("second.onnx", os.urandom(100_000))):
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    (tmp_path / "b.tar.gz").write_bytes(whole.getvalue()[:-20_000])
+    (tmp_path / "c.onnx").write_bytes(b"model")
+    found = list(entries([f"{tmp_path}/*"]))
+    assert {(os.path.basename(item.path), bool(item.problem)) for item in found} == {
+        ("a.zip", True),
+        ("first.onnx", False),
+        ("second.onnx", False),
+        ("b.tar.gz", True),
+        ("c.onnx", False),
+    }
+    with_problem = [item for item in found if item.problem]
+    for item in fetch(with_problem, str(tmp_path / "copies"), 1 << 20):
+        assert item.verdict == "unavailable"
+        assert "cannot be read" in item.detail
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with a name")
+def test_a_pipe_named_like_an_archive_is_not_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.zip")
+    (entry,) = entries([str(tmp_path / "a.zip")])
+    assert "this is a pipe, not a file" in entry.problem
+
+
+def test_the_name_of_a_member_is_one_line_in_the_table(tmp_path: Path) -> None:
+    archive = tmp_path / "a.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("a\n::error::b\x1b[31m.onnx", b"")
+    (entry,) = entries([str(archive)])
+    assert path_of(entry) == f"{archive}!/a\\n::error::b\\x1b[31m.onnx"
 
 
 def test_lfs_pointers_are_reported(tmp_path: Path) -> None:
