@@ -134,11 +134,10 @@ class PortMap:
     iteration: int | None = None
     condition: int | None = None
     by_parameter: dict[int, InputPort] = field(init=False, repr=False, compare=False)
+    #: The states, in the order of the port map.
+    carried: tuple[Carried, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by_parameter", {port.parameter: port for port in self.inputs})
-
-    @property
-    def carried(self) -> tuple[Carried, ...]:
-        """The states, in the order of the port map."""
-        return tuple(port for port in self.inputs if isinstance(port, Carried))
+        carried = tuple(port for port in self.inputs if isinstance(port, Carried))
+        object.__setattr__(self, "carried", carried)

@@ -16,7 +16,7 @@ __all__ = ["has_no_element", "is_live"]
 
 #: At most this many values are followed, because models may be huge. A value on which more values
 #: depend counts as live: if no output depends on a value, few values do.
-MOST = 4096
+MOST = 512
 
 
 def has_no_element(value: Value) -> bool:

@@ -313,7 +313,7 @@ class OpenVinoLoopBuilder:
 
         The initial values of states with `unstable` axes, whose sizes may change, are replaced.
         """
-        moving = self._moving()
+        moving, parameters = self._moving(), set(self.inner.graph.inputs)
         safe = []
         for number, (state, axes) in enumerate(zip(states, unstable, strict=True)):
             following = state.following
@@ -322,7 +322,7 @@ class OpenVinoLoopBuilder:
             elif self._guard is not None:
                 # The guard is kept only if the body reads it.
                 following = self._opened(following, axes)
-            safe.append(self._safe_state(following, state.parameter, moving))
+            safe.append(self._safe_state(following, state.parameter, parameters, moving))
             self._open_initial(number, state.initial, axes)
         return safe
 
@@ -349,9 +349,11 @@ class OpenVinoLoopBuilder:
             for item in self._inputs
         ]
 
-    def _safe_state(self, value: Value, own: Value, moving: set[Value]) -> Value:
+    def _safe_state(
+        self, value: Value, own: Value, parameters: set[Value], moving: set[Value]
+    ) -> Value:
         # OpenVINO removes an unchanged state from the loop, and then its output loses its name.
-        if value is own or needs_barrier(value, own, set(self.inner.graph.inputs), moving):
+        if value is own or needs_barrier(value, own, parameters, moving):
             value = copied(self.inner, value)
         return value
 

@@ -21,6 +21,7 @@ from irloop.graph.arguments import Arguments
 from irloop.graph.loops import Carried, ScanInput
 from irloop.graph.meanings import Condition, Lengths, TripCount
 from irloop.graph.model import Body
+from irloop.graph.op import Parameter
 from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
 
 __all__ = ["If", "Loop", "Scan", "Scan8"]
@@ -205,7 +206,6 @@ def source_parameter(body: Body, result: int) -> int | None:
     value = body.graph.results[result].inputs[0]
     while value is not None and isinstance(value.producer.op, Identity):
         value = value.producer.inputs[0]
-    for index, node in enumerate(body.graph.parameters):
-        if value is node.outputs[0]:
-            return index
-    return None
+    if value is None or not isinstance(value.producer.op, Parameter):
+        return None
+    return body.graph.parameters.index(value.producer)
