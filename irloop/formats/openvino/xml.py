@@ -138,7 +138,7 @@ class _Builder:
 
     def _make_tables(self) -> None:
         # These have no initial value, because parsing sets them before it reads them.
-        self._data: bytes
+        self._begins_with_xml: bool
         self._current: Net
         self._layer: Layer
         self._port: Port
@@ -183,7 +183,7 @@ class _Builder:
             # Another encoding, or a comment with layers, only makes the remaining time less exact.
             runs = [part for part in self._parts if isinstance(part, Layers)]
             self._expected = data.count(b"<layer ") + sum(len(run.matches) for run in runs)
-        self._data = data
+        self._begins_with_xml = data.startswith(b"<?xml")
         try:
             self._parser.Parse(data, True)
             self._start("", {})  # an empty tag name only processes the end tags that were collected
@@ -223,6 +223,8 @@ class _Builder:
                 ends.clear()
                 if self._owners:
                     self._leave_bodies()
+            elif in_dim:
+                raise xml_refusals.divided_dim(self._place())
             table = stack[-1]
             if in_dim:
                 dims.append(self._dim("".join(texts)))
@@ -286,7 +288,7 @@ class _Builder:
 
     def _declared(self, version: str, encoding: str | None, standalone: int) -> None:
         # OpenVINO looks for the declaration of ISO-8859-1 in the first bytes only.
-        allowed = _ENCODINGS | (_LATIN if self._data.startswith(b"<?xml") else set())
+        allowed = _ENCODINGS | (_LATIN if self._begins_with_xml else set())
         if encoding is not None and encoding.lower() not in allowed:
             raise xml_refusals.undecodable(self._place(), encoding)
 

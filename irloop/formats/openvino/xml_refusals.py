@@ -92,11 +92,11 @@ def repeated(place: Location, tag: str) -> ReadError:
 
 def divided_dim(place: Location) -> ReadError:
     return ReadError(
-        "a comment or other markup divides the text of a <dim>",
+        "the number in a <dim> is divided by other markup",
         location=place,
         code="IRL101",
-        expected="one number",
-        cause="the file was edited by hand; OpenVINO reads only the part before the markup",
+        expected="one text, without elements, and without a comment in it",
+        cause="the file was edited by hand; OpenVINO reads only one part of the number",
         fix="remove the markup",
     )
 
