@@ -140,8 +140,8 @@ def test_openvino_reads_the_same_or_irloop_refuses(name: str, tmp_path: Path) ->
     softmax = [node for node in wanted.get_ops() if node.get_type_name() == "Softmax"]
     assert len(softmax) == 1
     assert len(wanted.get_ops()) == 3
-    axes = [node.op.axis for node in found.graph.nodes if type(node.op).type == "SoftMax"]
-    assert axes == [softmax[0].get_attributes()["axis"]]
+    ops: list[Any] = [node.op for node in found.graph.nodes if type(node.op).type == "SoftMax"]
+    assert [op.axis for op in ops] == [softmax[0].get_attributes()["axis"]]
     names = [node.name for node in (*found.graph.parameters, *found.graph.results)]
     nodes = (*wanted.get_parameters(), *wanted.get_results())
     assert names == [node.get_friendly_name() for node in nodes]
