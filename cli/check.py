@@ -129,17 +129,17 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
         max_memory=options["max_memory"],
     )
     console.done()
+    if options["page"] is not None:
+        console.progress("running both models once more for the report")
+        save_report(comparison, options["page"], models)
+        console.done()
+        console.note(f"wrote {options['page']}")
     if options["style"] == "json":
         click.echo(
             report_json.report("check", (), files=[first, second], check=comparison.to_dict())
         )
     else:
         say(comparison_text(comparison))
-    if options["page"] is not None:
-        console.progress("running both models once more for the report")
-        save_report(comparison, options["page"], models)
-        console.done()
-        console.note(f"wrote {options['page']}")
     if not comparison.equal:
         ctx.exit(exit_of(comparison))
 

@@ -12,7 +12,7 @@ from . import report_conformance
 from .console import common_options, console_of
 from .exits import Exit
 from .files import require_folder, write_whole, writer_for
-from .options import memory_option
+from .options import format_option, memory_option
 
 if TYPE_CHECKING:
     from irloop import Conformance
@@ -88,13 +88,7 @@ _WRITERS: dict[str, Callable[[Conformance], str]] = {
     default=min(4, os.cpu_count() or 1),
     help="The number of cases that run at a time.",
 )
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-)
+@format_option()
 @common_options
 @click.pass_context
 def command(

@@ -55,6 +55,8 @@ class Console:
     def __init__(self) -> None:
         self.level = 0
         self.debug = False
+        #: The format of what goes to stdout.
+        self.style = "text"
         self.max_memory: int | None = None
         self.max_seconds: float | None = None
         #: The file that holds the standard input.

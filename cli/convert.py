@@ -21,7 +21,13 @@ from .console import Console, common_options, console_of, say
 from .exits import Exit
 from .files import require_folder, require_free, weight_files
 from .names import ModelPath
-from .options import engines_option, input_type_options, lengths_option, weights_option
+from .options import (
+    engines_option,
+    format_option,
+    input_type_options,
+    lengths_option,
+    weights_option,
+)
 
 if TYPE_CHECKING:
     from irloop import Comparison, Model
@@ -125,14 +131,7 @@ Examples:
 )
 @click.option("--external-data", is_flag=True, help="Write ONNX weights to a separate file.")
 @click.option("--no-validate", is_flag=True, help="Do not validate INPUT first.")
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="The format of findings on stdout.",
-)
+@format_option(help="The format of findings on stdout.")
 @common_options
 @click.pass_context
 def command(ctx: click.Context, /, source: str, output: str, **options: Any) -> None:

@@ -9,7 +9,7 @@ from .console import common_options, console_of, say
 from .exits import Exit
 from .files import require_free
 from .names import ModelPath
-from .options import page_option
+from .options import format_option, page_option
 
 __all__ = ["command"]
 
@@ -25,9 +25,7 @@ Examples:
 @click.command("diff", epilog=EPILOG, short_help="Show what changed between two models.")
 @click.argument("old", type=ModelPath())
 @click.argument("new", type=ModelPath())
-@click.option(
-    "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
-)
+@format_option()
 @click.option("--metadata", is_flag=True, help="Also compare metadata and runtime information.")
 @page_option
 @common_options
@@ -48,14 +46,14 @@ def command(
     console.progress(f"comparing {old} and {new}")
     found = diff(old, new, metadata=metadata)
     console.done()
-    if style == "json":
-        click.echo(report_json.report("diff", (), files=[old, new], diff=found.to_dict()))
-    else:
-        say(str(found))
     if page is not None:
         console.progress(f"writing {page}")
         save_report(found, page, [old, new])
         console.done()
         console.note(f"wrote {page}")
+    if style == "json":
+        click.echo(report_json.report("diff", (), files=[old, new], diff=found.to_dict()))
+    else:
+        say(str(found))
     if not found.same:
         ctx.exit(Exit.FINDINGS)

@@ -6,6 +6,7 @@ import click
 
 from . import report_json
 from .console import common_options, say
+from .options import format_option
 
 __all__ = ["command"]
 
@@ -20,9 +21,7 @@ Examples:
 @click.command(
     "doctor", epilog=EPILOG, short_help="List versions, engines, and their known hazards."
 )
-@click.option(
-    "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
-)
+@format_option()
 @common_options
 def command(style: str) -> None:
     """List the installed versions and engines, and the known hazards of those versions.

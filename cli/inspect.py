@@ -16,7 +16,7 @@ from . import report_json
 from .console import common_options, console_of
 from .files import require_folder, write_whole
 from .names import ModelPath
-from .options import weights_option
+from .options import format_option, weights_option
 
 if TYPE_CHECKING:
     from irloop import Graph, Model, Node, Value
@@ -36,16 +36,27 @@ Examples:
 _PICTURES: dict[str, Literal["svg", "dot"]] = {".svg": "svg", ".dot": "dot"}
 
 
+def _set_json(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value:
+        console_of(context).style = "json"
+
+
 @click.command(
     "inspect", epilog=EPILOG, short_help="Show a model as a tree, and describe its loops."
 )
 @click.argument("model", type=ModelPath())
 @weights_option()
 @click.option("--depth", type=click.IntRange(min=0), help="Show bodies only down to this depth.")
-@click.option("--json", "as_json", is_flag=True, hidden=True, help="The same as --format json.")
 @click.option(
-    "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
+    "--json",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    hidden=True,
+    callback=_set_json,
+    help="The same as --format json.",
 )
+@format_option()
 @click.option(
     "--draw",
     "picture",
@@ -80,7 +91,7 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
         _draw(loaded, options["picture"], depth, options["draw_limit"])
         console.done()
         console.note(f"wrote {options['picture']}")
-    elif options["as_json"] or options["style"] == "json":
+    elif console.style == "json":
         console.progress(f"describing {model}")
         tree = _tree(loaded, depth)
         source = loaded.source

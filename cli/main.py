@@ -113,6 +113,7 @@ class IrloopGroup(click.Group):
             # Arguments, such as paths, may be untrusted repository content: keep the message on one
             # line.
             object.__setattr__(error, "message", one_line(error.message))
+            _write_document(ctx, error)
             raise
         except (KeyboardInterrupt, click.Abort):
             console_of(ctx).done()
@@ -169,6 +170,7 @@ def _report(ctx: click.Context, error: Exception) -> NoReturn:
     from irloop.errors import InternalError, IrloopError, UsageError, VerifyError, WriteError
 
     console_of(ctx).done()
+    is_written = _write_document(ctx, error)
     if isinstance(error, (UsageError, WriteError)):
         first = error.diagnostics[0]
         labels = ("expected", "found", "cause", "fix")
@@ -179,7 +181,8 @@ def _report(ctx: click.Context, error: Exception) -> NoReturn:
     if isinstance(error, IrloopError) and not isinstance(error, VerifyError):
         from . import report_text
 
-        click.echo(report_text.render(map(console_of(ctx).shown, error.diagnostics)))
+        if not is_written:
+            click.echo(report_text.render(map(console_of(ctx).shown, error.diagnostics)))
         ctx.exit(Exit.FINDINGS)
     if isinstance(error, OSError):
         if error.errno == errno.EPIPE:
@@ -189,6 +192,32 @@ def _report(ctx: click.Context, error: Exception) -> NoReturn:
             sys.exit(Exit.NOT_CHECKED)
         _fail(ctx, f"{error.filename or 'output'}: {error.strerror or type(error).__name__}")
     _internal(ctx, error)
+
+
+def _write_document(ctx: click.Context, error: Exception) -> bool:
+    """Write an error to stdout in the format of --format; return whether that is not text.
+
+    A program that reads a document from stdout gets one, whatever happens.
+    """
+    console = console_of(ctx)
+    if console.style == "text" or (isinstance(error, OSError) and error.errno == errno.EPIPE):
+        return False
+    from irloop.errors import InternalError, IrloopError, UsageError
+
+    from .files import write_whole
+    from .validate import Found
+
+    if isinstance(error, click.ClickException):
+        error = UsageError(one_line(error.format_message()))
+    elif isinstance(error, OSError):
+        error = UsageError(f"{error.filename or 'output'}: {error.strerror}")
+    elif not isinstance(error, IrloopError):
+        error = InternalError("running the command", error)
+    findings = [console.shown(item) for item in error.diagnostics]
+    files = list(dict.fromkeys(item.location.file for item in findings if item.location.file))
+    found = Found(findings, [], files, command=ctx.invoked_subcommand or "")
+    write_whole("-", found.rendered(console.style))
+    return True
 
 
 def _fail(ctx: click.Context, message: str, *rows: str) -> NoReturn:

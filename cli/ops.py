@@ -11,6 +11,7 @@ import click
 from . import report_json
 from .console import common_options
 from .names import operation_names
+from .options import format_option
 
 if TYPE_CHECKING:
     from irloop import Coverage
@@ -46,9 +47,7 @@ HEADERS = ("dialect", "operation", "opsets", "infer", "run", "export", "import",
 @click.option(
     "--missing", is_flag=True, help="List only operations that irloop does not fully support."
 )
-@click.option(
-    "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
-)
+@format_option()
 @common_options
 def command(
     names: tuple[str, ...], dialect: str | None, opset: int | None, missing: bool, style: str

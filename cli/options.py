@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .console import Command
+from .console import Command, console_of
 from .limits import size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 __all__ = [
     "comparison_options",
     "dims_option",
     "engines_option",
+    "format_option",
     "input_type_options",
     "lengths_option",
     "memory_option",
@@ -78,6 +79,31 @@ def types_of(
             raise click.BadParameter(f"{text!r} is not an element type such as x=f32")
         types[name] = element.strip()
     return types
+
+
+def format_option(
+    styles: Sequence[str] = ("text", "json"), help: str = ""
+) -> Callable[[Command], Command]:
+    """Add the option --format, the format of what goes to stdout, as parameter `style`.
+
+    It is read before the other options, so that an error in these has this format, too.
+    """
+    return click.option(
+        "--format",
+        "style",
+        type=click.Choice(styles),
+        default="text",
+        show_default=True,
+        is_eager=True,
+        callback=_set_style,
+        help=help or None,
+    )
+
+
+def _set_style(context: click.Context, parameter: click.Parameter, style: str) -> str:
+    if style != "text":
+        console_of(context).style = style
+    return style
 
 
 def dims_option(command: Command) -> Command:
@@ -162,13 +188,7 @@ def comparison_options(command: Command) -> Command:
             show_default=True,
             help="The time limit of one run of a model.",
         ),
-        click.option(
-            "--format",
-            "style",
-            type=click.Choice(["text", "json"]),
-            default="text",
-            show_default=True,
-        ),
+        format_option(),
     )
     for option in reversed(options):
         command = option(command)

@@ -11,6 +11,7 @@ from irloop.errors import UsageError
 from . import report_json
 from .console import common_options, say
 from .names import pass_names
+from .options import format_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,9 +34,7 @@ Examples:
 @click.option(
     "--dialect", type=click.Choice(["openvino", "onnx"]), help="List only passes for this format."
 )
-@click.option(
-    "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
-)
+@format_option()
 @common_options
 def command(name: str | None, dialect: str | None, style: str) -> None:
     """List the passes, including those of other installed packages.

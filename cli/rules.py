@@ -6,6 +6,7 @@ import click
 
 from . import report_json
 from .console import common_options
+from .options import format_option
 
 __all__ = ["command"]
 
@@ -18,9 +19,7 @@ Examples:
 
 
 @click.command("rules", epilog=EPILOG, short_help="List the validation rules.")
-@click.option(
-    "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
-)
+@format_option()
 @common_options
 def command(style: str) -> None:
     """List the validation rules: code, severity, title."""

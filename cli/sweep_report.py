@@ -16,6 +16,7 @@ from . import report_json, report_junit, report_sarif
 from .console import common_options, console_of, say
 from .exits import Exit
 from .files import require_folder, write_whole, writer_for
+from .options import format_option
 
 if TYPE_CHECKING:
     from irloop.fleet.summary import Summary
@@ -54,14 +55,7 @@ Table = tuple[str, Sequence[str], list[Sequence[Any]]]
     help="Also write a report: .html, .json, .sarif, .xml (JUnit) or .txt.",
 )
 @click.option("--compare", "old", metavar="OLD", help="Older results; report what changed since.")
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["text", "json", "sarif", "junit"]),
-    default="text",
-    show_default=True,
-    help="The format of the report on stdout.",
-)
+@format_option(("text", "json", "sarif", "junit"), help="The format of the report on stdout.")
 @common_options
 @click.pass_context
 def report_command(

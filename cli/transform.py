@@ -17,7 +17,7 @@ from .check import comparison_text, exit_of
 from .console import Console, common_options, console_of, say
 from .files import require_free, weight_files, write_whole
 from .names import ModelPath, pass_names
-from .options import engines_option, weights_option
+from .options import engines_option, format_option, weights_option
 
 if TYPE_CHECKING:
     from irloop import Comparison, Model, PassRecord, Profile
@@ -130,9 +130,7 @@ def _moments(
     type=click.Choice(["ir", "onnx"]),
     help="The format of these models.  [default: that of INPUT]",
 )
-@click.option(
-    "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
-)
+@format_option()
 @common_options
 @click.pass_context
 def command(ctx: click.Context, /, source: str, **options: Any) -> None:

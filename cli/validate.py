@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from irloop.diagnostics import Cap, Diagnostic, Severity, one_line
-from irloop.errors import UsageError
+from irloop.diagnostics import Cap, Diagnostic, Location, Severity, one_line
+from irloop.errors import InternalError, UsageError
 from irloop.files import open_regular
 
 from . import report_text
@@ -21,6 +21,7 @@ from .console import Console, common_options, console_of
 from .exits import Exit
 from .files import require_folder, write_whole
 from .names import codes, from_stdin
+from .options import format_option
 from .parallel import outcomes, processes_for
 from .search import changed_models, find_models
 from .settings import FAIL_ON, Settings, find_settings, read_settings
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from .baseline import Baseline
 
-__all__ = ["command"]
+__all__ = ["Found", "command"]
 
 STYLES = (
     "text",
@@ -158,14 +159,7 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
     metavar="FILE",
     help="The settings file.  [default: the nearest irloop.toml or pyproject.toml with settings]",
 )
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(STYLES),
-    default="text",
-    show_default=True,
-    help="The format of findings on stdout.",
-)
+@format_option(STYLES, help="The format of findings on stdout.")
 @click.option(
     "--output",
     "--report",
@@ -221,7 +215,8 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     require_folder(*(file for _, file in reports))
     _require_no_model([file for _, file in reports], models)
     baseline = _baseline(settings, writing=options["write_baseline"])
-    readable = [model for model in models if _can_open(model)]
+    unreadable = {model: why for model in models if (why := _why_closed(model)) is not None}
+    readable = [model for model in models if model not in unreadable]
     if options["unsafe"] and not (options["fixes"] or options["shows_diff"]):
         raise UsageError("--unsafe-fixes has no effect alone", fix="add --fix or --diff")
     if options["fixes"] or options["shows_diff"]:
@@ -278,8 +273,13 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
         suppressed += known
         cap = Cap(settings.max_same or None)
         findings = [*filter(cap.wants, findings), *cap.rest()]
+    if options["style"] == "text":
+        for item in unreadable.values():
+            click.echo(one_line(f"irloop: error: {item.message}"), err=True)
+    else:
+        findings += unreadable.values()
     files = [console.named(model) for model in readable]
-    found = _Found(findings, suppressed, files, Severity(settings.fail_on))
+    found = Found(findings, suppressed, files, Severity(settings.fail_on))
     for style, file in reports:
         if style == "html":
             console.progress(f"writing {file}")
@@ -295,7 +295,7 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
         click.echo(shown)
     else:
         write_whole("-", shown)
-    if len(readable) < len(models) or leaving:
+    if unreadable or leaving or any(item.code == InternalError.code for item in findings):
         ctx.exit(Exit.NOT_CHECKED)
     if any(item.severity.rank <= found.worst.rank for item in findings):
         ctx.exit(Exit.FINDINGS)
@@ -385,13 +385,14 @@ def _report(text: str) -> tuple[str, str]:
     return style, file
 
 
-class _Found(NamedTuple):
+class Found(NamedTuple):
     """The outcome of a validation, which can be rendered as a report in any of the formats."""
 
     findings: list[Diagnostic]
     suppressed: list[Diagnostic]
     files: list[str]
-    worst: Severity
+    worst: Severity = Severity.ERROR
+    command: str = "validate"
 
     def rendered(self, style: str, *, colour: bool = False) -> str:
         """The report in one of the formats."""
@@ -403,7 +404,7 @@ class _Found(NamedTuple):
                 {**report_json.finding(item), "suppressed_by": item.suppressed_by}
                 for item in self.suppressed
             ]
-            return report_json.report("validate", findings, files=files, suppressed=left_out)
+            return report_json.report(self.command, findings, files=files, suppressed=left_out)
         if style == "sarif":
             from . import report_sarif
 
@@ -411,7 +412,10 @@ class _Found(NamedTuple):
         if style == "junit":
             from . import report_junit
 
-            return report_junit.render(findings, files, self.worst, suppressed=self.suppressed)
+            command = f"irloop {self.command}"
+            return report_junit.render(
+                findings, files, self.worst, command, suppressed=self.suppressed
+            )
         if style == "gitlab":
             from . import report_gitlab
 
@@ -438,7 +442,7 @@ class _Found(NamedTuple):
         return f"{report_text.render(findings, colour=colour)}\n\n{summary}"
 
 
-def _write_page(found: _Found, file: str, paths: list[str], weights: str | None) -> None:
+def _write_page(found: Found, file: str, paths: list[str], weights: str | None) -> None:
     from irloop import Report, read_model, save_report
     from irloop.errors import IrloopError
 
@@ -452,7 +456,7 @@ def _write_page(found: _Found, file: str, paths: list[str], weights: str | None)
     save_report(Report(found.findings, found.suppressed), file, models)
 
 
-def _append_step_summary(found: _Found) -> None:
+def _append_step_summary(found: Found) -> None:
     """Append the report to the summary page of a GitHub run.
 
     Outside a GitHub step there is no such page, and nothing is written.
@@ -467,19 +471,14 @@ def _append_step_summary(found: _Found) -> None:
         click.echo(f"irloop: the step summary cannot be written: {error.strerror}", err=True)
 
 
-def _can_open(model: str) -> bool:
-    """True if a file can be opened; if not, print the reason.
-
-    The caller skips such a file and validates the others.
-    """
+def _why_closed(model: str) -> Diagnostic | None:
+    """Return why a file cannot be opened; None if it can."""
     try:
         open_regular(model).close()
     except OSError as error:
         reason = error.strerror or type(error).__name__
-    else:
-        return True
-    click.echo(one_line(f"irloop: error: cannot open {model}: {reason}"), err=True)
-    return False
+        return UsageError(f"cannot open {model}: {reason}", location=Location(model)).diagnostics[0]
+    return None
 
 
 def _require_no_model(reports: Sequence[str], models: Sequence[str]) -> None:

@@ -33,7 +33,8 @@ from pathlib import Path
 from typing import Any
 
 FUZZ = Path(__file__).resolve().parent
-KINDS = {"ir": ".xml", "onnx": ".onnx", "npz": ".npz", "settings": ".toml"}
+KINDS = {"ir": ".xml", "onnx": ".onnx", "npz": ".npz", "settings": ".toml",
+         "ir-readings": ".xml", "onnx-readings": ".onnx"}  # fmt: skip
 
 #: The limit of one input in processor seconds. A process that does not heed it is ended after
 #: HANGING processor seconds, or after BLOCKED seconds of the clock.
@@ -235,6 +236,7 @@ def gather_seeds(kind: str, folder: Path) -> None:
 
 
 def _seeds(kind: str) -> list[bytes]:
+    kind = kind.removesuffix("-readings")
     found = [path.read_bytes() for path in sorted((FUZZ / "corpus" / kind).iterdir())]
     if kind not in ("ir", "onnx"):
         return found

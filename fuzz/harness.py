@@ -16,6 +16,7 @@ from pathlib import Path
 import onnx_steps
 from irloop_cli.baseline import Baseline
 from irloop_cli.settings import read_settings
+from readings import one_reading_in_pieces
 
 import irloop
 from irloop.budget import Budget
@@ -116,4 +117,6 @@ STEPS: dict[str, Callable[[Path], None]] = {
     "onnx": everything,
     "npz": arrays,
     "settings": settings,
+    "ir-readings": one_reading_in_pieces,
+    "onnx-readings": one_reading_in_pieces,
 }

@@ -10,6 +10,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 import onnx
+from markup_changes import changed_markup
+from wire_changes import changed_wire
 
 __all__ = ["Mutator"]
 
@@ -39,6 +41,10 @@ class Mutator:
         """Input `number`."""
         draw = random.Random(f"{self._seed}-{number}")  # noqa: S311
         at = min(draw.randrange(len(self._seeds)), draw.randrange(len(self._seeds)))
+        if self._kind == "ir-readings":
+            return bytes(changed_markup(self._seeds[at], draw))
+        if self._kind == "onnx-readings":
+            return bytes(changed_wire(self._seeds[at], onnx.ModelProto.DESCRIPTOR, draw))
         if self._kind in ("npz", "settings") or draw.random() < 0.2:
             return changed_bytes(self._seeds[at], draw, is_text=self._kind in ("ir", "settings"))
         made, other = self._parse(at), self._tree(draw.randrange(len(self._seeds)))

@@ -96,6 +96,26 @@ def main() -> None:
     for name, content in ALL_BASELINES.items():
         text = json.dumps(content).encode()
         (CORPUS / "settings" / f"baseline_{name}").write_bytes(SETTINGS + b"\0" + text)
+    for name, data in readings().items():
+        (CORPUS / "readings" / name).write_bytes(data)
+
+
+def readings() -> dict[str, bytes]:
+    """Files that two readers might read differently."""
+    one = _one("Relu", [2], {}).SerializeToString()
+    graph = _one("Exp", [2], {}).graph.SerializeToString()
+    layers = (CORPUS / "ir" / "halving.xml").read_bytes()
+    return {
+        "group.onnx": one + b"\xc3\x3e\xc4\x3e",
+        "open_group.onnx": one + b"\xc3\x3e",
+        "two_graphs.onnx": one + b"\x3a" + bytes([len(graph)]) + graph,
+        "graph_as_number.onnx": one + b"\x38\x01",
+        "long_length.onnx": one + b"\xca\x3e\x83\x80\x80\x80\x00abc",
+        "field_0.onnx": one + b"\x00\x01",
+        "two_layers.xml": layers.replace(b"<layers>", b"<layers/><layers>", 1),
+        "comment_in_dim.xml": layers.replace(b"</dim>", b"<!-- -->1</dim>", 1),
+        "default.xml": b"<!DOCTYPE net [<!ATTLIST data axis CDATA '1'>]>" + layers,
+    }
 
 
 def archives() -> dict[str, bytes]:

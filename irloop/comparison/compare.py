@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "EngineReport", "OutputReport", "TrialReport", "compare", "read_side"]
 
+#: At most so many names of inputs or outputs are listed if two models have other numbers of them.
+NAMED = 8
+
 #: Maximum number of trials with different outputs that are searched for a cause.
 EXPLAINED = 3
 
@@ -193,6 +196,23 @@ def _structure(sides: tuple[Side, Side]) -> Iterator[str]:
             yield f"{len(left)} {what} against {len(right)}"
 
 
+def _named(sides: tuple[Side, Side]) -> Iterator[str]:
+    """Yield a text with the names of the inputs and of the outputs of each model."""
+    for word, side in zip(("first", "second"), sides, strict=True):
+        graph = side.model.graph
+        inputs = _listed(len(graph.parameters), "input", [node.name for node in graph.parameters])
+        outputs = _listed(len(graph.results), "output", output_names(graph))
+        yield f"the {word} model has {inputs} and {outputs}"
+
+
+def _listed(count: int, what: str, names: Sequence[str]) -> str:
+    """Describe inputs or outputs by their number and the first of their names."""
+    words = f"{count} {what}{'' if count == 1 else 's'}"
+    known = [name for name in names if name]
+    more = ", ..." if len(known) > NAMED else ""
+    return f"{words} ({', '.join(known[:NAMED])}{more})" if known else words
+
+
 class _Work:
     """One comparison: the models, the engines and the result."""
 
@@ -221,8 +241,11 @@ class _Work:
         return next((lane.engine.name for lane in self._lanes if lane.side == side), "")
 
     def refused(self, problems: Sequence[str]) -> Comparison:
-        """Make the report for two models that are too different to run with the same inputs."""
-        return Comparison("different", self._engines, (), (), None, tuple(problems), ())
+        """Make the report for two models whose inputs or outputs do not correspond."""
+        notes = tuple(_named(self._sides))
+        return Comparison(
+            "different", self._engines, (), (), None, tuple(problems), (), notes=notes
+        )
 
     def compared(self, trials: Sequence[Trial], own: Sequence[Run], *, made: bool) -> Comparison:
         """Compare the results of all trials in all engines, and make the report.
@@ -253,6 +276,9 @@ class _Work:
         futures |= self._processes.start(1, others, self._seconds)
         waiting = counted("engines", futures.items(), len(futures))
         runs |= {lane: future.result() for lane, future in waiting}
+        problems = [text for lane in runs for text in self._miscounted(lane, runs[lane])]
+        if problems:
+            return self.refused(problems)
         places = output_positions(first.graph, second.graph)
         judge = Judge(
             self._tolerance,
@@ -302,6 +328,21 @@ class _Work:
             cause,
             self._evidence(tally, trials, others, own, shown),
         )
+
+    def _miscounted(self, lane: Lane, runs: Sequence[Run]) -> Iterator[str]:
+        """Yield a text if an engine returns another number of outputs than the model has.
+
+        Then the engine runs another model than the one that irloop has read.
+        """
+        names = output_names(self._sides[lane.side].model.graph)
+        for run in runs:
+            if run.outputs is None or len(run.outputs) == len(names):
+                continue
+            yield (
+                f"the {lane.model} model has {_listed(len(names), 'output', names)}, but "
+                f"{lane.engine} returns {_listed(len(run.outputs), 'output', run.names)}"
+            )
+            return
 
     def _evidence(
         self,

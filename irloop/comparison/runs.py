@@ -72,7 +72,8 @@ class Run:
     ran. Only the NumPy engine reports `undefined`, `counts` (the iterations of each loop),
     `branches` (the branches taken) and `stopped` (the loops that their condition ended before their
     trip count). `late` is true if time ran out or another limit was reached. `refused` is true if
-    the work is known to exceed a limit; then no engine runs the trial.
+    the work is known to exceed a limit; then no engine runs the trial. `names` are the names that
+    the outputs have in an engine, as far as it tells them.
     """
 
     outputs: list[Any] | None = None
@@ -83,6 +84,7 @@ class Run:
     counts: dict[Node, set[int]] = field(default_factory=dict)
     branches: dict[Node, set[str]] = field(default_factory=dict)
     stopped: set[Node] = field(default_factory=set)
+    names: tuple[str, ...] = ()
 
 
 def run_inside(
@@ -237,7 +239,8 @@ def run_outside(
             reset=trial.reset,
         )
         late = answer.failure is Failure.HUNG
-        runs.append(Run(answer.outputs, "" if answer.failure is None else str(answer), late=late))
+        reason = "" if answer.failure is None else str(answer)
+        runs.append(Run(answer.outputs, reason, late=late, names=answer.names))
         hung = runs[-1] if late else None
     return runs
 

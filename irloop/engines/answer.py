@@ -29,7 +29,8 @@ class Answer:
     """The result of one run: the outputs, or how the engine failed.
 
     `outputs` is in the order of the model. An output is an array, a list for a sequence, or None
-    for an empty optional. If the engine failed, `outputs` is None, `failure` tells how, and `words`
+    for an empty optional. `names` are the names of the outputs in the engine, as far as it tells
+    them. If the engine failed, `outputs` is None, `failure` tells how, and `words`
     is the engine's message, or the signal that ended its process and the end of its printed text.
     """
 
@@ -37,6 +38,7 @@ class Answer:
     outputs: list[Any] | None = None
     failure: Failure | None = None
     words: str = ""
+    names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         if self.failure is None:

@@ -48,7 +48,7 @@ class OnnxRuntimeRunner:
     """A model in one session of ONNX Runtime's CPU provider.
 
     `options` may hold ``optimization``: none or all (the default), and entries of the session's
-    configuration, whose names start with ``session.``.
+    configuration, whose names start with ``session.``. `output_names` are the names of the outputs.
     """
 
     def __init__(self, path: str, options: Mapping[str, str] | None = None) -> None:
@@ -62,11 +62,15 @@ class OnnxRuntimeRunner:
         defaults = {item.name for item in self._session.get_overridable_initializers()}
         inputs = [item for item in self._session.get_inputs() if item.name not in defaults]
         self._inputs = [(item.name, item.type) for item in inputs]
-        types = [item.type for item in (*inputs, *self._session.get_outputs())]
+        outputs = self._session.get_outputs()
+        self.output_names = [item.name for item in outputs]
+        types = [item.type for item in (*inputs, *outputs)]
         self._odd = any(type in _ODD for type in types)
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         """The outputs of one run."""
+        if len(values) != len(self._inputs):
+            raise TypeError(f"the model has {len(self._inputs)} inputs in ONNX Runtime")
         pairs = zip(self._inputs, values, strict=True)
         feed = [(name, type, value) for (name, type), value in pairs if value is not None]
         if not self._odd:

@@ -25,7 +25,8 @@ _HINTS = {"INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "ACCURACY"}
 class OpenVinoRunner:
     """A model compiled once for the CPU, and one inference request that every run uses.
 
-    `options` are properties of the plugin, such as ``LP_TRANSFORMS_MODE``: ``NO``.
+    `options` are properties of the plugin, such as ``LP_TRANSFORMS_MODE``: ``NO``. `output_names`
+    has a name of each output; it is empty for an output without a name.
     """
 
     def __init__(self, path: str, options: Mapping[str, str] | None = None) -> None:
@@ -36,7 +37,7 @@ class OpenVinoRunner:
         model = frontend.convert(frontend.load(path))
         compiled = _ov.Core().compile_model(model, "CPU", {**_HINTS, **(options or {})})
         self._types = [port.get_element_type() for port in compiled.inputs]
-        self._outputs = len(compiled.outputs)
+        self.output_names = [min(port.get_names(), default="") for port in compiled.outputs]
         self._request = compiled.create_infer_request()
         self._given: list[Any] = []
 
@@ -55,7 +56,8 @@ class OpenVinoRunner:
             given.append(_tensor(type, value))
             self._request.set_input_tensor(at, given[-1])
         self._request.infer()
-        outputs = [_array(self._request.get_output_tensor(at)) for at in range(self._outputs)]
+        numbers = range(len(self.output_names))
+        outputs = [_array(self._request.get_output_tensor(at)) for at in numbers]
         # The inputs of the previous run must exist until here: if an input reaches an output
         # through a Convert without effect, 2026.4 returns the output in the memory of the earlier
         # input.

@@ -57,6 +57,7 @@ class Process:
         self._model: str | None = None
         self._size: float | None = None
         self._ready = False
+        self._names: tuple[str, ...] = ()
         self._failed: Answer | None = None
         self._child: subprocess.Popen[bytes] | None = None
         #: The writing end of a pipe. The child ends when it closes, which also happens when this
@@ -120,14 +121,17 @@ class Process:
         if not self._ready:
             size = size_of_files(self._model) if self._size is None else self._size
             most = None if processor is None else processor + size / BYTES_A_SECOND
-            loaded, _ = self._exchange(None, (), loading or seconds, Failure.REFUSED, most)
-            if loaded is not None:
-                self._failed = loaded
+            told = self._exchange(None, (), loading or seconds, Failure.REFUSED, most)
+            if isinstance(told, Answer):
+                self._failed = told
                 self.close()
-                return loaded
+                return told
+            self._names = tuple(map(str, told[0].get("names", ())))
             self._ready = True
-        failed, outputs = self._exchange({"reset": reset}, values, seconds, Failure.RAISED)
-        return failed or Answer(self._engine, outputs)
+        found = self._exchange({"reset": reset}, values, seconds, Failure.RAISED)
+        if isinstance(found, Answer):
+            return found
+        return Answer(self._engine, found[1], names=self._names)
 
     def close(self) -> None:
         """End the child process."""
@@ -146,10 +150,10 @@ class Process:
         seconds: float,
         error: Failure,
         processor: float | None = None,
-    ) -> tuple[Answer | None, list[Any]]:
+    ) -> tuple[dict[str, Any], list[Any]] | Answer:
         """Send a request to the child and wait for its answer.
 
-        Returns (None, outputs) if the child succeeds, else (failure, []). `head` and `values` are
+        Returns the header and the outputs, or the failure of the engine. `head` and `values` are
         the request; if `head` is None, nothing is sent, and the method only waits. The child is
         killed after `seconds`, or after it has used `processor` seconds of processor time. Killing
         it also ends a blocked read or write of this method. `error` is the kind of failure to
@@ -167,10 +171,10 @@ class Process:
             except OSError:
                 answer = None
         if answer is None:
-            return self._died(watch), []
+            return self._died(watch)
         if "error" in answer[0]:
-            return Answer(self._engine, None, error, answer[0]["error"]), []
-        return None, answer[1]
+            return Answer(self._engine, None, error, answer[0]["error"])
+        return answer
 
     def _died(self, watch: Watch) -> Answer:
         assert self._child is not None

@@ -2,8 +2,9 @@
 
 Messages come in through stdin and go out through stdout (see `child_messages`). The first message
 names the engine, so that it can be imported before the model exists; the second names the model;
-each later message carries the inputs of a run. The answer to every message but the first is {} with
-the outputs, or {"error": text}.
+each later message carries the inputs of a run. The answer to the second message is {"names": names}
+with the names of the outputs, as far as the engine tells them; the answer to each later message is
+{} with the outputs. If the engine fails, the answer is {"error": text}.
 
 The process ends when its parent ends, even during a run, because its input then ends. If the system
 allows it, the parent also passes the number of a pipe as an argument. The process is killed when
@@ -80,7 +81,7 @@ def _serve(requests: Requests, answers: IO[bytes]) -> None:
         # Any exception of an engine is its answer.
         child_messages.send(answers, {"error": _error_text(error)})
         return
-    child_messages.send(answers, {})
+    child_messages.send(answers, {"names": getattr(runner, "output_names", [])})
     while True:
         head, values = requests.get()
         try:

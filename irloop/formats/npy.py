@@ -14,6 +14,7 @@ import numpy as np
 
 from irloop.errors import UsageError
 from irloop.files import open_regular
+from irloop.graph.types import LARGEST_RANK
 
 __all__ = ["MOST_BYTES", "arrays_in"]
 
@@ -25,7 +26,6 @@ MOST_BYTES = 8 << 30
 #: Maximum number of bytes of a header (type, order and shape); NumPy refuses longer headers, too.
 _LONGEST_HEADER = 10_000
 _MOST_MEMBERS = 100_000
-_MOST_DIMS = 64
 _LARGEST_CODE_POINT = 0x10FFFF
 _STEP = 1 << 22
 
@@ -137,7 +137,7 @@ def _header(stream: IO[bytes], name: str) -> _Header:
         raise _refused(name, "its header lacks the element type, the order or the shape")
     shape, order = found["shape"], found["fortran_order"]
     is_shape = isinstance(shape, tuple) and all(type(dim) is int and dim >= 0 for dim in shape)
-    if not is_shape or len(shape) > _MOST_DIMS or not isinstance(order, bool):
+    if not is_shape or len(shape) > LARGEST_RANK or not isinstance(order, bool):
         raise _refused(
             name, f"its shape {str(shape)[:80]} or its order {str(order)[:20]} is not valid"
         )

@@ -15,6 +15,7 @@ from irloop.graph.cost import bytes_to_fold
 from irloop.graph.model import Body, Graph, Node, Value
 from irloop.graph.op import Constant, UnknownOp
 from irloop.graph.types import (
+    LARGEST_RANK,
     UNKNOWN_SHAPE,
     UNKNOWN_TYPE,
     Dim,
@@ -540,7 +541,7 @@ def _types_of(node: Node, args: NodeArguments) -> list[ValueType]:
     if wrong is not None:
         raise args.error(wrong.message, wrong.expected, wrong.found, kind=wrong.kind)
     try:
-        return node.op.infer(args)
+        types = node.op.infer(args)
     except NoAxisError as error:
         details = error.diagnostics[0]
         raise args.error(error.message, details.expected, details.found) from error
@@ -549,6 +550,10 @@ def _types_of(node: Node, args: NodeArguments) -> list[ValueType]:
     except Exception as error:
         found = plain_reason(error) or f"inputs of the types {', '.join(map(str, args.types))}"
         raise args.error("its attributes and inputs contradict each other", "", found) from error
+    rank = max((item.shape.rank or 0 for item in types if isinstance(item, TensorType)), default=0)
+    if rank > LARGEST_RANK:
+        raise args.error("an output has too many dimensions", f"at most {LARGEST_RANK}", str(rank))
+    return types
 
 
 def known_dims(node: Node, args: NodeArguments) -> tuple[Dim, ...] | None:

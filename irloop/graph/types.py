@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EIGHT_BIT_FLOATS",
+    "LARGEST_RANK",
     "LARGEST_SIZE",
     "UNKNOWN_DIM",
     "UNKNOWN_SHAPE",
@@ -45,6 +46,9 @@ __all__ = [
 
 #: The largest dimension that a model file of either format can hold.
 LARGEST_SIZE = 2**63 - 1
+
+#: The largest number of dimensions of a tensor, which is NumPy's.
+LARGEST_RANK = 64
 
 
 class ElementType(Enum):

@@ -107,7 +107,8 @@ class InferredBody(Record):
         declared shape of this state.
         """
         types = _parameter_types(self._owner, self._inner, self._inference)
-        own = range(2, len(self.body.input_types))
+        # The body may declare more inputs than the node passes, or fewer.
+        own = range(2, min(len(self.body.input_types), len(self.given)))
         for index in own:
             types[index] = self.body.input_types[index]
         graph = clone_graph(self._inner.graph)

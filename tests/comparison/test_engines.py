@@ -13,6 +13,7 @@ import irloop
 from irloop.comparison.compare import compare
 from irloop.comparison.lanes import Lane, Lanes, Side
 from irloop.engines import catalogue
+from irloop.engines.catalogue import engine_of
 from irloop.engines.process import Process
 from irloop.errors import UsageError
 from irloop.formats.onnx import reader
@@ -23,6 +24,12 @@ HEADER = '<ir_version: 8, opset_import: ["" : 16]>'
 
 def model(text: str) -> Model:
     return reader.from_proto(onnx.parser.parse_model(HEADER + text))
+
+
+def saved(folder: Path, text: str) -> Path:
+    path = folder / "m.onnx"
+    onnx.save(onnx.parser.parse_model(HEADER + text), path)
+    return path
 
 
 def own_engine(folder: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> str:
@@ -381,3 +388,43 @@ def test_the_second_model_gets_no_more_time_to_load_than_the_first(tmp_path: Pat
             lanes.load(number, side)
     for process, side in zip(processes, sides, strict=True):
         process.load.assert_called_once_with(Path(str(side.file)), sizes[0])
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("    return [np.abs(values[0])] * 2", "returns 2 outputs"),
+        ("    return []", "returns 0 outputs"),
+    ],
+)
+def test_another_number_of_outputs_in_an_engine_is_never_equal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, side: int, body: str, says: str
+) -> None:
+    """An engine that returns more outputs than irloop has read runs another model."""
+    engine = own_engine(tmp_path, monkeypatch, body)
+    path = saved(tmp_path, "m (float[2] x) => (float[2] y) { y = Abs (x) }")
+    names = (engine, "numpy") if side == 0 else ("numpy", engine)
+    found = compare(path, path, engine_a=names[0], engine_b=names[1])
+    assert found.outcome == "different"
+    (problem,) = found.problems
+    assert problem.startswith(f"the {('first', 'second')[side]} model has 1 output (y), but")
+    assert says in problem
+    assert not compare(path, path, engines=["numpy", engine]).equal
+
+
+def test_the_names_of_outputs_in_engines(tmp_path: Path) -> None:
+    text = "m (float[2] x) => (float[2] y, float[2] z) { y = Abs (x) z = Neg (x) }"
+    path = saved(tmp_path, text)
+    for name in ("onnxruntime", "openvino"):
+        with Process(engine_of(name), path) as process:
+            answer = process.run([np.zeros(2, np.float32)], seconds=60.0)
+        assert answer.names == ("y", "z")
+
+
+def test_models_with_other_numbers_of_outputs_are_named(tmp_path: Path) -> None:
+    two = saved(tmp_path, "m (float[2] x) => (float[2] y, float[2] z) { y = Abs (x) z = Neg (x) }")
+    text = str(compare(two, model("m (float[2] x) => (float[2] y) { y = Abs (x) }")))
+    assert text.startswith("NOT equal")
+    assert "the first model has 1 input (x) and 2 outputs (y, z)" in text
+    assert "the second model has 1 input (x) and 1 output (y)" in text

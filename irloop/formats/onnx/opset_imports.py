@@ -13,12 +13,12 @@ import onnx
 from irloop.errors import ReadError
 from irloop.formats.onnx.signature import NEWEST, signature_of
 from irloop.formats.onnx.versions import domain_of
+from irloop.formats.onnx.wire_format import LENGTH, Encoded, Field, fields_of, varint
 
 __all__ = ["ImportOpset", "imported_by", "imports_of", "newest_opset", "smallest_opset"]
 
-#: The field number of `opset_import` in a ModelProto, and its tag as a field with a length.
+#: The field number of `opset_import` in a ModelProto.
 _FIELD = 8
-_TAG = bytes([_FIELD << 3 | 2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,14 @@ class ImportOpset:
         new = onnx.OperatorSetIdProto(
             domain=self.domain if name is None else name, version=self.version
         ).SerializeToString()
-        field = _TAG + _varint(len(new)) + new
+        field = varint(_FIELD << 3 | LENGTH) + varint(len(new)) + new
         parts, at, is_there = [], 0, False
-        for start, content, end in _entries(data):
-            entry = onnx.OperatorSetIdProto.FromString(data[content:end])
+        for place in _entries(data):
+            entry = onnx.OperatorSetIdProto.FromString(data[place.first : place.end])
             if domain_of(entry.domain) != self.domain:
                 continue
-            parts += [data[at:start], b"" if is_there else field]
-            at, is_there = end, True
+            parts += [data[at : place.start], b"" if is_there else field]
+            at, is_there = place.end, True
         parts.append(data[at:])
         return b"".join(parts) if is_there else data + field
 
@@ -59,7 +59,8 @@ def imports_of(data: bytes) -> list[tuple[str, int]]:
     Raises:
         ReadError: when the bytes are not a protobuf message.
     """
-    found = [onnx.OperatorSetIdProto.FromString(data[at:end]) for _, at, end in _entries(data)]
+    parts = [data[place.first : place.end] for place in _entries(data)]
+    found = map(onnx.OperatorSetIdProto.FromString, parts)
     return [(item.domain, int(item.version)) for item in found]
 
 
@@ -93,50 +94,15 @@ def _has_all(types: set[str], opset: int) -> bool:
     return all(item is not None and not item.deprecated for item in found)
 
 
-def _entries(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Yield three positions in `data`, an encoded ModelProto, for each opset import.
-
-    They are the start of its field, the start of its content and the end of its content.
+def _entries(data: bytes) -> Iterator[Field]:
+    """Yield the place of each opset import in `data`, an encoded ModelProto.
 
     Raises:
-        ReadError: when a field is longer than the data.
+        ReadError: when the bytes are not a protobuf message.
     """
-    at = 0
-    while at < len(data):
-        start = at
-        tag, at = _read_varint(data, at)
-        kind = tag & 7
-        if kind == 0:
-            _, at = _read_varint(data, at)
-            continue
-        content = at
-        if kind == 2:
-            size, content = _read_varint(data, at)
-        else:
-            size = {1: 8, 5: 4}.get(kind, len(data))
-        at = content + size
-        if at > len(data):
-            raise ReadError("the file is not an ONNX model: a field is longer than the file")
-        if tag == _TAG[0]:
-            yield start, content, at
-
-
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 70, 7):
-        if at >= len(data):
-            break
-        byte = data[at]
-        value |= (byte & 0x7F) << shift
-        at += 1
-        if byte < 0x80:
-            return value, at
-    raise ReadError("the file is not an ONNX model: a number in it does not end")
-
-
-def _varint(value: int) -> bytes:
-    found = bytearray()
-    while value >= 0x80:
-        found.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*found, value])
+    try:
+        for field in fields_of(Encoded(data), 0, len(data)):
+            if field.number == _FIELD and field.kind == LENGTH:
+                yield field
+    except ValueError as error:
+        raise ReadError(f"the file is not an ONNX model: {error}") from None

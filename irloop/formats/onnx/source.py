@@ -43,6 +43,19 @@ PROTOBUF_LIMIT = (1 << 31) - 1
 #: Files of fewer bytes than this are read as a whole.
 BIG = 1 << 20
 
+#: Number of bytes at the start of a file that may tell its format, if it is not a model.
+START = 256
+
+#: Why a file is not a model, and the cause.
+NOT_DECODED = (
+    "the protobuf cannot be decoded",
+    "the file is cut short or damaged, or of another format",
+)
+NO_GRAPH = (
+    "there is no graph in it",
+    "the file is damaged, or a protobuf of another kind (a tensor, a data set)",
+)
+
 #: Number of bytes that are read at a time while searching for the weights.
 PAGE = 1 << 16
 
@@ -96,34 +109,31 @@ def load(path: Path, files: ExternalFiles) -> onnx.ModelProto:
     try:
         with open_regular(path) as stream:
             size = os.fstat(stream.fileno()).st_size
-        if size > PROTOBUF_LIMIT or size < BIG:
-            data = b"" if size > PROTOBUF_LIMIT else read_regular(path, BIG)
-        else:
-            data = _without_weights(path, size, files)
+        if size > PROTOBUF_LIMIT:
+            raise ReadError(
+                f"{path} is bigger than any protobuf can be",
+                location=location,
+                expected="at most 2 GiB",
+                found=f"{size} bytes",
+                fix="store the weights as external data",
+            )
+        if size >= BIG:
+            return _without_weights(path, size, files)
+        return parse(read_regular(path, BIG), location)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise ReadError(f"{path} cannot be read: {reason}", location=location) from None
-    if size > PROTOBUF_LIMIT:
-        raise ReadError(
-            f"{path} is bigger than any protobuf can be",
-            location=location,
-            expected="at most 2 GiB",
-            found=f"{size} bytes",
-            fix="store the weights as external data",
-        )
-    return parse(data, location)
 
 
-def _without_weights(path: Path, size: int, files: ExternalFiles) -> bytes:
-    file = MappedFile(path)
+def _without_weights(path: Path, size: int, files: ExternalFiles) -> onnx.ModelProto:
+    file, location = MappedFile(path), Location(file=os.fspath(path))
     tokens = Tokens()
     try:
         data, windows = cut(_Pages(file, size), tokens)
     except ValueError:
-        # It is not protobuf; its first bytes may tell its format.
-        return bytes(file.read(0, 4096))
+        raise _not_onnx(bytes(file.read(0, START)), location, NOT_DECODED) from None
     files.keep(file, windows)
-    return data
+    return parse(data, location)
 
 
 class _Pages:
@@ -165,31 +175,32 @@ def parse(data: bytes, location: Location) -> onnx.ModelProto:
             location=location,
             cause="a download or an export was interrupted",
         )
-    start = data[:256].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(data)
+    except DecodeError:
+        raise _not_onnx(data, location, NOT_DECODED) from None
+    if not model.HasField("graph"):
+        raise _not_onnx(data, location, NO_GRAPH)
+    return model
+
+
+def _not_onnx(data: bytes, location: Location, why: tuple[str, str]) -> ReadError:
+    """Make the error for a file that is not a model, and begins with `data`.
+
+    It names the format of the file if it is known; otherwise `why` holds the problem and its cause.
+    """
+    found = repr(data[:24])
+    start = data[:START].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     for prefix, what, fix in _OTHERS:
         if start.startswith(prefix):
-            raise ReadError(
+            return ReadError(
                 f"this is not an ONNX model but {what}",
                 location=location,
                 expected="an ONNX protobuf",
-                found=repr(data[:24]),
+                found=found,
                 fix=fix,
             )
-    try:
-        model = onnx.ModelProto()
-        model.ParseFromString(data)
-    except DecodeError:
-        raise ReadError(
-            "this is not an ONNX model: the protobuf cannot be decoded",
-            location=location,
-            found=repr(data[:24]),
-            cause="the file is cut short or damaged, or of another format",
-        ) from None
-    if not model.HasField("graph"):
-        raise ReadError(
-            "this is not an ONNX model: there is no graph in it",
-            location=location,
-            found=repr(data[:24]),
-            cause="the file is damaged, or a protobuf of another kind (a tensor, a data set)",
-        )
-    return model
+    return ReadError(
+        f"this is not an ONNX model: {why[0]}", location=location, found=found, cause=why[1]
+    )

@@ -9,7 +9,7 @@ import onnx
 
 from irloop.errors import ReadError
 from irloop.formats.onnx.external import ExternalFiles, entries_of
-from irloop.formats.onnx.types import data_type_of, element_type
+from irloop.formats.onnx.types import data_type_of, element_type, require_rank
 from irloop.graph.tensor import ArrayTensor, BytesTensor, StringTensor, Tensor, unpack
 from irloop.graph.types import ElementType
 
@@ -85,8 +85,7 @@ def _shape(dims: Any, where: str) -> tuple[int, ...]:
         extent *= max(dim, 1)
         if dim < 0 or extent > EXTENT_LIMIT:
             raise ReadError(f"{where} has an impossible shape", found=str(list(shape))[:200])
-    if len(shape) > 32:
-        raise ReadError(f"{where} has {len(shape)} dimensions", expected="at most 32")
+    require_rank(len(shape), where)
     return shape
 
 

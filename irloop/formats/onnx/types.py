@@ -8,6 +8,7 @@ import onnx
 
 from irloop.errors import ReadError, WriteError
 from irloop.graph.types import (
+    LARGEST_RANK,
     LARGEST_SIZE,
     UNKNOWN_DIM,
     UNKNOWN_SHAPE,
@@ -29,6 +30,7 @@ __all__ = [
     "data_type_of",
     "element_type",
     "not_text",
+    "require_rank",
     "require_text",
     "type_from_proto",
     "type_to_proto",
@@ -87,6 +89,16 @@ def not_text(where: str) -> ReadError:
     return ReadError(f"{where} is not UTF-8 text", cause=cause)
 
 
+def require_rank(rank: int, where: str) -> None:
+    """Refuse a tensor with more dimensions than an array can have; `where` describes it.
+
+    Raises:
+        ReadError: when there are too many dimensions.
+    """
+    if rank > LARGEST_RANK:
+        raise ReadError(f"{where} has {rank} dimensions", expected=f"at most {LARGEST_RANK}")
+
+
 def data_type_name(code: int) -> str:
     """ONNX's name for a TensorProto.DataType, or its number if it has no name."""
     names = {value: name for name, value in onnx.TensorProto.DataType.items()}
@@ -128,10 +140,14 @@ def type_from_proto(proto: onnx.TypeProto) -> ValueType:
     """Return the graph type for a TypeProto.
 
     The result is the unknown type if the graph has no such type, for example for a map.
+
+    Raises:
+        ReadError: when the type has too many dimensions, or the name of one is not UTF-8.
     """
     kind = proto.WhichOneof("value")
     if kind == "tensor_type":
         tensor = proto.tensor_type
+        require_rank(len(tensor.shape.dim), "a type")
         element = ELEMENT_TYPES.get(tensor.elem_type, ElementType.DYNAMIC)
         shape = (
             Shape(tuple(map(_dim, tensor.shape.dim))) if tensor.HasField("shape") else UNKNOWN_SHAPE

@@ -2,19 +2,32 @@
 
 Large `raw_data` fields are cut out of a file before it is decoded (their bytes stay in the mapped
 file), and inserted after a file is encoded. In between, tokens replace them, so that protobuf never
-holds the weights.
+holds the weights. All other bytes stay as they are, and protobuf alone decides what they mean:
+`tests/formats/onnx/test_readings.py` compares the result with its own reading of the whole file.
 """
 
 from __future__ import annotations
 
 import os
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
 
 from irloop.graph.tensor import Tensor
 
-__all__ = ["Encoded", "Piece", "Source", "Tokens", "cut", "size_of", "splice"]
+__all__ = [
+    "LENGTH",
+    "Encoded",
+    "Field",
+    "Piece",
+    "Source",
+    "Tokens",
+    "cut",
+    "fields_of",
+    "size_of",
+    "splice",
+    "varint",
+]
 
 #: For each message of onnx.proto, the numbers of the fields that can lead to a tensor, with the
 #: table of the message in that field. None marks raw_data, where the search ends.
@@ -26,6 +39,16 @@ _MODEL: Mapping[int, Any] = {7: _GRAPH}
 
 #: Fields of fewer bytes are decoded normally.
 CUT_LIMIT = 1 << 16
+
+#: The wire types: a number, a field with a length, the start and the end of a group (which ONNX
+#: does not use, so that every group is unknown), and numbers of 8 and of 4 bytes.
+LENGTH = 2
+_VARINT, _GROUP, _END = 0, 3, 4
+_FIXED = {1: 8, 5: 4}
+
+#: The limits of protobuf: the bytes of a tag or a length, and how often messages are nested.
+LONGEST_TAG = 5
+DEPTH = 100
 
 #: A part of a file: bytes, or a tensor whose bytes are read when they are written.
 Piece = bytes | memoryview | Tensor
@@ -88,6 +111,81 @@ class Tokens:
         return self.prefix + self._count.to_bytes(8, "little")
 
 
+class Field(NamedTuple):
+    """The place of a field in an encoded message.
+
+    `start` is the position of its tag, `first` that of its content, and `end` that after it. `kind`
+    is the wire type: a known field with the wrong one counts as unknown, and protobuf skips it.
+    """
+
+    number: int
+    kind: int
+    start: int
+    first: int
+    end: int
+
+
+def fields_of(data: Source, start: int, end: int) -> Iterator[Field]:
+    """Yield each field of the message at the bytes `start` to `end`.
+
+    The fields are separated as protobuf separates them. What this function does not check, such as
+    the numbers at the ends of groups, protobuf checks when it decodes the same bytes.
+
+    Raises:
+        ValueError: when the bytes are not a protobuf message.
+    """
+    at = start
+    while at < end:
+        tag, content = _varint(data, at, end, LONGEST_TAG)
+        first, after = _content(data, tag & 7, content, end)
+        if after > end:
+            raise ValueError("a field extends beyond its message")
+        yield Field(tag >> 3, tag & 7, at, first, after)
+        at = after
+
+
+def _content(data: Source, kind: int, at: int, end: int) -> tuple[int, int]:
+    """Return the start and the end of the content of a field whose tag ends at `at`."""
+    if kind == LENGTH:
+        length, first = _varint(data, at, end, LONGEST_TAG)
+        return first, first + length
+    if kind == _VARINT:
+        return at, _varint(data, at, end)[1]
+    if kind in _FIXED:
+        return at, at + _FIXED[kind]
+    if kind != _GROUP:
+        raise ValueError("a field of a kind that protobuf does not have, or the end of no group")
+    after, depth = at, 1
+    while depth:
+        tag, after = _varint(data, after, end, LONGEST_TAG)
+        if tag & 7 in (_GROUP, _END):
+            depth += 1 if tag & 7 == _GROUP else -1
+        else:
+            _, after = _content(data, tag & 7, after, end)
+    return at, after
+
+
+def _varint(data: Source, at: int, end: int, longest: int = 10) -> tuple[int, int]:
+    """Decode the number at position `at`, of at most `longest` bytes; return it and its end."""
+    value = 0
+    for shift, place in enumerate(range(at, min(end, at + longest))):
+        byte = data.byte(place)
+        value |= (byte & 0x7F) << 7 * shift
+        if byte < 0x80:
+            return value, place + 1
+    raise ValueError("a number is not terminated")
+
+
+def varint(value: int) -> bytes:
+    """Encode a number."""
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
 class _Walk:
     """Rewrites some fields of an encoded message, and keeps the bytes of all other fields.
 
@@ -96,19 +194,19 @@ class _Walk:
     """
 
     def __init__(self, data: Source, replace: Replace, enter: Callable[[int, int], bool]) -> None:
-        self._byte = data.byte
-        self._part = data.part
+        self._data = data
         self._replace = replace
         self._enter = enter
 
     def message(
-        self, start: int, end: int, fields: Mapping[int, Any]
+        self, start: int, end: int, fields: Mapping[int, Any], depth: int = DEPTH
     ) -> tuple[list[Piece], int] | None:
         """Rewrite fields of the message at the bytes `start` to `end`; return its new content.
 
         `fields` selects the fields to rewrite by their numbers. A number maps to None if the
         function `replace` gives the new content of the whole field. If the field is itself a
-        message, its number maps to another such table, which selects fields inside it.
+        message, its number maps to another such table, which selects fields inside it. Messages may
+        be nested in each other `depth` times.
 
         Returns the new content as a list of pieces, and its length in bytes; None if nothing
         changes.
@@ -117,66 +215,32 @@ class _Walk:
             ValueError: when the bytes are not a protobuf message.
         """
         pieces: list[Piece] = []
-        done = at = start
-        while at < end:
-            tag_at = at
-            tag, at = self._varint(at, end)
-            kind = tag & 7
-            if kind != 2:
-                at = self._skip(kind, at, end)
+        done = start
+        for found in fields_of(self._data, start, end):
+            first, after = found.first, found.end
+            if found.kind != LENGTH or found.number not in fields or not self._enter(first, after):
                 continue
-            length, at = self._varint(at, end)
-            first, at = at, at + length
-            if at > end:
-                raise ValueError("a field extends beyond its message")
-            number = tag >> 3
-            if number not in fields or not self._enter(first, at):
-                continue
-            changed = self._field(first, at, fields[number])
+            changed = self._field(first, after, fields[found.number], depth)
             if changed is None:
                 continue
-            pieces += [self._part(done, tag_at), _varint_bytes(tag), _varint_bytes(changed[1])]
-            pieces += changed[0]
-            done = at
+            # The bytes of the tag stay as they are, so that protobuf judges them, too.
+            _, length_at = _varint(self._data, found.start, end)
+            pieces += [self._data.part(done, length_at), varint(changed[1]), *changed[0]]
+            done = after
         if not pieces:
             return None
-        pieces.append(self._part(done, end))
+        pieces.append(self._data.part(done, end))
         return pieces, sum(map(size_of, pieces))
 
     def _field(
-        self, start: int, end: int, fields: Mapping[int, Any] | None
+        self, start: int, end: int, fields: Mapping[int, Any] | None, depth: int
     ) -> tuple[list[Piece], int] | None:
         if fields is not None:
-            return self.message(start, end, fields)
+            if not depth:
+                raise ValueError("messages are nested in each other too often")
+            return self.message(start, end, fields, depth - 1)
         piece = self._replace(start, end)
         return None if piece is None else ([piece], size_of(piece))
-
-    def _varint(self, at: int, end: int) -> tuple[int, int]:
-        value = shift = 0
-        while at < end and shift < 70:
-            byte = self._byte(at)
-            at += 1
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value, at
-            shift += 7
-        raise ValueError("a number is not terminated")
-
-    def _skip(self, kind: int, at: int, end: int) -> int:
-        if kind == 0:
-            return self._varint(at, end)[1]
-        if kind not in (1, 5):
-            raise ValueError("a field of a kind that ONNX does not use")
-        return at + (8 if kind == 1 else 4)
-
-
-def _varint_bytes(value: int) -> bytes:
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
 
 
 def cut(data: Source, tokens: Tokens) -> tuple[bytes, dict[bytes, tuple[int, int]]]:

@@ -7,7 +7,7 @@ with libxml2. If a file may not conform, the schema check runs and finds the vio
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 __all__ = ["EDGE_ATTRIBUTES", "Envelope", "has_plain_markup"]
 
@@ -16,6 +16,12 @@ _ENTRY = ("external_port_id", "internal_layer_id")
 _ENDS = ("from-layer", "to-layer")
 _PORTS = ("from-port", "to-port")
 EDGE_ATTRIBUTES = (*_ENDS, *_PORTS)
+
+#: The elements whose children are read as a list. OpenVINO reads only the first of each kind in a
+#: net or a layer, so that a file with a second one is refused. Of all others, such as `data`, the
+#: reader uses the first, too.
+LISTS = ("layers", "edges", "input", "output", "back_edges")
+
 #: The required and the optional attributes of elements.
 _ATTRIBUTES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "net": (("version",), ("name",)),
@@ -54,10 +60,13 @@ class Envelope:
     """Checks the structure of an .xml file while it is parsed, one element at a time.
 
     `conforms` is the result so far. The private fields describe the elements that are still open.
+    `refuse` is called with the tag of an element that occurs a second time where OpenVINO reads
+    only the first; it raises an error.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, refuse: Callable[[str], None]) -> None:
         self.conforms = True
+        self._refuse = refuse
         #: The lists of attribute names that were found valid, keyed by element.
         self._sound: dict[str, set[tuple[str, ...]]] = {name: set() for name in _ATTRIBUTES}
         #: The elements that may have any attributes, with their attribute names, that were found
@@ -65,10 +74,10 @@ class Envelope:
         self._plain: set[tuple[str, ...]] = set()
         #: The tags of the children of the open layer so far; a layer may have each child once.
         self._children: set[str] = set()
-        #: The sections of the open body so far; a body may have each section once. None in the
-        #: root, which may repeat its sections.
-        self._parts: set[str] | None = None
-        self._outside: list[tuple[set[str], set[str] | None]] = []
+        #: The sections of the open net so far; a body may have each section once.
+        self._parts: set[str] = set()
+        #: The same two of the nets around the open body, outermost first.
+        self._outside: list[tuple[set[str], set[str]]] = []
 
     def check(self, element: str, attributes: Mapping[str, str]) -> None:
         """Clear `conforms` if a required attribute is missing, or if there is an unknown attribute.
@@ -97,6 +106,8 @@ class Envelope:
 
         The child must not have attributes, and the layer must not have two children with this name.
         """
+        if name in self._children and name in LISTS:
+            self._refuse(name)
         if name in self._children or attributes:
             self.conforms = False
         self._children.add(name)
@@ -130,11 +141,12 @@ class Envelope:
     def open_section(self, name: str) -> None:
         """Clear `conforms` if the open body cannot have a section of this name.
 
-        A body may contain the sections layers, edges and rt_info, each at most once.
+        A body may contain the sections layers, edges and rt_info, each at most once. The root may
+        have other sections and repeat them, but not its layers or edges.
         """
-        if self._parts is None:
-            return
-        if name in self._parts or name not in ("layers", "edges", "rt_info"):
+        if name in self._parts and name in LISTS:
+            self._refuse(name)
+        if self._outside and (name in self._parts or name not in ("layers", "edges", "rt_info")):
             self.conforms = False
         self._parts.add(name)
 

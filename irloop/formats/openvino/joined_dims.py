@@ -20,9 +20,6 @@ ATTRIBUTE = "_dims_"
 #: The end of a start tag, and the dimensions after it; dimensions in other positions stay elements.
 _DIMS = re.compile(rb'">[ \t\r\n]*+(?:<dim>[^<>\s&"]*+</dim>[ \t\r\n]*+)++')
 
-#: Encodings in which the tags are the bytes of ASCII.
-_ENCODING = re.compile(rb"encoding\s*=\s*[\"'](?!(?:utf-8|us-ascii|iso-8859-1)[\"'])", re.I)
-
 
 def joined(data: bytes) -> tuple[bytes, int]:
     """Move the `dim` elements of each port of an IR into an attribute `_dims_` of the port.
@@ -34,11 +31,9 @@ def joined(data: bytes) -> tuple[bytes, int]:
     must parse the original document instead.
 
     The document is returned unchanged, with the number 0, if it already contains `_dims_`, a CDATA
-    section or a DOCTYPE, or if it declares an encoding in which tags may not be ASCII bytes.
+    section or a DOCTYPE.
     """
     if b"_dims_" in data or (b"!" in data and (b"<![CDATA[" in data or b"<!DOCTYPE" in data)):
-        return data, 0
-    if _ENCODING.search(data, 0, 1024):
         return data, 0
     shorter, count = _DIMS.subn(_Joined(), data)
     return shorter, count

@@ -64,10 +64,6 @@ _ONE_EDGE = re.compile(
 )
 _DIM = re.compile(r"<dim>([^<]*)</dim>")
 
-#: Finds the declaration of an encoding other than these three, in which tags may not be the bytes
-#: of ASCII.
-_ENCODING = re.compile(rb"encoding\s*=\s*[\"'](?!(?:utf-8|us-ascii|iso-8859-1)[\"'])", re.I)
-
 
 class PlainPort(NamedTuple):
     """A port of a layer.
@@ -185,8 +181,7 @@ def taken(data: bytes) -> tuple[bytes, list[Part], int]:
     """
     # What looks like a tag may be in a comment, and `\r` may change the numbers of lines. `!` is
     # searched first, because a search for one character is much faster than one for two.
-    is_unusual = (b"!" in data and b"<!" in data) or b"\r" in data
-    if is_unusual or _ENCODING.search(data, 0, 1024):
+    if (b"!" in data and b"<!" in data) or b"\r" in data:
         return data, [], 0
     # Latin-1 maps each byte to one character, and what is taken out is ASCII in any case.
     text = data.decode("latin-1")

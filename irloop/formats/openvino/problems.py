@@ -19,6 +19,7 @@ from irloop.formats.openvino.document import Document, Layer, Port
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import unsigned
 from irloop.formats.openvino.places import at_data, at_layer, at_net, at_port, describe
+from irloop.graph.types import LARGEST_RANK
 
 __all__ = ["Problem"]
 
@@ -234,6 +235,20 @@ def bad_dim(layer: Layer, port: Port, text: str) -> Problem | None:
         expected="a number from 0 on, or -1",
         found=repr(text),
         fix="write -1 for a dynamic dimension" if text.startswith("?") else "correct it",
+    )
+
+
+def too_many_dims(layer: Layer, port: Port) -> Problem | None:
+    """IRL113: a port has more dimensions than an array can have; None if it has not."""
+    if len(port.dims) <= LARGEST_RANK:
+        return None
+    return Problem(
+        "IRL113",
+        at_port(layer, port),
+        f"{describe(layer)} has a port with too many dimensions",
+        expected=f"at most {LARGEST_RANK}",
+        found=str(len(port.dims)),
+        cause="no exporter writes such shapes, and no engine runs them",
     )
 
 

@@ -133,6 +133,9 @@ class Shared:
             # In files with unknown shapes, a port without dimensions may be a scalar or of unknown
             # rank.
             return TensorType(element, UNKNOWN_SHAPE)
+        too_many = problems.too_many_dims(layer, port)
+        if too_many is not None:
+            raise too_many.error(self.file)
         dims = []
         for text in port.dims:
             dim = parse_dim(text)

@@ -112,11 +112,17 @@ def _head(data: bytes) -> str:
 
 
 def _declaration_first(data: bytes) -> bytes:
-    """Move white space from before the XML declaration to after it; line numbers stay the same."""
+    """Move white space from before the XML declaration to after it; line numbers stay the same.
+
+    Data that declare Latin-1 there are returned unchanged, so that expat refuses them: OpenVINO
+    does not see such a declaration, and reads UTF-8.
+    """
     start = data.find(b"<?xml")
     end = data.find(b"?>", start)
     before = data[:start]
     if end < 0 or not before or before.strip(b" \t\r\n"):
+        return data
+    if re.search(rb"iso-8859-1|latin1", data[start:end], re.IGNORECASE):
         return data
     return data[start : end + 2] + before + data[end + 2 :]
 

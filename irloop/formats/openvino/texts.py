@@ -10,7 +10,15 @@ import re
 from functools import lru_cache
 
 from irloop.formats.openvino.numbers import dim_integer, unsigned
-from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, DynamicDim, ElementType, Shape
+from irloop.graph.types import (
+    LARGEST_RANK,
+    UNKNOWN_DIM,
+    UNKNOWN_SHAPE,
+    Dim,
+    DynamicDim,
+    ElementType,
+    Shape,
+)
 
 __all__ = [
     "ELEMENT_NAMES",
@@ -174,6 +182,8 @@ def _shape(text: str) -> Shape | str:
         if isinstance(dim, str):
             return dim
         dims.append(dim)
+    if len(dims) > LARGEST_RANK:
+        return f"{len(dims)} dimensions, at most {LARGEST_RANK}"
     return Shape(tuple(dims))
 
 

@@ -56,6 +56,15 @@ _SKIP: _Table = {}
 SECTIONS = ("rt_info", "meta_data", "statistics", "quantization_parameters", "pre-process")
 _LABELS = {"": "body", "then_": "then", "else_": "else"}
 
+#: The encodings that OpenVINO and expat read in the same way; tags are bytes of ASCII in all of
+#: them but UTF-16.
+_ENCODINGS = {"utf-8", "us-ascii", "utf-16", "utf-16le", "utf-16be"}
+_LATIN = {"iso-8859-1", "latin1"}
+
+#: Marks a place in the text of a dimension where a comment or other markup begins or ends. XML
+#: does not allow this character.
+_MARKUP = "\0"
+
 
 class _Ids(dict[str | None, str | None]):
     """A cache of ids in canonical form: `ids["+07"]` is "7".
@@ -96,7 +105,7 @@ class _Builder:
         #: How many of these parts, and how many ports with their dimensions in an attribute (see
         #: `joined_dims`), were found while parsing.
         self.joined = 0
-        self.envelope = Envelope()
+        self.envelope = Envelope(self._repeated)
         self.net: Net | None = None
         self.attributes: dict[str, str] = {}
         self.has_doctype = False
@@ -107,7 +116,9 @@ class _Builder:
         self._expected = 0
         self._parser = expat.ParserCreate(intern={})
         self._parser.buffer_text = True
+        self._parser.XmlDeclHandler = self._declared
         self._parser.EntityDeclHandler = self._entity
+        self._parser.AttlistDeclHandler = self._attribute_list
         self._parser.StartDoctypeDeclHandler = self._doctype
         #: The table of each open element, and the tags of the elements that were closed since the
         #: last start tag.
@@ -127,6 +138,7 @@ class _Builder:
 
     def _make_tables(self) -> None:
         # These have no initial value, because parsing sets them before it reads them.
+        self._begins_with_xml: bool
         self._current: Net
         self._layer: Layer
         self._port: Port
@@ -171,6 +183,7 @@ class _Builder:
             # Another encoding, or a comment with layers, only makes the remaining time less exact.
             runs = [part for part in self._parts if isinstance(part, Layers)]
             self._expected = data.count(b"<layer ") + sum(len(run.matches) for run in runs)
+        self._begins_with_xml = data.startswith(b"<?xml")
         try:
             self._parser.Parse(data, True)
             self._start("", {})  # an empty tag name only processes the end tags that were collected
@@ -179,10 +192,6 @@ class _Builder:
             place = Location(self.file, error.lineno)
             started = self.net is not None
             raise xml_refusals.malformed(place, error, data, started=started) from error
-        # The parser asks Python about an encoding that it does not know, and Python raises one of
-        # these if it does not support the encoding either.
-        except (LookupError, ValueError) as error:
-            raise xml_refusals.undecodable(self._place(), error) from error
 
     def _place(self) -> Location:
         return Location(self.file, self._parser.CurrentLineNumber)
@@ -201,6 +210,10 @@ class _Builder:
             if not ends:  # the dimension is still open
                 texts.append(text)
 
+        def markup(*_: object) -> None:
+            if in_dim and not ends:
+                texts.append(_MARKUP)
+
         def start(name: str, attributes: dict[str, str]) -> None:
             nonlocal in_dim
             if ends:
@@ -210,9 +223,11 @@ class _Builder:
                 ends.clear()
                 if self._owners:
                     self._leave_bodies()
+            elif in_dim:
+                raise xml_refusals.divided_dim(self._place())
             table = stack[-1]
             if in_dim:
-                dims.append("".join(texts))
+                dims.append(self._dim("".join(texts)))
                 texts.clear()
                 if table is not port_table or name != "dim":
                     in_dim = False
@@ -236,7 +251,18 @@ class _Builder:
             else:
                 stack.append(handler(attributes))
 
+        parser.CommentHandler = parser.ProcessingInstructionHandler = markup
+        parser.StartCdataSectionHandler = parser.EndCdataSectionHandler = markup
         return start
+
+    def _dim(self, text: str) -> str:
+        """Return the text of a dimension without the marks of markup, which must not divide it."""
+        if _MARKUP not in text:
+            return text
+        parts = [part for part in text.split(_MARKUP) if part.strip()]
+        if len(parts) > 1:
+            raise xml_refusals.divided_dim(self._place())
+        return "".join(parts)
 
     def _leave_bodies(self) -> None:
         while self._owners and self._owners[-1][2] >= len(self._stack):
@@ -259,6 +285,18 @@ class _Builder:
         self.envelope.check("net", attributes)
         self.net = self._current = Net(self._parser.CurrentLineNumber, "", "net", None)
         return self._net_table
+
+    def _declared(self, version: str, encoding: str | None, standalone: int) -> None:
+        # OpenVINO looks for the declaration of ISO-8859-1 in the first bytes only.
+        allowed = _ENCODINGS | (_LATIN if self._begins_with_xml else set())
+        if encoding is not None and encoding.lower() not in allowed:
+            raise xml_refusals.undecodable(self._place(), encoding)
+
+    def _repeated(self, tag: str) -> None:
+        raise xml_refusals.repeated(self._place(), tag)
+
+    def _attribute_list(self, tag: str, *_: object) -> None:
+        raise xml_refusals.attribute_list(self._place(), tag)
 
     def _entity(self, name: str, *_: object) -> None:
         raise xml_refusals.entity(self._place(), name)
@@ -444,8 +482,7 @@ class _Builder:
 
     def _back_edges(self, attributes: dict[str, str]) -> _Table:
         self.envelope.open_child("back_edges", attributes)
-        if self._layer.back_edges is None:
-            self._layer.back_edges = []
+        self._layer.back_edges = []
         return self._back
 
     def _back_edge(self, attributes: dict[str, str]) -> _Table:

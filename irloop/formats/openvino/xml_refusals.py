@@ -11,8 +11,11 @@ from irloop.formats.openvino.document import Layer
 __all__ = [
     "MAX_BODIES",
     "MAX_DEPTH",
+    "attribute_list",
+    "divided_dim",
     "entity",
     "malformed",
+    "repeated",
     "too_deep",
     "too_many_bodies",
     "too_old",
@@ -65,13 +68,47 @@ def _at_end(code: int) -> bool:
     return code in {codes[name] for name in (*names, messages.XML_ERROR_UNCLOSED_CDATA_SECTION)}
 
 
-def undecodable(place: Location, error: Exception) -> ReadError:
+def undecodable(place: Location, encoding: str) -> ReadError:
     return ReadError(
-        f"the XML cannot be decoded: {error}",
+        f"the XML declares the encoding {encoding!r}",
         location=place,
         code="IRL101",
-        expected="UTF-8, UTF-16 or an encoding with one byte per character",
+        expected="UTF-8, UTF-16, or ISO-8859-1 declared in the first bytes of the file",
+        cause="OpenVINO reads every other encoding as UTF-8, and so sees other names",
         fix="save it as UTF-8",
+    )
+
+
+def repeated(place: Location, tag: str) -> ReadError:
+    return ReadError(
+        f"there is a second <{tag}> in the same element",
+        location=place,
+        code="IRL101",
+        expected=f"one <{tag}>",
+        cause="the file was edited by hand; OpenVINO reads only the first",
+        fix="remove one of them, or join them",
+    )
+
+
+def divided_dim(place: Location) -> ReadError:
+    return ReadError(
+        "the number in a <dim> is divided by other markup",
+        location=place,
+        code="IRL101",
+        expected="one text, without elements, and without a comment in it",
+        cause="the file was edited by hand; OpenVINO reads only one part of the number",
+        fix="remove the markup",
+    )
+
+
+def attribute_list(place: Location, tag: str) -> ReadError:
+    return ReadError(
+        f"the DOCTYPE declares attributes of <{tag}>",
+        location=place,
+        code="IRL101",
+        expected="no declarations of attributes",
+        cause="no exporter writes them, and OpenVINO ignores their default values",
+        fix="remove the DOCTYPE",
     )
 
 

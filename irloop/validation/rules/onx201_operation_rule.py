@@ -36,7 +36,7 @@ class OperationRule(
             if error.kind == "inputs":
                 continue
             item = error.diagnostics[0]
-            place = at_path(item.location.path or item.message.split("'")[1])
+            place = at_path(item.location.path or item.message.partition("'")[2].partition("'")[0])
             yield self.found(
                 place, item.message, expected=item.expected, found=item.found, fix="correct it"
             )

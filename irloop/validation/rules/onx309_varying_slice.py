@@ -42,7 +42,7 @@ class VaryingSlice(
         for item in context.bodies:
             is_scan = item.node.type == "Scan"
             scanned = item.node.number("num_scan_inputs") if is_scan else 1
-            first = len(item.body.inputs) - scanned
+            first = max(len(item.body.inputs) - scanned, 0)
             parts = [shape_of(type) for type in item.computed[first:]]
             steady = all(part is not None and part.is_static for part in parts)
             if item.node.type == "If" or steady or _ends_at_once(context, item):

@@ -89,7 +89,7 @@ def test_a_list_longer_than_the_buffer_of_expat() -> None:
     assert (second.dims, line) == (("8", "9"), 6003)
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "cp037", "iso-8859-15"])
+@pytest.mark.parametrize("encoding", ["utf-16", "cp037"])
 def test_other_encodings_are_left_alone(encoding: str) -> None:
     text = document("<dim>1</dim> <dim>2</dim>").decode()
     data = f'<?xml version="1.0" encoding="{encoding}"?>{text}'.encode(encoding)
