@@ -6,14 +6,13 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from irloop.diagnostics import Cap, Diagnostic, Severity, one_line
 from irloop.errors import UsageError
-from irloop.files import open_regular
+from irloop.opening import open_regular, weights_beside
 
 from . import report_text
 from .console import Console, common_options, console_of
@@ -205,7 +204,8 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     reports = [_report(text) for text in options["reports"]]
     search = changed_models if options["changed"] else find_models
     named = tuple(from_stdin(ctx) if path == "-" else path for path in paths)
-    models, leaving = search(named, follow=options["follow_links"])
+    follow: bool = options["follow_links"]
+    models, leaving = search(named, follow=follow)
     for link in leaving:
         message = f"{link}: this link leads out of the folder that is searched; --follow-links"
         click.echo(one_line(f"irloop: error: {message} reads it all the same"), err=True)
@@ -239,7 +239,8 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     work = [
         Job(
             model,
-            weights,
+            # Links that are followed may lead out of the folder of the model, too.
+            os.fspath(weights_beside(model)) if follow and weights is None else weights,
             settings.select,
             settings.ignore,
             settings.engines,
@@ -439,7 +440,7 @@ def _can_open(model: str) -> bool:
 
 def _require_no_model(reports: Sequence[str], models: Sequence[str]) -> None:
     read = {os.path.realpath(file) for file in models}
-    read |= {os.path.realpath(Path(file).with_suffix(".bin")) for file in models}
+    read |= {os.path.realpath(weights_beside(file)) for file in models}
     for file in reports:
         if os.path.realpath(file) in read:
             raise UsageError(f"the report {file} would be written over a model")

@@ -19,6 +19,7 @@ ROWS = (
     ("diagnostics",),
     ("errors",),
     ("format_options",),
+    ("opening",),
     ("files",),
     ("budget", "progress"),
     ("allowance", "boundary", "lifeline"),
@@ -60,6 +61,7 @@ WITHOUT_NUMPY = (
     "irloop/errors.py",
     "irloop/format_options.py",
     "irloop/files.py",
+    "irloop/opening.py",
     "irloop/budget.py",
     "irloop/progress.py",
     "irloop/backend.py",
@@ -171,6 +173,7 @@ def test_every_package_has_a_row() -> None:
         "files",
         "format_options",
         "lifeline",
+        "opening",
         "progress",
         "testing",
     }
@@ -250,8 +253,8 @@ def _circles(imports: dict[str, set[str]]) -> list[list[str]]:
 
 def test_the_command_line_imports_only_the_api_and_its_data_types() -> None:
     below = {
-        *("errors", "diagnostics", "format_options", "files", "budget", "progress", "allowance"),
-        "lifeline",
+        *("errors", "diagnostics", "format_options", "opening", "files", "budget", "progress"),
+        *("allowance", "lifeline"),
         "graph",
     }
     allowed = {"irloop", "fleet", "cli", *below}

@@ -13,7 +13,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from irloop.errors import UsageError
-from irloop.files import open_regular
+from irloop.opening import open_regular
 
 __all__ = ["MOST_BYTES", "arrays_in"]
 

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 from irloop.diagnostics import ENOUGH, Cap, Diagnostic, Report, Severity
 from irloop.dialects.openvino import FAMILIES
 from irloop.errors import ReadError, UsageError
-from irloop.files import ParsedOnce, open_regular
+from irloop.files import ParsedOnce
 from irloop.formats.openvino.net_index import LOOPS
 from irloop.formats.openvino.xml import parse
 from irloop.graph.collector import collector_paused
+from irloop.opening import open_regular, weights_beside
 from irloop.progress import counted
 from irloop.validation import rules as rule_package
 from irloop.validation.context import Context
@@ -262,7 +263,7 @@ def _ir_findings(
         else:
             yield from error.diagnostics
         return
-    bin_file = os.path.splitext(file)[0] + ".bin" if weights is None else os.fspath(weights)
+    bin_file = weights_beside(file) if weights is None else weights
     selection.suppressed = of_document(document)
     context = Context(document, bin_file, path if isinstance(path, ParsedOnce) else None)
     asked = any(engine.startswith("openvino-2021") for engine in engines)

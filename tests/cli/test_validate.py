@@ -323,8 +323,21 @@ def test_links_that_lead_out_of_the_folder_are_not_followed(
     assert result.exit_code == 2
     assert "this link leads out of the folder" in result.stderr
     assert irloop("validate", folder, "--follow-links").exit_code == (inside == "m.onnx")
-    # A link that the user names is followed.
-    assert irloop("validate", folder / "m.xml").exit_code == 0
+    # A link that the user names is followed; one that the model implies is not.
+    assert irloop("validate", folder / "m.xml").exit_code == (inside == "m.bin")
+    assert irloop("validate", folder / "m.xml", "--bin", folder / "m.bin").exit_code == 0
+
+
+def test_a_linked_folder_that_a_pattern_matches_is_not_searched(
+    irloop: Irloop, recurrent: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "sent"
+    folder.mkdir()
+    (folder / "link").symlink_to(recurrent.parent)
+    result = irloop("validate", folder / "*" / "*.xml")
+    assert result.exit_code == 2
+    assert "this link leads out of the folder" in result.stderr
+    assert irloop("validate", folder / "*" / "*.xml", "--follow-links").exit_code == 0
 
 
 def test_fix_writes_and_proves_and_diff_writes_nothing(
