@@ -66,18 +66,30 @@ class ParsedOnce(os.PathLike[str]):
 def write_report(path: Path, data: bytes) -> None:
     """Write a report, completely or not at all.
 
-    A device, a pipe or a link is opened and written to, because renaming would replace it by a
-    file.
+    A device or a pipe is opened and written to, because renaming would replace it by a file. A link
+    is replaced, wherever it leads: its maker may be a stranger. Only the links of the system to
+    streams, such as /dev/stdout, are written through.
 
     Raises:
         OSError: when it cannot be written; an old file is unchanged.
     """
-    if os.path.islink(path) or (os.path.exists(path) and not os.path.isfile(path)):
+    if _is_stream(path):
         with open(path, "wb") as stream:
             stream.write(data)
         return
     with replacing(path) as (file,):
         file.write(data)
+
+
+def _is_stream(path: Path) -> bool:
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return False
+    if stat.S_ISLNK(mode):
+        folder = os.path.realpath(os.path.dirname(os.path.abspath(path)))
+        return folder == "/dev" or folder.startswith("/proc/")
+    return not stat.S_ISREG(mode)
 
 
 def reason_of(error: OSError, path: Path) -> str:

@@ -291,15 +291,67 @@ def test_a_report_is_not_written_over_a_model(
     assert (tmp_path / name).read_bytes() == before
 
 
-def test_a_report_is_written_through_a_symbolic_link(
-    irloop: Irloop, recurrent: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["validate", "MODEL", "--report", "sarif=LINK"],
+        ["validate", "MODEL", "--report", "html=LINK"],
+        ["validate", "MODEL", "--baseline", "LINK", "--write-baseline"],
+        ["view", "MODEL", "-o", "LINK"],
+        ["inspect", "MODEL", "--draw", "LINK"],
+        ["check", "MODEL", "MODEL", "--engines", "numpy", "--report", "LINK"],
+        ["diff", "MODEL", "MODEL", "--report", "LINK"],
+        ["run", "MODEL", "--outputs", "LINK"],
+        ["run", "MODEL", "--profile-trace", "LINK"],
+        ["transform", "MODEL", "-o", "other.xml", "--pass", "dead_code", "--profile-csv", "LINK"],
+        ["convert", "MODEL", "-o", "LINK"],
+        ["schema", "-o", "LINK"],
+    ],
+    ids=lambda arguments: f"{arguments[0]} {arguments[-2].strip('-')}",
+)
+def test_a_link_is_replaced_and_its_target_unchanged(
+    irloop: Irloop,
+    recurrent: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
 ) -> None:
-    link, target = tmp_path / "link", tmp_path / "target"
-    target.write_text("", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    suffix = {"view": "html", "run": "npz", "convert": "onnx", "check": "html", "diff": "html"}
+    link = tmp_path / f"link.{suffix.get(arguments[0], 'svg')}"
+    target = tmp_path / "target"
+    # A baseline is read before it is written.
+    before = '{"schema": "irloop-baseline/1", "findings": []}'
+    target.write_text(before, "utf-8")
     link.symlink_to(target)
-    irloop("validate", recurrent, "--output", f"text={link}")
-    assert link.is_symlink()
-    assert target.read_text("utf-8") == "no findings in 1 file\n"
+    names = {"MODEL": str(recurrent), "LINK": str(link)}
+    for name, path in names.items():
+        arguments = [item.replace(name, path) for item in arguments]
+    result = irloop(*arguments)
+    assert result.exit_code == 0, result.output
+    assert target.read_text("utf-8") == before
+    assert link.is_file()
+    assert not link.is_symlink()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="this system has no /dev/stdout")
+@pytest.mark.parametrize("place", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_a_report_is_written_to_a_stream_of_the_system(
+    process: Process, recurrent: Path, place: str
+) -> None:
+    result = process("validate", recurrent, "--report", f"junit={place}")
+    assert "<testsuite" in result.stdout
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_report_is_written_to_a_pipe(irloop: Irloop, recurrent: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    # Opened for both, so that neither side waits for the other.
+    handle = os.open(pipe, os.O_RDWR)
+    irloop("validate", recurrent, "--report", f"text={pipe}")
+    assert os.read(handle, 4096) == b"no findings in 1 file\n"
+    os.close(handle)
 
 
 @pytest.mark.parametrize("inside", ["m.xml", "m.bin", "m.onnx"])
