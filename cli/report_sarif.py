@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Any
 
-from irloop.diagnostics import Diagnostic, Severity
+from irloop.diagnostics import DETAILS, Diagnostic, Severity
 
 from . import report_json
 from .places import fingerprint, uri
@@ -81,7 +81,7 @@ def _result(
     name = place.path or place.element
     if name:
         location["logicalLocations"] = [{"fullyQualifiedName": name}]
-    details = ((label, getattr(item, label)) for label in ("expected", "found", "cause", "fix"))
+    details = ((label, getattr(item, label)) for label in DETAILS)
     text = "\n".join([item.message, *(f"{label}: {text}" for label, text in details if text)])
     result: dict[str, Any] = {
         "ruleId": item.code,

@@ -67,13 +67,22 @@ def changed_models(paths: Sequence[str], *, follow: bool = False) -> Found:
 
 
 def _leaves(model: str, root: str) -> bool:
-    """Return whether a link on the way to the model or its weights file leads out of `root`."""
+    """Return whether a link on the way to the model or its weights file leads out of `root`.
+
+    A link to a file that is hidden or no model counts as well: messages quote what is in it.
+    """
     home = _real_folder(root)
-    folder = _real_folder(os.path.dirname(model))
+    folder = Path(_real_folder(os.path.dirname(model)))
     # Nearly no file is a link, and following the path of each file takes longer than this question.
     links = [path for path in (model, weights_beside(model)) if os.path.islink(path)]
-    places = [folder, *map(os.path.realpath, links)]
-    return any(not Path(place).is_relative_to(home) for place in places)
+    places = [Path(os.path.realpath(path)) for path in links]
+    if any(not place.is_relative_to(home) for place in (folder, *places)):
+        return True
+    if not os.path.islink(model):
+        return False
+    parts = places[0].relative_to(home).parts
+    is_hidden = any(part.startswith(".") for part in parts)
+    return is_hidden or places[0].suffix.lower() != os.path.splitext(model)[1].lower()
 
 
 @lru_cache(maxsize=64)

@@ -181,7 +181,7 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
 @click.option(
     "--follow-links",
     is_flag=True,
-    help="Follow links that lead out of the folders that are searched.",
+    help="Follow links that lead out of the folders that are searched, or to other files.",
 )
 @click.option(
     "--changed",
@@ -207,8 +207,9 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     follow: bool = options["follow_links"]
     models, leaving = search(named, follow=follow)
     for link in leaving:
-        message = f"{link}: this link leads out of the folder that is searched; --follow-links"
-        click.echo(one_line(f"irloop: error: {message} reads it all the same"), err=True)
+        place = "out of the folder that is searched, or to a file that is no model"
+        message = f"{link}: this link leads {place}; --follow-links reads it all the same"
+        click.echo(one_line(f"irloop: error: {message}"), err=True)
     if weights is not None and not os.path.isfile(weights):
         raise UsageError(f"{weights}: no such file")
     require_folder(*(file for _, file in reports))
@@ -354,16 +355,19 @@ class _Found(NamedTuple):
 
     def rendered(self, style: str, *, colour: bool = False) -> str:
         """The report in one of the formats."""
-        findings, files = self.findings, self.files
+        findings, files, suppressed = self.findings, self.files, self.suppressed
+        if style not in ("text", "json"):
+            findings = [item.for_public_logs() for item in findings]
+            suppressed = [item.for_public_logs() for item in suppressed]
         if style == "json":
             from . import report_json
 
-            left_out = [report_json.finding(item) for item in self.suppressed]
+            left_out = [report_json.finding(item) for item in suppressed]
             return report_json.report("validate", findings, files=files, suppressed=left_out)
         if style == "sarif":
             from . import report_sarif
 
-            return report_sarif.render(findings, self.suppressed)
+            return report_sarif.render(findings, suppressed)
         if style == "junit":
             from . import report_junit
 
@@ -379,8 +383,8 @@ class _Found(NamedTuple):
         if style == "summary":
             from . import report_summary
 
-            return report_summary.render(findings, len(files), len(self.suppressed))
-        summary = report_text.summary(findings, len(files), len(self.suppressed))
+            return report_summary.render(findings, len(files), len(suppressed))
+        summary = report_text.summary(findings, len(files), len(suppressed))
         if not findings:
             return summary
         if style == "azure":

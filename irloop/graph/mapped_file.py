@@ -51,12 +51,23 @@ class MappedFile:
     must be the same file; if it was replaced in the meantime, an error is raised.
     """
 
-    __slots__ = ("__weakref__", "_identity", "_page", "_size", "_view", "path", "source")
+    __slots__ = (
+        "__weakref__",
+        "_identity",
+        "_page",
+        "_size",
+        "_view",
+        "path",
+        "source",
+        "was_read",
+    )
 
     def __init__(self, path: Path) -> None:
         self.path = os.fspath(path)
         #: The path as it was given: a `PathBelow` if a model names the file.
         self.source = path
+        #: True once bytes of the file were read.
+        self.was_read = False
         self._size: int | None = None
         self._identity: tuple[int, int] | None = None
         self._view: memoryview | None = None
@@ -207,6 +218,7 @@ class MappedFile:
                 fix="read the model again",
             )
         _DESCRIPTORS.keep(self, opened)
+        self.was_read = True
         return opened
 
     def _fill(self, buffer: memoryview, offset: int) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from importlib.machinery import ModuleSpec, SourceFileLoader
+from itertools import chain
 from threading import RLock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -239,13 +240,20 @@ def _onnx_findings(
             yield replace(item, code="ONX101") if item.code == ReadError.code else item
         return
     selection.suppressed = of_outline(context.outline)
-    yield from _run(context, "ONX", selection)
-    if engines:
-        from irloop.validation.hazards import hazard_findings
-
-        for graph in context.inferred_graphs[:1]:
-            yield from hazard_findings(graph, engines, selection.reported)
+    for item in chain(_run(context, "ONX", selection), _hazards(context, selection, engines)):
+        yield replace(item, shows_weights=True) if context.shows_weights else item
     context.close()
+
+
+def _hazards(
+    context: OnnxContext, selection: _Selection, engines: tuple[str, ...]
+) -> Iterator[Diagnostic]:
+    if not engines:
+        return
+    from irloop.validation.hazards import hazard_findings
+
+    for graph in context.inferred_graphs[:1]:
+        yield from hazard_findings(graph, engines, selection.reported)
 
 
 def _ir_findings(
@@ -268,8 +276,11 @@ def _ir_findings(
     context = Context(document, bin_file, path if isinstance(path, ParsedOnce) else None)
     asked = any(engine.startswith("openvino-2021") for engine in engines)
     context.concerns_2021 = asked or "IRL901" in selection.select
+    # The sender of the model chooses what a link leads to, in the folder of the model.
+    is_link = weights is None and os.path.islink(bin_file)
     try:
-        yield from _run(context, "IRL", selection)
+        for item in _run(context, "IRL", selection):
+            yield replace(item, shows_weights=True) if is_link else item
         if engines:
             from irloop.validation.hazards import hazard_findings_of_ir
 

@@ -380,6 +380,22 @@ def test_links_that_lead_out_of_the_folder_are_not_followed(
     assert irloop("validate", folder / "m.xml", "--bin", folder / "m.bin").exit_code == 0
 
 
+@pytest.mark.parametrize("target", [".git/config", "notes.txt"])
+def test_a_link_to_a_file_that_is_no_model_is_not_read(
+    irloop: Irloop, recurrent: Path, tmp_path: Path, target: str
+) -> None:
+    for suffix in (".xml", ".bin"):
+        shutil.copy(recurrent.with_suffix(suffix), tmp_path / f"m{suffix}")
+    (tmp_path / target).parent.mkdir(exist_ok=True)
+    (tmp_path / target).write_text("password = 1234", "utf-8")
+    (tmp_path / "link.onnx").symlink_to(target)
+    for arguments in ([tmp_path], ["--changed", tmp_path / "m.xml", tmp_path / "link.onnx"]):
+        result = irloop("validate", *arguments, "--format", "github")
+        assert result.exit_code == 2
+        assert "link.onnx: this link leads" in result.stderr
+        assert "password" not in result.output
+
+
 def test_a_linked_folder_that_a_pattern_matches_is_not_searched(
     irloop: Irloop, recurrent: Path, tmp_path: Path
 ) -> None:

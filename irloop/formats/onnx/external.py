@@ -35,6 +35,11 @@ class ExternalFiles:
         self._own: MappedFile | None = None
         self._windows: dict[bytes, tuple[int, int]] = {}
 
+    @property
+    def were_read(self) -> bool:
+        """True once bytes of an external data file were read."""
+        return any(file.was_read for file in self._files.values())
+
     def keep(self, file: MappedFile, windows: dict[bytes, tuple[int, int]]) -> None:
         """Remember the position of each large weight that stays in the model file.
 
