@@ -10,7 +10,7 @@ from typing import Any
 
 from irloop.diagnostics import Diagnostic
 from irloop.errors import UsageError
-from irloop.files import read_regular
+from irloop.opening import read_regular
 
 from .files import write_whole
 

@@ -16,6 +16,7 @@ from click.core import ParameterSource
 
 from irloop.allowance import allowance_for
 from irloop.diagnostics import Diagnostic, one_line
+from irloop.opening import weights_beside
 from irloop.progress import listening
 
 from .limits import size
@@ -88,7 +89,7 @@ class Console:
         """
         if self.stdin is None:
             return text
-        weights = f"{os.path.splitext(self.stdin)[0]}.bin"
+        weights = os.fspath(weights_beside(self.stdin))
         return text.replace(self.stdin, STDIN).replace(weights, f"{STDIN}.bin")
 
     def shown(self, item: Diagnostic) -> Diagnostic:

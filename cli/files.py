@@ -11,6 +11,7 @@ import click
 
 from irloop.errors import UsageError, WriteError
 from irloop.files import reason_of, write_report
+from irloop.opening import weights_beside
 
 if TYPE_CHECKING:
     from irloop import Model
@@ -66,11 +67,11 @@ def require_free(output: str, taken: Iterable[str]) -> None:
         UsageError: naming the folder or the file.
     """
     require_folder(output)
-    stem, suffix = os.path.splitext(output)
+    suffix = os.path.splitext(output)[1]
     # Only models have a file of weights next to them.
-    beside = {".onnx": f"{output}.data", ".xml": f"{stem}.bin"}.get(suffix.lower())
+    beside = {".onnx": f"{output}.data", ".xml": os.fspath(weights_beside(output))}
     read = {os.path.realpath(file) for file in taken}
-    for file in (output, beside or output):
+    for file in (output, beside.get(suffix.lower(), output)):
         if os.path.realpath(file) in read:
             raise UsageError(
                 f"{file} would be written over, and the input needs it",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from irloop.diagnostics import one_line
 from irloop.errors import IrloopError, WriteError
 from irloop.files import reason_of, replacing, scratch
+from irloop.opening import PathBelow, open_regular, weights_beside
 
 if TYPE_CHECKING:
     from irloop import Fixed
@@ -65,7 +66,7 @@ def fix_models(
             # A fix that is marked as safe but changes results must not be written.
             console.note(f"{model}: not fixed: the fixes change results ({proof})")
             continue
-        bin_file = weights or str(Path(model).with_suffix(".bin"))
+        bin_file = weights or weights_beside(model)
         if not write:
             old, new = fixed.lines()
             text = [line.rstrip("\r\n") for line in difflib.unified_diff(old, new, model, model)]
@@ -102,7 +103,7 @@ def _proof(model: str, weights: str | None, fixed: Fixed) -> str:
     from irloop import compare, read_model
 
     is_ir = fixed.format == "openvino"
-    bin_file = (weights or str(Path(model).with_suffix(".bin"))) if is_ir else None
+    bin_file = (weights or weights_beside(model)) if is_ir else None
     if any(repair.code == "ONX102" for repair in fixed.repairs):
         return "no engine could load it before, so there are no results that could have changed"
     try:
@@ -124,7 +125,7 @@ def _proof(model: str, weights: str | None, fixed: Fixed) -> str:
     return f"proved: the same results in {len(found.trials)} trials"
 
 
-def _write(path: str, bin_file: str, fixed: Fixed) -> None:
+def _write(path: str, bin_file: str | PathBelow, fixed: Fixed) -> None:
     """Write the fixed model in place of the model file at `path`.
 
     If the fixes added weights, the weights file is replaced in the same step, by one with the new
@@ -138,7 +139,7 @@ def _write(path: str, bin_file: str, fixed: Fixed) -> None:
         with replacing(path, bin_file) as (file, weights):
             file.write(fixed.after)
             if os.path.exists(bin_file):
-                with open(bin_file, "rb") as old:
+                with open_regular(bin_file) as old:
                     shutil.copyfileobj(old, weights)
             weights.write(fixed.added)
     except OSError as error:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from irloop.diagnostics import one_line
+from irloop.diagnostics import DETAILS, one_line
 
 from .console import console_of
 from .exits import Exit
@@ -173,8 +173,7 @@ def _report(ctx: click.Context, error: Exception) -> NoReturn:
     is_written = _write_document(ctx, error)
     if isinstance(error, (UsageError, WriteError)):
         first = error.diagnostics[0]
-        labels = ("expected", "found", "cause", "fix")
-        texts = {label: getattr(first, label) for label in labels}
+        texts = {label: getattr(first, label) for label in DETAILS}
         _fail(ctx, error.message, *(f"{label}: {text}" for label, text in texts.items() if text))
     if isinstance(error, InternalError):
         _internal(ctx, error.error, error.step)

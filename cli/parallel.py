@@ -6,6 +6,7 @@ import os
 from collections.abc import Generator, Sequence
 
 from irloop.errors import UsageError
+from irloop.opening import weights_beside
 
 from .validation_job import IrloopFailure, Job, Outcome, run
 
@@ -53,6 +54,6 @@ def _by_weights(jobs: Sequence[Job]) -> list[list[int]]:
     """Group the positions of jobs by weights file, so that each file is read only once."""
     groups: dict[str, list[int]] = {}
     for at, job in enumerate(jobs):
-        weights = job.weights or os.path.splitext(job.model)[0] + ".bin"
+        weights = job.weights or weights_beside(job.model)
         groups.setdefault(os.path.realpath(weights), []).append(at)
     return list(groups.values())

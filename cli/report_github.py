@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from irloop.diagnostics import Diagnostic, Severity, one_line
+from irloop.diagnostics import DETAILS, Diagnostic, Severity, one_line
 
 from .places import slashed
 from .report_text import count
@@ -44,7 +44,7 @@ def _command(kind: str, item: Diagnostic) -> str:
     listed = ",".join(
         f"{key}={_property(one_line(text))}" for key, text in properties.items() if text
     )
-    details = ((label, getattr(item, label)) for label in ("expected", "found", "cause", "fix"))
+    details = ((label, getattr(item, label)) for label in DETAILS)
     rows = [item.message, *(f"{label}: {text}" for label, text in details if text)]
     return f"::{kind} {listed}::{_data(chr(10).join(map(one_line, rows)))}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from irloop.diagnostics import Diagnostic
+from irloop.diagnostics import DETAILS, Diagnostic
 
 from . import report_json
 from .places import relative
@@ -40,7 +40,7 @@ def _diagnostic(item: Diagnostic, excerpt: Excerpt | None) -> dict[str, Any]:
     location: dict[str, Any] = {"path": relative(item.location.file or "")}
     if item.location.line is not None:
         location["range"] = _range(item.location.line, excerpt)
-    details = ((label, getattr(item, label)) for label in ("expected", "found", "cause", "fix"))
+    details = ((label, getattr(item, label)) for label in DETAILS)
     text = "\n".join([item.message, *(f"{label}: {text}" for label, text in details if text)])
     return {
         "message": text,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Any
 
-from irloop.diagnostics import Diagnostic, Severity, one_line
+from irloop.diagnostics import DETAILS, Diagnostic, Severity, one_line
 
 from . import report_json
 from .places import fingerprint, uri
@@ -75,7 +75,7 @@ def _result(item: Diagnostic, rule: int, excerpt: Excerpt | None) -> dict[str, A
     name = place.path or place.element
     if name:
         location["logicalLocations"] = [{"fullyQualifiedName": name}]
-    details = ((label, getattr(item, label)) for label in ("expected", "found", "cause", "fix"))
+    details = ((label, getattr(item, label)) for label in DETAILS)
     text = "\n".join([item.message, *(f"{label}: {text}" for label, text in details if text)])
     result: dict[str, Any] = {
         "ruleId": item.code,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from errno import EINVAL
+from functools import lru_cache
 from pathlib import Path
 
 from irloop.errors import UsageError
-from irloop.files import open_regular
+from irloop.opening import open_regular, weights_beside
 
 __all__ = ["changed_models", "find_models"]
 
@@ -32,12 +33,12 @@ def find_models(paths: Sequence[str], *, follow: bool = False) -> Found:
     leaving: list[str] = []
     for path in paths:
         any_model = False
-        for model, root in _models_of(path, follow=follow):
+        for model, leaves in _models_of(path, follow=follow):
             any_model = True
-            if root is None or follow or not _leaves(model, root):
-                found.setdefault(os.path.realpath(model), model)
-            else:
+            if leaves:
                 leaving.append(model)
+            else:
+                found.setdefault(os.path.realpath(model), model)
         if not any_model:
             raise UsageError(f"{path}: no model found", fix="give .xml or .onnx files")
     return list(found.values()), leaving
@@ -56,34 +57,50 @@ def changed_models(paths: Sequence[str], *, follow: bool = False) -> Found:
         model = Path(path)
         if model.suffix.lower() == ".bin":
             model = model.with_suffix(".xml")
-        if not model.is_file() or not _looks_like_model(str(model)):
+        if model.suffix.lower() not in _SUFFIXES or not model.is_file():
             continue
-        if follow or not _leaves(str(model), os.path.dirname(model)):
-            found.setdefault(os.path.realpath(model), str(model))
-        else:
+        if not follow and _leaves(str(model), os.path.dirname(model)):
             leaving.append(str(model))
+        elif _looks_like_model(str(model)):
+            found.setdefault(os.path.realpath(model), str(model))
     return list(found.values()), leaving
 
 
 def _leaves(model: str, root: str) -> bool:
-    """True when the model or its weights file is a link to a file outside `root`."""
+    """Return whether a link on the way to the model or its weights file leads out of `root`.
+
+    A link to a file that is hidden or no model counts as well: messages quote what is in it.
+    """
+    home = _real_folder(root)
+    folder = Path(_real_folder(os.path.dirname(model)))
     # Nearly no file is a link, and following the path of each file takes longer than this question.
-    links = [path for path in (model, os.path.splitext(model)[0] + ".bin") if os.path.islink(path)]
-    return any(
-        not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)) for path in links
-    )
+    links = [path for path in (model, weights_beside(model)) if os.path.islink(path)]
+    places = [Path(os.path.realpath(path)) for path in links]
+    if any(not place.is_relative_to(home) for place in (folder, *places)):
+        return True
+    if not os.path.islink(model):
+        return False
+    parts = places[0].relative_to(home).parts
+    is_hidden = any(part.startswith(".") for part in parts)
+    return is_hidden or places[0].suffix.lower() != os.path.splitext(model)[1].lower()
 
 
-def _models_of(path: str, *, follow: bool) -> Iterator[tuple[str, str | None]]:
-    """Yield each model with the folder that was searched.
+@lru_cache(maxsize=64)
+def _real_folder(folder: str) -> str:
+    return os.path.realpath(folder)
 
-    The folder is None if `path` is the model itself.
+
+def _models_of(path: str, *, follow: bool) -> Iterator[tuple[str, bool]]:
+    """Yield each model, and whether a link to it leads out of the folder that was searched.
+
+    Such a model is not opened, so it need not be one. With `follow`, and for a model that `path`
+    names itself, the second value is False.
     """
     if os.path.isdir(path):
-        yield from _with_root(_models_in(path, follow=follow), path)
+        yield from _models_in(path, path, follow=follow)
         return
     if os.path.lexists(path):
-        yield path, None
+        yield path, False
         return
     import glob
 
@@ -94,23 +111,22 @@ def _models_of(path: str, *, follow: bool) -> Iterator[tuple[str, str | None]]:
         start = os.path.dirname(start)
     for match in sorted(glob.glob(path, recursive=True)):
         if os.path.isfile(match) and Path(match).suffix.lower() in _SUFFIXES:
-            yield match, start
+            yield match, not follow and _leaves(match, start)
         elif os.path.isdir(match) and "**" not in path:
-            yield from _with_root(_models_in(match, follow=follow), start)
+            yield from _models_in(match, start, follow=follow)
 
 
-def _with_root(models: Iterable[str], root: str) -> Iterator[tuple[str, str]]:
-    for model in models:
-        yield model, root
-
-
-def _models_in(folder: str, *, follow: bool) -> Iterator[str]:
+def _models_in(folder: str, root: str, *, follow: bool) -> Iterator[tuple[str, bool]]:
     seen: set[str] = set()
     for place, folders, files in os.walk(folder, followlinks=follow):
         # Links can form a cycle.
         folders[:] = [name for name in sorted(folders) if _is_new(place, name, seen, follow=follow)]
-        paths = (os.path.join(place, name) for name in sorted(files))
-        yield from (path for path in paths if _looks_like_model(path))
+        for path in (os.path.join(place, name) for name in sorted(files)):
+            if Path(path).suffix.lower() not in _SUFFIXES:
+                continue
+            leaves = not follow and _leaves(path, root)
+            if leaves or _looks_like_model(path):
+                yield path, leaves
 
 
 def _is_new(place: str, name: str, seen: set[str], *, follow: bool) -> bool:
@@ -123,11 +139,11 @@ def _is_new(place: str, name: str, seen: set[str], *, follow: bool) -> bool:
 
 
 def _looks_like_model(path: str) -> bool:
-    suffix = Path(path).suffix.lower()
-    if suffix != ".xml":
-        return suffix in _SUFFIXES
-    # Folders contain other XML, too: an IR has a weights file, or starts with <net.
-    if os.path.exists(Path(path).with_suffix(".bin")):
+    """Return whether a file with a suffix of models is a model, so far as its beginning tells.
+
+    Folders contain other XML, too: an IR has a weights file, or starts with <net.
+    """
+    if not path.lower().endswith(".xml") or os.path.exists(weights_beside(path)):
         return True
     try:
         with open_regular(path) as file:

@@ -10,7 +10,7 @@ from typing import Any
 from irloop.allowance import allowance_for
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.errors import LimitError, UsageError
-from irloop.files import read_regular, what_else
+from irloop.opening import read_regular, what_else
 
 __all__ = ["Settings", "find_settings", "read_settings"]
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import click
 
 from irloop.diagnostics import Diagnostic
-from irloop.files import open_regular
+from irloop.opening import open_regular
 
 from .console import STDIN, console_of
 

@@ -197,11 +197,12 @@ def _json(found: Summary) -> str:
 
 
 def _sarif(found: Summary) -> str:
-    return report_sarif.render(found.diagnostics)
+    return report_sarif.render([item.for_public_logs() for item in found.diagnostics])
 
 
 def _junit(found: Summary) -> str:
-    return report_junit.render(found.diagnostics, found.paths, Severity.ERROR, "irloop sweep")
+    findings = [item.for_public_logs() for item in found.diagnostics]
+    return report_junit.render(findings, found.paths, Severity.ERROR, "irloop sweep")
 
 
 def _html(found: Summary) -> str:

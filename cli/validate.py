@@ -7,14 +7,13 @@ import sys
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from irloop.diagnostics import Cap, Diagnostic, Location, Severity, one_line
 from irloop.errors import InternalError, UsageError
-from irloop.files import open_regular
+from irloop.opening import open_regular, weights_beside
 
 from . import report_text
 from .console import Console, common_options, console_of
@@ -183,7 +182,7 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
 @click.option(
     "--follow-links",
     is_flag=True,
-    help="Follow links that lead out of the folders that are searched.",
+    help="Follow links that lead out of the folders that are searched, or to other files.",
 )
 @click.option(
     "--changed",
@@ -206,10 +205,12 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     reports = [_report(text) for text in options["reports"]]
     search = changed_models if options["changed"] else find_models
     named = tuple(from_stdin(ctx) if path == "-" else path for path in paths)
-    models, leaving = search(named, follow=options["follow_links"])
+    follow: bool = options["follow_links"]
+    models, leaving = search(named, follow=follow)
     for link in leaving:
-        message = f"{link}: this link leads out of the folder that is searched; --follow-links"
-        click.echo(one_line(f"irloop: error: {message} reads it all the same"), err=True)
+        place = "out of the folder that is searched, or to a file that is no model"
+        message = f"{link}: this link leads {place}; --follow-links reads it all the same"
+        click.echo(one_line(f"irloop: error: {message}"), err=True)
     if weights is not None and not os.path.isfile(weights):
         raise UsageError(f"{weights}: no such file")
     require_folder(*(file for _, file in reports))
@@ -241,7 +242,8 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     work = [
         Job(
             model,
-            weights,
+            # Links that are followed may lead out of the folder of the model, too.
+            os.fspath(weights_beside(model)) if follow and weights is None else weights,
             *_looked_for(project, options),
             settings.engines,
             console.max_memory,
@@ -396,39 +398,40 @@ class Found(NamedTuple):
 
     def rendered(self, style: str, *, colour: bool = False) -> str:
         """The report in one of the formats."""
-        findings, files = self.findings, self.files
+        findings, files, suppressed = self.findings, self.files, self.suppressed
+        if style not in ("text", "json"):
+            findings = [item.for_public_logs() for item in findings]
+            suppressed = [item.for_public_logs() for item in suppressed]
         if style == "json":
             from . import report_json
 
             left_out = [
                 {**report_json.finding(item), "suppressed_by": item.suppressed_by}
-                for item in self.suppressed
+                for item in suppressed
             ]
             return report_json.report(self.command, findings, files=files, suppressed=left_out)
         if style == "sarif":
             from . import report_sarif
 
-            return report_sarif.render(findings, self.suppressed)
+            return report_sarif.render(findings, suppressed)
         if style == "junit":
             from . import report_junit
 
             command = f"irloop {self.command}"
-            return report_junit.render(
-                findings, files, self.worst, command, suppressed=self.suppressed
-            )
+            return report_junit.render(findings, files, self.worst, command, suppressed=suppressed)
         if style == "gitlab":
             from . import report_gitlab
 
-            return report_gitlab.render(findings, self.suppressed)
+            return report_gitlab.render(findings, suppressed)
         if style == "rdjson":
             from . import report_rdjson
 
-            return report_rdjson.render(findings, self.suppressed)
+            return report_rdjson.render(findings, suppressed)
         if style == "summary":
             from . import report_summary
 
-            return report_summary.render(findings, len(files), self.suppressed)
-        summary = report_text.summary(findings, len(files), self.suppressed)
+            return report_summary.render(findings, len(files), suppressed)
+        summary = report_text.summary(findings, len(files), suppressed)
         if not findings:
             return summary
         if style == "azure":
@@ -483,7 +486,7 @@ def _why_closed(model: str) -> Diagnostic | None:
 
 def _require_no_model(reports: Sequence[str], models: Sequence[str]) -> None:
     read = {os.path.realpath(file) for file in models}
-    read |= {os.path.realpath(Path(file).with_suffix(".bin")) for file in models}
+    read |= {os.path.realpath(weights_beside(file)) for file in models}
     for file in reports:
         if os.path.realpath(file) in read:
             raise UsageError(f"the report {file} would be written over a model")

@@ -10,9 +10,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 from typing import Any
 
 __all__ = [
+    "DETAILS",
     "DRAWERS",
     "ENOUGH",
     "LONGEST",
@@ -144,11 +146,26 @@ class Location:
 NOWHERE = Location()
 
 
+#: The texts that complete the message of a finding.
+DETAILS = ("expected", "found", "cause", "fix")
+
+#: A number, or several with signs between them such as 2x3; but not the version in Squeeze-13.
+_NUMBER = r"(?<![\w-])-?\d(?:[\w.,+-]*\w)?"
+
+
+def _hidden(match: re.Match[str], *, everything: bool) -> str:
+    found = match.group()
+    digits = max(map(len, re.findall(r"\d+", found)))
+    return "(a value)" if everything or digits >= 10 else found
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One finding: what was expected, what was found, the probable cause, and a fix.
 
     `suppressed_by` tells who suppressed it, for example "the model"; it is empty if nobody did.
+    With `shows_weights`, the texts may contain values from another file than the model, which is
+    perhaps a file that its readers should not see.
     """
 
     code: str
@@ -160,11 +177,12 @@ class Diagnostic:
     cause: str = ""
     fix: str = ""
     suppressed_by: str = ""
+    shows_weights: bool = False
 
     def __str__(self) -> str:
         head = f"{self.location}: {self.severity.value} {self.code}: {self.message}"
         parts = [one_line(head)]
-        for label in ("expected", "found", "cause", "fix"):
+        for label in DETAILS:
             text = getattr(self, label)
             if text:
                 parts.append(one_line(f"  {label}: {text}"))
@@ -175,6 +193,18 @@ class Diagnostic:
         if self.location.file is not None:
             return self
         return replace(self, location=replace(self.location, file=file))
+
+    def for_public_logs(self) -> Diagnostic:
+        """Return the finding without values that might be bytes of a file.
+
+        Numbers of ten digits or more are left out; with `shows_weights`, so are all numbers that
+        are not part of a word.
+        """
+        hide = partial(re.sub, _NUMBER, partial(_hidden, everything=self.shows_weights))
+        texts: dict[str, Any] = {
+            label: hide(getattr(self, label)) for label in ("message", *DETAILS)
+        }
+        return replace(self, **texts)
 
 
 #: If only the first findings are listed, a rule stops after this many errors in a file.

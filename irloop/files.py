@@ -1,9 +1,8 @@
-"""Opens regular files only, and writes files so that they appear whole or not at all."""
+"""Writes files so that they appear whole or not at all, and makes scratch folders."""
 
 from __future__ import annotations
 
 import errno
-import io
 import os
 import re
 import stat
@@ -11,27 +10,16 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, BinaryIO, TypeVar
 
+from irloop.opening import Path
+
 __all__ = [
     "ParsedOnce",
-    "open_regular",
-    "read_regular",
     "reason_of",
     "replacing",
     "scratch",
     "use_scratch",
-    "what_else",
     "write_report",
 ]
-
-Path = str | os.PathLike[str]
-
-_KINDS = {
-    stat.S_IFDIR: "a folder",
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
 
 
 class ParsedOnce(os.PathLike[str]):
@@ -50,14 +38,14 @@ class ParsedOnce(os.PathLike[str]):
     def __fspath__(self) -> str:
         return self.path
 
-    def leave_model(self, model: Any, weights: str = "") -> None:
+    def leave_model(self, model: Any, weights: Path = "") -> None:
         """Keep a model that was just read from this file, so that the next reader need not read it.
 
         The caller must not use the model afterwards. `weights` is the path of its weights file.
         """
         self._model = model, os.path.abspath(weights)
 
-    def take_model(self, weights: str = "") -> Any:
+    def take_model(self, weights: Path = "") -> Any:
         """Return the model that was kept; a second call returns None.
 
         None is also returned if the model was read with another weights file.
@@ -75,84 +63,33 @@ class ParsedOnce(os.PathLike[str]):
             self.content = None
 
 
-def what_else(path: Path) -> str:
-    """Return the kind of file at `path` if it is not a regular file, for example "a pipe".
-
-    The result is an empty string for a regular file, and if nothing exists at `path`.
-
-    Raises:
-        OSError: when it cannot be examined although it exists.
-        ValueError: when `path` cannot be a path, for example because it contains a NUL.
-    """
-    try:
-        return _KINDS.get(stat.S_IFMT(os.stat(path).st_mode), "")
-    except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
-            return ""
-        raise
-
-
-def open_regular(path: Path) -> io.FileIO:
-    """Open a regular file for reading, unbuffered; links are followed.
-
-    Opening a pipe would block, and reading a device may never end, or have an effect.
-
-    Raises:
-        OSError: when it is not a regular file, or cannot be opened.
-    """
-    # Opening a device may already act on it, so the path is checked before; and again afterwards,
-    # because something else may have taken its place.
-    _require_regular(os.stat(path), path)
-    never_waits = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
-    flags = os.O_RDONLY | never_waits | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-    handle = os.open(path, flags)
-    try:
-        _require_regular(os.fstat(handle), path)
-    except OSError:
-        os.close(handle)
-        raise
-    return io.FileIO(handle, "rb")
-
-
-def _require_regular(status: os.stat_result, path: Path) -> None:
-    if stat.S_ISREG(status.st_mode):
-        return
-    kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
-    raise OSError(errno.EINVAL, f"this is {kind}, not a file", os.fspath(path))
-
-
-def read_regular(path: Path, most: int) -> bytes:
-    """The bytes of a regular file.
-
-    Raises:
-        OSError: when it is not a regular file, has more than `most` bytes, or cannot be read.
-    """
-    with io.BufferedReader(open_regular(path)) as stream:
-        size = os.fstat(stream.fileno()).st_size
-        if size <= most:
-            # One extra byte is requested, to detect a file that grows while it is read.
-            data = stream.read(size + 1)
-            size = len(data)
-    if size > most:
-        raise OSError(errno.EFBIG, f"{size} bytes are more than {most}", os.fspath(path))
-    return data
-
-
 def write_report(path: Path, data: bytes) -> None:
     """Write a report, completely or not at all.
 
-    A device, a pipe or a link is opened and written to, because renaming would replace it by a
-    file.
+    A device or a pipe is opened and written to, because renaming would replace it by a file. A link
+    is replaced, wherever it leads: its maker may be a stranger. Only the links of the system to
+    streams, such as /dev/stdout, are written through.
 
     Raises:
         OSError: when it cannot be written; an old file is unchanged.
     """
-    if os.path.islink(path) or (os.path.exists(path) and not os.path.isfile(path)):
+    if _is_stream(path):
         with open(path, "wb") as stream:
             stream.write(data)
         return
     with replacing(path) as (file,):
         file.write(data)
+
+
+def _is_stream(path: Path) -> bool:
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return False
+    if stat.S_ISLNK(mode):
+        folder = os.path.realpath(os.path.dirname(os.path.abspath(path)))
+        return folder == "/dev" or folder.startswith("/proc/")
+    return not stat.S_ISREG(mode)
 
 
 def reason_of(error: OSError, path: Path) -> str:

@@ -19,6 +19,7 @@ ROWS = (
     ("diagnostics",),
     ("errors",),
     ("format_options",),
+    ("opening",),
     ("files",),
     ("budget", "children", "progress"),
     ("allowance", "boundary", "lifeline"),
@@ -61,6 +62,7 @@ WITHOUT_NUMPY = (
     "irloop/errors.py",
     "irloop/format_options.py",
     "irloop/files.py",
+    "irloop/opening.py",
     "irloop/budget.py",
     "irloop/progress.py",
     "irloop/backend.py",
@@ -171,7 +173,7 @@ def test_every_package_has_a_row() -> None:
         "errors",
         "files",
         "format_options",
-        *("children", "lifeline"),
+        *("children", "lifeline", "opening"),
         "progress",
         "testing",
     }
@@ -251,8 +253,8 @@ def _circles(imports: dict[str, set[str]]) -> list[list[str]]:
 
 def test_the_command_line_imports_only_the_api_and_its_data_types() -> None:
     below = {
-        *("errors", "diagnostics", "format_options", "files", "budget", "progress", "allowance"),
-        *("children", "lifeline"),
+        *("errors", "diagnostics", "format_options", "opening", "files", "budget", "progress"),
+        *("allowance", "children", "lifeline"),
         "graph",
     }
     allowed = {"irloop", "fleet", "cli", *below}

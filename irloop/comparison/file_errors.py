@@ -16,6 +16,7 @@ from irloop.graph.model import Model
 from irloop.graph.op import Constant
 from irloop.graph.tensor import MappedTensor
 from irloop.graph.walk import all_nodes
+from irloop.opening import Path
 from irloop.validation import engine
 
 __all__ = ["error_of_file"]
@@ -49,7 +50,7 @@ def error_of_file(
     return type(error)(found[0].message, diagnostics=found)
 
 
-def _is_in_file(model: Model, file: str, weights: str | None) -> bool:
+def _is_in_file(model: Model, file: str, weights: Path | None) -> bool:
     """Return whether `file` still contains the same model as `model`.
 
     `weights` is the path of the .bin, or None if the model reads no constants from one.
@@ -61,9 +62,9 @@ def _is_in_file(model: Model, file: str, weights: str | None) -> bool:
     return diff(read, copy).same
 
 
-def _weights_of(model: Model) -> str | None:
+def _weights_of(model: Model) -> Path | None:
     """The path of the .bin from which the constants of an IR are read; None if it has none."""
     for node in all_nodes(model.graph):
         if isinstance(node.op, Constant) and isinstance(node.op.tensor, MappedTensor):
-            return node.op.tensor.file.path
+            return node.op.tensor.file.source
     return None

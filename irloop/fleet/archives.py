@@ -20,8 +20,8 @@ from io import BufferedReader
 from typing import IO, Any, NamedTuple
 
 from irloop.errors import UsageError
-from irloop.files import open_regular
 from irloop.fleet.places import Place, fetching_from, place_of
+from irloop.opening import open_regular
 
 __all__ = ["Member", "TooBigError", "copy", "extract", "is_archive", "models_in"]
 

@@ -300,11 +300,13 @@ def _codes(items: Iterable[Diagnostic]) -> list[dict[str, Any]]:
         {
             "code": item.code,
             "severity": item.severity.value,
-            "message": _short(item.message),
+            "message": _short(shown.message),
             "line": item.location.line,
             "place": _short(item.location.path or item.location.element),
         }
         for item in worst[:FINDINGS_KEPT]
+        # The table may be published, too.
+        for shown in [item.for_public_logs() if item.shows_weights else item]
     ]
 
 

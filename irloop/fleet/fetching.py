@@ -7,15 +7,15 @@ import itertools
 import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from irloop.errors import UsageError
-from irloop.files import open_regular
 from irloop.fleet import archives
 from irloop.fleet.archives import CHUNK, TooBigError
 from irloop.fleet.places import is_local, place_of
 from irloop.fleet.sources import Entry
+from irloop.opening import Path, RefusedFileError, location_below, open_regular, weights_beside
 
 __all__ = ["Fetched", "add_data", "fetch", "needs_copy"]
 
@@ -124,7 +124,7 @@ def _problems_of(found: Fetched, most: int) -> Iterator[None]:
 
 def _weights_path(found: Fetched) -> str:
     """The path of the weights of an IR; empty for other models."""
-    return f"{found.stem}.bin" if found.suffix == ".xml" else ""
+    return os.fspath(weights_beside(found.path)) if found.suffix == ".xml" else ""
 
 
 def _fetch(found: Fetched, most: int) -> None:
@@ -136,7 +136,7 @@ def _fetch(found: Fetched, most: int) -> None:
             _copy_weights(entry, weights, most)
     head = _add(found, f"model{found.suffix}", found.path, most)
     if weights and os.path.isfile(weights):
-        _add(found, "model.bin", weights, most)
+        _add_named(found, "model.bin", weights_beside(found.path), most)
     elif weights and b"<net" not in head and not found.verdict:
         found.verdict, found.detail = "no-model", "this XML is no OpenVINO IR"
 
@@ -170,7 +170,7 @@ def _extract_all(archive: str, found: Sequence[Fetched], most: int) -> None:
             item.verdict, item.detail = "unavailable", "it is not in the archive any more"
 
 
-def _copy(address: str, path: str, most: int) -> None:
+def _copy(address: str, path: Path, most: int) -> None:
     place = place_of(address)
     try:
         with place.fs.open(place.path, "rb") as source, open(path, "wb") as target:
@@ -196,7 +196,7 @@ def _copy_weights(entry: Entry, path: str, most: int) -> None:
     _copy(address, path, most)
 
 
-def _add(found: Fetched, name: str, path: str, most: int) -> bytes:
+def _add(found: Fetched, name: str, path: Path, most: int) -> bytes:
     """Read the file at `path`, and record its size and hash in `found` under `name`.
 
     `name` is the name that the model uses for the file, such as "model.bin". If the file is a Git
@@ -244,23 +244,24 @@ def add_data(found: Fetched, names: Sequence[str], most: int) -> None:
 
 
 def _add_data_file(found: Fetched, name: str, most: int) -> None:
-    parts = re.split(r"[/\\]", name)
-    if name.startswith(("/", "\\")) or ".." in parts or ":" in parts[0] or "\0" in name:
+    try:
+        path = location_below(os.path.dirname(found.path), name)
+    except RefusedFileError:
         return
-    path = os.path.join(os.path.dirname(found.path), *parts)
-    entry = found.entry
+    entry, parts = found.entry, re.split(r"[/\\]", name)
     if found.is_copy:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         beside = "/".join([*entry.address.split("/")[:-1], *parts])
-        if entry.archive and archives.extract(entry.archive, {beside: path}, most):
+        if entry.archive and archives.extract(entry.archive, {beside: os.fspath(path)}, most):
             raise TooBigError
         place = None if entry.archive else place_of(beside)
         if place is not None and place.fs.exists(place.path):
             _copy(beside, path, most)
-    if os.path.isfile(path) and _is_inside(path, found.path):
+    if os.path.isfile(path):
+        _add_named(found, name, path, most)
+
+
+def _add_named(found: Fetched, name: str, path: Path, most: int) -> None:
+    """Add a file that the model names; one that the reader will refuse is left out."""
+    with suppress(RefusedFileError):
         _add(found, name, path, most)
-
-
-def _is_inside(path: str, model: str) -> bool:
-    home = os.path.realpath(os.path.dirname(model))
-    return os.path.realpath(path).startswith(home + os.sep)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError, UsageError
-from irloop.files import open_regular
+from irloop.opening import open_regular
 
 __all__ = ["SUFFIXES", "detect", "first_bytes", "format_of_suffix"]
 

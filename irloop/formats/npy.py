@@ -13,8 +13,8 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from irloop.errors import UsageError
-from irloop.files import open_regular
 from irloop.graph.types import LARGEST_RANK
+from irloop.opening import open_regular
 
 __all__ = ["MOST_BYTES", "arrays_in"]
 

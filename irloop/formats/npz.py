@@ -24,9 +24,10 @@ import ml_dtypes
 import numpy as np
 
 from irloop.errors import UsageError, WriteError
-from irloop.files import reason_of, replacing, what_else
+from irloop.files import reason_of, replacing
 from irloop.formats.npy import arrays_in
 from irloop.graph.types import ElementType
+from irloop.opening import what_else
 
 __all__ = ["read", "write"]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
-from irloop.files import open_regular
+from irloop.opening import Path, open_regular
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -51,10 +51,23 @@ class MappedFile:
     must be the same file; if it was replaced in the meantime, an error is raised.
     """
 
-    __slots__ = ("__weakref__", "_identity", "_page", "_size", "_view", "path")
+    __slots__ = (
+        "__weakref__",
+        "_identity",
+        "_page",
+        "_size",
+        "_view",
+        "path",
+        "source",
+        "was_read",
+    )
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = os.fspath(path)
+        #: The path as it was given: a `PathBelow` if a model names the file.
+        self.source = path
+        #: True once bytes of the file were read.
+        self.was_read = False
         self._size: int | None = None
         self._identity: tuple[int, int] | None = None
         self._view: memoryview | None = None
@@ -66,10 +79,12 @@ class MappedFile:
         """The size of the file in bytes, as found at the first access.
 
         Raises:
-            OSError: when the file cannot be examined.
+            OSError: when the file cannot be opened.
+            ValueError: when its path cannot be a path, for example because it contains a NUL.
         """
         if self._size is None:
-            self._look(os.stat(self.path))
+            with open_regular(self.source) as file:
+                self._look(os.fstat(file.fileno()))
         assert self._size is not None
         return self._size
 
@@ -187,7 +202,7 @@ class MappedFile:
         if opened is not None:
             return opened
         try:
-            opened = _Descriptor(self.path)
+            opened = _Descriptor(self.source)
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise ReadError(f"{self.path} cannot be read: {reason}") from error
@@ -203,6 +218,7 @@ class MappedFile:
                 fix="read the model again",
             )
         _DESCRIPTORS.keep(self, opened)
+        self.was_read = True
         return opened
 
     def _fill(self, buffer: memoryview, offset: int) -> None:
@@ -235,7 +251,7 @@ class _Descriptor:
 
     __slots__ = ("handle",)
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: Path) -> None:
         try:
             self.handle = _handle_of(path)
         except OSError as error:
@@ -313,7 +329,7 @@ _DESCRIPTORS = _Descriptors()
 _SEEKING = threading.Lock()
 
 
-def _handle_of(path: str) -> int:
+def _handle_of(path: Path) -> int:
     with open_regular(path) as file:
         return os.dup(file.fileno())
 

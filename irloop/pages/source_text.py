@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Set
 
-from irloop.files import open_regular
+from irloop.opening import open_regular
 
 __all__ = ["source_lines"]
 

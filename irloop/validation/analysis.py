@@ -23,6 +23,7 @@ from irloop.graph.model import Graph, Model, Node, Value, take_apart
 from irloop.graph.op import Constant, UnknownOp
 from irloop.graph.types import Dim, ElementType, TensorType, ValueType
 from irloop.graph.walk import all_graphs
+from irloop.opening import Path
 from irloop.validation.declared import PACKED
 from irloop.validation.error_places import Errors
 from irloop.validation.repair import repaired
@@ -178,7 +179,7 @@ class Analysis:
     def __init__(
         self,
         document: Document,
-        weights: str,
+        weights: Path,
         nets: Sequence[NetIndex],
         errors: Errors | None = None,
         *,

@@ -16,6 +16,7 @@ from irloop.formats.openvino.places import ElementPlaces, at_entry
 from irloop.formats.openvino.port_map_reader import Entry, Wiring
 from irloop.graph.op import UnknownOp
 from irloop.graph.types import ElementType, TensorType
+from irloop.opening import Path
 from irloop.validation.declared import (
     PACKED,
     UNKNOWN,
@@ -49,7 +50,7 @@ _TRANSPARENT = frozenset({"reshape", "squeeze", "unsqueeze"})
 class Context:
     """One model and everything derived from it."""
 
-    def __init__(self, document: Document, weights: str, path: ParsedOnce | None = None) -> None:
+    def __init__(self, document: Document, weights: Path, path: ParsedOnce | None = None) -> None:
         self.document = document
         #: The path object that keeps the document for later readers, and gets the model once it is
         #: read.

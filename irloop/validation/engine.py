@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from importlib.machinery import ModuleSpec, SourceFileLoader
+from itertools import chain
 from threading import RLock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -19,10 +20,11 @@ from typing import TYPE_CHECKING, Any
 from irloop.diagnostics import ENOUGH, Cap, Diagnostic, Report, Severity
 from irloop.dialects.openvino import FAMILIES
 from irloop.errors import ReadError, UsageError
-from irloop.files import ParsedOnce, open_regular
+from irloop.files import ParsedOnce
 from irloop.formats.openvino.net_index import LOOPS
 from irloop.formats.openvino.xml import parse
 from irloop.graph.collector import collector_paused
+from irloop.opening import open_regular, weights_beside
 from irloop.progress import counted
 from irloop.validation import rules as rule_package
 from irloop.validation.context import Context
@@ -244,13 +246,20 @@ def _onnx_findings(
             yield replace(item, code="ONX101") if item.code == ReadError.code else item
         return
     selection.suppressed = of_outline(context.outline)
-    yield from _run(context, "ONX", selection)
-    if engines:
-        from irloop.validation.hazards import hazard_findings
-
-        for graph in context.inferred_graphs[:1]:
-            yield from hazard_findings(graph, engines, selection.reported)
+    for item in chain(_run(context, "ONX", selection), _hazards(context, selection, engines)):
+        yield replace(item, shows_weights=True) if context.shows_weights else item
     context.close()
+
+
+def _hazards(
+    context: OnnxContext, selection: _Selection, engines: tuple[str, ...]
+) -> Iterator[Diagnostic]:
+    if not engines:
+        return
+    from irloop.validation.hazards import hazard_findings
+
+    for graph in context.inferred_graphs[:1]:
+        yield from hazard_findings(graph, engines, selection.reported)
 
 
 def _ir_findings(
@@ -268,13 +277,16 @@ def _ir_findings(
         else:
             yield from error.diagnostics
         return
-    bin_file = os.path.splitext(file)[0] + ".bin" if weights is None else os.fspath(weights)
+    bin_file = weights_beside(file) if weights is None else weights
     selection.suppressed = of_document(document)
     context = Context(document, bin_file, path if isinstance(path, ParsedOnce) else None)
     asked = any(engine.startswith("openvino-2021") for engine in engines)
     context.concerns_2021 = asked or "IRL901" in selection.select
+    # The sender of the model chooses what a link leads to, in the folder of the model.
+    is_link = weights is None and os.path.islink(bin_file)
     try:
-        yield from _run(context, "IRL", selection)
+        for item in _run(context, "IRL", selection):
+            yield replace(item, shows_weights=True) if is_link else item
         if engines:
             from irloop.validation.hazards import hazard_findings_of_ir
 

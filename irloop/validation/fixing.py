@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 from irloop.diagnostics import Diagnostic
 from irloop.errors import ReadError
-from irloop.files import open_regular, scratch
+from irloop.files import scratch
 from irloop.formats.detect import detect
 from irloop.formats.openvino.document import Document
 from irloop.formats.openvino.edits import Edit, edited, overlap
 from irloop.formats.openvino.xml import parse
+from irloop.opening import Path, open_regular, weights_beside
 from irloop.validation.context import Context
 from irloop.validation.engine import rule_classes, validate
 from irloop.validation.repair_plan import Repair
@@ -77,7 +78,7 @@ def fixed(
     """
     if detect(path) == "onnx":
         return _fixed_onnx(os.fspath(path), select, ignore, unsafe=unsafe)
-    bin_file = os.fspath(weights) if weights else os.path.splitext(os.fspath(path))[0] + ".bin"
+    bin_file: Path = weights or weights_beside(path)
     document = parse(path)
     before = data = document.data
     done: list[Repair] = []
@@ -103,7 +104,7 @@ def fixed(
     return Fixed(before, data, tuple(done), tuple(left), added=added)
 
 
-def _appended(bin_file: str, made: Iterable[Repair], folder: str) -> str:
+def _appended(bin_file: Path, made: Iterable[Repair], folder: str) -> Path:
     """Append the bytes of repairs to a copy of the weights file in `folder`.
 
     Return the path of the copy; if the repairs append nothing, return `bin_file`.
@@ -112,14 +113,15 @@ def _appended(bin_file: str, made: Iterable[Repair], folder: str) -> str:
     if not added:
         return bin_file
     copy = os.path.join(folder, "weights.bin")
-    if bin_file != copy and os.path.isfile(bin_file):
-        shutil.copyfile(bin_file, copy)
     with open(copy, "ab") as stream:
+        if bin_file != copy and os.path.exists(bin_file):
+            with open_regular(bin_file) as old:
+                shutil.copyfileobj(old, stream)
         stream.write(added)
     return copy
 
 
-def _repairs(document: Document, bin_file: str, found: Iterable[Diagnostic]) -> list[Repair]:
+def _repairs(document: Document, bin_file: Path, found: Iterable[Diagnostic]) -> list[Repair]:
     """Return the repairs that the rules offer for the findings.
 
     They are ordered by the first finding of each rule. A finding for which its rule has no repair

@@ -12,11 +12,11 @@ from xml.sax.saxutils import quoteattr
 
 from irloop.diagnostics import Diagnostic
 from irloop.dialects.openvino import OPENVINO
-from irloop.files import read_regular
 from irloop.formats.openvino.document import Document, Layer, Net
 from irloop.formats.openvino.edits import SetAttribute, edited
 from irloop.formats.openvino.numbers import unsigned
 from irloop.formats.openvino.xml import parse
+from irloop.opening import read_regular
 
 __all__ = ["concerns", "document_of"]
 

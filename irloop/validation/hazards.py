@@ -17,6 +17,7 @@ from irloop.validation.analysis import LightInference
 
 if TYPE_CHECKING:
     from irloop.formats.openvino.document import Document
+    from irloop.opening import Path
 
 __all__ = ["hazard_findings", "hazard_findings_of_ir"]
 
@@ -45,7 +46,7 @@ def hazard_findings(
 
 
 def hazard_findings_of_ir(
-    document: Document, weights: str, engines: Iterable[str], reported: Collection[str]
+    document: Document, weights: Path, engines: Iterable[str], reported: Collection[str]
 ) -> Iterator[Diagnostic]:
     """Yield the hazards of `engines` in an IR, even if the IR has errors.
 

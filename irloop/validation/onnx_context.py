@@ -10,6 +10,7 @@ from pathlib import Path
 from irloop.diagnostics import Location
 from irloop.errors import InferenceError, IrloopError
 from irloop.files import ParsedOnce
+from irloop.formats.onnx.external import ExternalFiles
 from irloop.formats.onnx.outline import Outline, OutlineGraph, OutlineNode, outline_of
 from irloop.formats.onnx.reader import read
 from irloop.formats.onnx.signature import NEWEST, STANDARD, Signature, signature_of
@@ -76,6 +77,7 @@ class OnnxContext:
         self._file = self._kept or ParsedOnce(path)
         self.path = Path(path)
         self.outline: Outline = outline_of(self._file)
+        self._external: ExternalFiles = self._file.content.files
         #: Where errors were found so far; the engine fills it while the rules run.
         self.errors = Errors()
         #: Why the model cannot be read; None if it can.
@@ -93,6 +95,11 @@ class OnnxContext:
             return
         self._inference.restore_declared()
         self._kept.leave_model(self._model)
+
+    @property
+    def shows_weights(self) -> bool:
+        """True once bytes of external data were read, so that findings may contain them."""
+        return self._external.were_read
 
     @cached_property
     def graphs(self) -> list[OutlineGraph]:

@@ -8,8 +8,8 @@ from functools import cached_property
 from io import BufferedReader
 from typing import Any, BinaryIO, TypeVar
 
-from irloop.files import open_regular, what_else
 from irloop.formats.openvino.weights import disguise_of
+from irloop.opening import Path, open_regular
 
 __all__ = ["Weights"]
 
@@ -23,40 +23,40 @@ _MOST = 100_000
 class Weights:
     """A weights file that is opened at the first read and never read as a whole."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
         self._file: BinaryIO | None = None
+        #: Why the file cannot be opened; None if it can, or if it was not tried yet.
+        self.error: Exception | None = None
 
     @cached_property
     def size(self) -> int | None:
-        """The size in bytes, or None if there is no such file."""
+        """The size in bytes, or None if the file cannot be opened; `error` tells why."""
+        return None if self._status is None else self._status.st_size
+
+    @cached_property
+    def _status(self) -> os.stat_result | None:
         try:
-            return os.stat(self.path).st_size if os.path.isfile(self.path) else None
-        except OSError:
+            return os.fstat(self._opened().fileno())
+        except (OSError, ValueError) as error:
+            self.error = error
             return None
 
-    @cached_property
-    def instead(self) -> str:
-        """Name what exists at the path of the weights instead of a file, such as "a folder".
-
-        The result is empty if a file exists there, or nothing at all.
-        """
-        try:
-            return what_else(self.path)
-        except (OSError, ValueError):
-            return ""
-
-    @cached_property
-    def _identity(self) -> tuple[int, ...]:
-        status = os.stat(self.path)
-        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+    def _opened(self) -> BinaryIO:
+        if self._file is None:
+            self._file = BufferedReader(open_regular(self.path))
+        return self._file
 
     def once(self, what: tuple[object, ...], look: Callable[[], Found]) -> Found:
         """Return the result of `look`, cached for this file and `what`.
 
         Several models may share their weights, and reading them takes most of the time.
         """
-        key = (self._identity, *what)
+        status = self._status
+        if status is None:
+            return look()
+        identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+        key = (identity, *what)
         if key not in _KNOWN:
             if len(_KNOWN) >= _MOST:
                 _KNOWN.clear()
@@ -79,10 +79,9 @@ class Weights:
         if self.size is None:
             return b""
         try:
-            if self._file is None:
-                self._file = BufferedReader(open_regular(self.path))
-            self._file.seek(offset)
-            return self._file.read(size)
+            file = self._opened()
+            file.seek(offset)
+            return file.read(size)
         except (OSError, OverflowError, ValueError):
             return b""
 

@@ -291,15 +291,67 @@ def test_a_report_is_not_written_over_a_model(
     assert (tmp_path / name).read_bytes() == before
 
 
-def test_a_report_is_written_through_a_symbolic_link(
-    irloop: Irloop, recurrent: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["validate", "MODEL", "--report", "sarif=LINK"],
+        ["validate", "MODEL", "--report", "html=LINK"],
+        ["validate", "MODEL", "--baseline", "LINK", "--write-baseline"],
+        ["view", "MODEL", "-o", "LINK"],
+        ["inspect", "MODEL", "--draw", "LINK"],
+        ["check", "MODEL", "MODEL", "--engines", "numpy", "--report", "LINK"],
+        ["diff", "MODEL", "MODEL", "--report", "LINK"],
+        ["run", "MODEL", "--outputs", "LINK"],
+        ["run", "MODEL", "--profile-trace", "LINK"],
+        ["transform", "MODEL", "-o", "other.xml", "--pass", "dead_code", "--profile-csv", "LINK"],
+        ["convert", "MODEL", "-o", "LINK"],
+        ["schema", "-o", "LINK"],
+    ],
+    ids=lambda arguments: f"{arguments[0]} {arguments[-2].strip('-')}",
+)
+def test_a_link_is_replaced_and_its_target_unchanged(
+    irloop: Irloop,
+    recurrent: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
 ) -> None:
-    link, target = tmp_path / "link", tmp_path / "target"
-    target.write_text("", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    suffix = {"view": "html", "run": "npz", "convert": "onnx", "check": "html", "diff": "html"}
+    link = tmp_path / f"link.{suffix.get(arguments[0], 'svg')}"
+    target = tmp_path / "target"
+    # A baseline is read before it is written.
+    before = '{"schema": "irloop-baseline/1", "findings": []}'
+    target.write_text(before, "utf-8")
     link.symlink_to(target)
-    irloop("validate", recurrent, "--output", f"text={link}")
-    assert link.is_symlink()
-    assert target.read_text("utf-8") == "no findings in 1 file\n"
+    names = {"MODEL": str(recurrent), "LINK": str(link)}
+    for name, path in names.items():
+        arguments = [item.replace(name, path) for item in arguments]
+    result = irloop(*arguments)
+    assert result.exit_code == 0, result.output
+    assert target.read_text("utf-8") == before
+    assert link.is_file()
+    assert not link.is_symlink()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="this system has no /dev/stdout")
+@pytest.mark.parametrize("place", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_a_report_is_written_to_a_stream_of_the_system(
+    process: Process, recurrent: Path, place: str
+) -> None:
+    result = process("validate", recurrent, "--report", f"junit={place}")
+    assert "<testsuite" in result.stdout
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_report_is_written_to_a_pipe(irloop: Irloop, recurrent: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    # Opened for both, so that neither side waits for the other.
+    handle = os.open(pipe, os.O_RDWR)
+    irloop("validate", recurrent, "--report", f"text={pipe}")
+    assert os.read(handle, 4096) == b"no findings in 1 file\n"
+    os.close(handle)
 
 
 @pytest.mark.parametrize("inside", ["m.xml", "m.bin", "m.onnx"])
@@ -323,8 +375,37 @@ def test_links_that_lead_out_of_the_folder_are_not_followed(
     assert result.exit_code == 2
     assert "this link leads out of the folder" in result.stderr
     assert irloop("validate", folder, "--follow-links").exit_code == (inside == "m.onnx")
-    # A link that the user names is followed.
-    assert irloop("validate", folder / "m.xml").exit_code == 0
+    # A link that the user names is followed; one that the model implies is not.
+    assert irloop("validate", folder / "m.xml").exit_code == (inside == "m.bin")
+    assert irloop("validate", folder / "m.xml", "--bin", folder / "m.bin").exit_code == 0
+
+
+@pytest.mark.parametrize("target", [".git/config", "notes.txt"])
+def test_a_link_to_a_file_that_is_no_model_is_not_read(
+    irloop: Irloop, recurrent: Path, tmp_path: Path, target: str
+) -> None:
+    for suffix in (".xml", ".bin"):
+        shutil.copy(recurrent.with_suffix(suffix), tmp_path / f"m{suffix}")
+    (tmp_path / target).parent.mkdir(exist_ok=True)
+    (tmp_path / target).write_text("password = 1234", "utf-8")
+    (tmp_path / "link.onnx").symlink_to(target)
+    for arguments in ([tmp_path], ["--changed", tmp_path / "m.xml", tmp_path / "link.onnx"]):
+        result = irloop("validate", *arguments, "--format", "github")
+        assert result.exit_code == 2
+        assert "link.onnx: this link leads" in result.stderr
+        assert "password" not in result.output
+
+
+def test_a_linked_folder_that_a_pattern_matches_is_not_searched(
+    irloop: Irloop, recurrent: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "sent"
+    folder.mkdir()
+    (folder / "link").symlink_to(recurrent.parent)
+    result = irloop("validate", folder / "*" / "*.xml")
+    assert result.exit_code == 2
+    assert "this link leads out of the folder" in result.stderr
+    assert irloop("validate", folder / "*" / "*.xml", "--follow-links").exit_code == 0
 
 
 def test_fix_writes_and_proves_and_diff_writes_nothing(

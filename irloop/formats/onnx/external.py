@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import math
-import os
 import re
-import stat
 from pathlib import Path
 
 import onnx
 
 from irloop.errors import ReadError
-from irloop.files import open_regular
 from irloop.formats.onnx.types import require_text
 from irloop.graph.mapped_file import MappedFile
 from irloop.graph.tensor import MappedTensor
 from irloop.graph.types import ElementType
+from irloop.opening import RefusedFileError, location_below, open_regular
 
 __all__ = ["LFS_POINTER", "ExternalFiles", "entries_of"]
 
@@ -35,6 +34,11 @@ class ExternalFiles:
         self._files: dict[str, MappedFile] = {}
         self._own: MappedFile | None = None
         self._windows: dict[bytes, tuple[int, int]] = {}
+
+    @property
+    def were_read(self) -> bool:
+        """True once bytes of an external data file were read."""
+        return any(file.was_read for file in self._files.values())
 
     def keep(self, file: MappedFile, windows: dict[bytes, tuple[int, int]]) -> None:
         """Remember the position of each large weight that stays in the model file.
@@ -110,50 +114,32 @@ class ExternalFiles:
                 f"{where} has external data in {location!r}, but the model came without a file",
                 fix="read the model from its path",
             )
-        path = _inside(self._folder, location, where)
         try:
-            status = path.stat()
-        except (OSError, ValueError):
+            file = MappedFile(location_below(self._folder, location))
+            file.size  # noqa: B018 (opens the file)
+        except RefusedFileError as error:
+            raise ReadError(
+                f"{where}: the external data location {location!r} {error.strerror}",
+                expected=error.expected,
+                found=repr(location),
+                cause=error.cause,
+                fix="put the data file itself next to the model",
+            ) from None
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno in (errno.EINVAL, errno.EACCES):
+                raise ReadError(
+                    f"{where}: the external data {location!r} cannot be read: {error.strerror}"
+                ) from None
             raise ReadError(
                 f"{where}: the external data file {location!r} does not exist",
-                found=f"no file {path}",
+                found=f"no file {self._folder / location}",
                 fix="put the data file next to the model, under this name",
             ) from None
-        if not stat.S_ISREG(status.st_mode):
-            raise ReadError(f"{where}: the external data {location!r} is not a regular file")
-        return MappedFile(path)
-
-
-def _inside(folder: Path, location: str, where: str) -> Path:
-    # Only Windows separates folders by backslashes, so on other systems pathlib would not refuse
-    # them.
-    parts = re.split(r"[/\\]", location)
-    absolute = location.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", location) is not None
-    if not location or absolute or ".." in parts or "\0" in location:
-        raise ReadError(
-            f"{where}: the external data location {location!r} is not inside the model's folder",
-            expected="a relative path without '..'",
-            found=repr(location),
-            cause="the file was written by hand, or in order to read other files on this computer",
-        )
-    try:
-        home = folder.resolve()
-        path = (folder / location).resolve()
-    except (OSError, RuntimeError, ValueError) as error:
-        raise ReadError(f"{where}: the external data location {location!r}: {error}") from None
-    if not path.is_relative_to(home):
-        raise ReadError(
-            f"{where}: the external data location {location!r} leads out of the model's folder",
-            expected=f"a file below {home}",
-            found=os.fspath(path),
-            cause="a symbolic link points elsewhere",
-            fix="put the data file itself next to the model",
-        )
-    return path
+        return file
 
 
 def _why_short(file: MappedFile) -> str:
-    with contextlib.suppress(OSError), open_regular(file.path) as stream:
+    with contextlib.suppress(OSError), open_regular(file.source) as stream:
         if stream.read(len(LFS_POINTER)) == LFS_POINTER:
             return "it is a Git LFS pointer, not the file it points to: run `git lfs pull`"
     return "the file was cut short, or belongs to another model"

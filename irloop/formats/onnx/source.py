@@ -11,11 +11,12 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
-from irloop.files import ParsedOnce, open_regular, read_regular
+from irloop.files import ParsedOnce
 from irloop.formats.onnx.decoded import DecodedNode, decode
 from irloop.formats.onnx.external import LFS_POINTER, ExternalFiles
 from irloop.formats.onnx.wire_format import Tokens, cut
 from irloop.graph.mapped_file import MappedFile
+from irloop.opening import open_regular, read_regular
 
 __all__ = ["Loaded", "load", "loaded"]
 

@@ -21,6 +21,7 @@ from irloop.formats.onnx.tensors import describe
 from irloop.formats.onnx.wire_format import Piece, Tokens, size_of, splice
 from irloop.graph.tensor import MappedTensor, Tensor
 from irloop.graph.types import ElementType
+from irloop.opening import RefusedFileError, location_below
 
 __all__ = ["Store"]
 
@@ -189,13 +190,22 @@ class Store:
             if not isinstance(tensor, MappedTensor):
                 continue
             path = Path(tensor.file.path).resolve()
-            if not path.is_relative_to(folder) or path == target.resolve():
+            if path == target.resolve() or not _may_refer_to(folder, path):
                 raise WriteError(
                     f"{entry.where} cannot share its weights with {path}",
                     expected=f"a file in {folder}, not the one that is written",
                     fix=f"write the model into {path.parent}, or copy the weights",
                 )
             _make_external(entry, path.relative_to(folder).as_posix(), tensor.offset)
+
+
+def _may_refer_to(folder: Path, path: Path) -> bool:
+    """Return whether the reader accepts a file as external data of a model in `folder`."""
+    try:
+        location_below(folder, path.relative_to(folder).as_posix())
+    except (RefusedFileError, ValueError):
+        return False
+    return True
 
 
 def _make_external(entry: _Entry, location: str, offset: int) -> None:

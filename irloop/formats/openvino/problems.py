@@ -8,6 +8,7 @@ reports all problems with its code. Problems of edges are in `edge_problems`, th
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -20,6 +21,7 @@ from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import unsigned
 from irloop.formats.openvino.places import at_data, at_layer, at_net, at_port, describe
 from irloop.graph.types import LARGEST_RANK
+from irloop.opening import Path, RefusedFileError
 
 __all__ = ["Problem"]
 
@@ -350,19 +352,25 @@ def _incomplete(layer: Layer, what: str, expected: str) -> Problem:
     )
 
 
-def no_weights(layer: Layer, path: str, what: str) -> Problem:
-    """Return the problem IRL301: the weights file cannot be used.
-
-    Its message is "the weights file PATH WHAT", for example with "does not exist" as `what`.
-    """
-    is_missing = what == "does not exist"
+def no_weights(layer: Layer, path: Path, error: Exception) -> Problem:
+    """IRL301: the weights file cannot be opened, with this error."""
+    reason = getattr(error, "strerror", None) or str(error)
+    what, found, cause = f"cannot be read: {reason}", reason, ""
+    if isinstance(error, FileNotFoundError):
+        what, found = "does not exist", "no file"
+        cause = "the .xml was copied or downloaded without its .bin"
+    elif isinstance(error, RefusedFileError):
+        what, found, cause = reason, f"a file that {reason}", error.cause
+    elif reason.startswith("this is "):  # `open_regular` describes a folder or a pipe this way
+        what = reason.removeprefix("this ")
+        found = what.removeprefix("is ").removesuffix(", not a file")
     return Problem(
         "IRL301",
         at_data(layer),
-        f"the weights file {path} {what}",
+        f"the weights file {os.fspath(path)} {what}",
         expected="the .bin that belongs to this .xml",
-        found="no file" if is_missing else what.removeprefix("is ").removesuffix(", not a file"),
-        cause="the .xml was copied or downloaded without its .bin" if is_missing else "",
+        found=found,
+        cause=cause,
         fix="put the .bin next to the .xml, or pass its path (--bin FILE)",
     )
 

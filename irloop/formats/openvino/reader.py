@@ -20,10 +20,11 @@ from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import unsigned
 from irloop.formats.openvino.port_map_reader import Wiring
 from irloop.formats.openvino.reader_state import Shared
-from irloop.formats.openvino.weights import Weights, default_weights
+from irloop.formats.openvino.weights import Weights
 from irloop.formats.openvino.xml import parse
 from irloop.graph.collector import collector_paused
 from irloop.graph.model import Model
+from irloop.opening import weights_beside
 
 __all__ = ["read", "read_document"]
 
@@ -43,7 +44,7 @@ def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
         ReadError: when one of the files is missing or damaged, or is not part of an IR.
     """
     with collector_paused():
-        file = os.fspath(weights or default_weights(path))
+        file = weights or weights_beside(path)
         known: Model | None = path.take_model(file) if isinstance(path, ParsedOnce) else None
         if known is not None:
             return known

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import struct
 from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO
 
-from irloop.errors import ReadError
-from irloop.files import open_regular
 from irloop.formats.openvino import problems
 from irloop.formats.openvino.document import Layer
 from irloop.graph.mapped_file import MappedFile
 from irloop.graph.tensor import MappedTensor, StringTensor, Tensor
 from irloop.graph.types import ElementType
+from irloop.opening import Path, open_regular
 
 __all__ = [
     "Weights",
     "WeightsWriter",
-    "default_weights",
     "disguise_of",
     "element_count",
     "strings_in",
@@ -41,19 +37,14 @@ def disguise_of(head: bytes) -> str | None:
     return next((kind for text, kind in _DISGUISES if start.startswith(text)), None)
 
 
-def default_weights(path: str | os.PathLike[str]) -> str:
-    """The default .bin of an .xml, which has the same name and is in the same folder."""
-    return os.fspath(Path(path).with_suffix(".bin"))
-
-
 class Weights:
     """One .bin file. It is opened for the first constant, but its bytes are read only when needed.
 
     Reading a model therefore takes no longer if it has large weights.
     """
 
-    def __init__(self, path: str | os.PathLike[str], file: str) -> None:
-        self.path = os.fspath(path)
+    def __init__(self, path: Path, file: str) -> None:
+        self.path = path
         #: The .xml, in which errors are located.
         self.file = file
         self._file: MappedFile | None = None
@@ -90,22 +81,13 @@ class Weights:
                 head = stream.read(32)
             size = file.size
         except (OSError, ValueError) as error:
-            raise self._missing(layer, error) from error
+            raise problems.no_weights(layer, self.path, error).error(self.file) from error
         disguise = disguise_of(head)
         if disguise is not None:
-            problem = problems.disguised_weights(layer, self.path, disguise, size)
+            problem = problems.disguised_weights(layer, file.path, disguise, size)
             raise problem.error(self.file)
         self._file = file
         return file
-
-    def _missing(self, layer: Layer, error: Exception) -> ReadError:
-        reason = getattr(error, "strerror", None) or str(error)
-        what = f"cannot be read: {reason}"
-        if isinstance(error, FileNotFoundError):
-            what = "does not exist"
-        elif reason.startswith("this is "):  # `open_regular` describes a folder or a pipe this way
-            what = reason.removeprefix("this ")
-        return problems.no_weights(layer, self.path, what).error(self.file)
 
 
 def element_count(shape: tuple[int, ...]) -> int:

@@ -26,13 +26,14 @@ from irloop.formats.openvino.markup import (
 from irloop.formats.openvino.names import Names, public_names
 from irloop.formats.openvino.port_map_writer import Wires, wires_of
 from irloop.formats.openvino.texts import precision_of, shape_text
-from irloop.formats.openvino.weights import WeightsWriter, default_weights
+from irloop.formats.openvino.weights import WeightsWriter
 from irloop.formats.openvino.xml import SECTIONS
 from irloop.formats.unwritable import unwritable
 from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.op import Constant, Op, Parameter, Result, UnknownOp
 from irloop.graph.types import LARGEST_SIZE, ElementType, TensorType
 from irloop.graph.verify import verify
+from irloop.opening import weights_beside
 from irloop.progress import counted
 
 __all__ = ["write"]
@@ -81,7 +82,7 @@ def write(
             fix="convert it first",
         )
     verify(model.graph)
-    xml, binary = Path(path), Path(weights or default_weights(path))
+    xml, binary = Path(path), Path(weights or weights_beside(path))
 
     def write_both(xml_stream: BinaryIO, binary_stream: BinaryIO) -> None:
         writer = WeightsWriter(binary_stream)

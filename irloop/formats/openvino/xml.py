@@ -19,7 +19,7 @@ from xml.parsers import expat
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
-from irloop.files import ParsedOnce, read_regular, what_else
+from irloop.files import ParsedOnce
 from irloop.formats.openvino import xml_refusals
 from irloop.formats.openvino.document import (
     BackEdge,
@@ -40,6 +40,7 @@ from irloop.formats.openvino.plain_parts import Edges, Layers, Part, Ports, take
 from irloop.formats.openvino.recognise import recognised, refuse_references, refused
 from irloop.formats.openvino.xml_refusals import MAX_BODIES, MAX_DEPTH
 from irloop.graph.collector import collector_paused
+from irloop.opening import read_regular, what_else
 from irloop.progress import listener, told
 
 __all__ = ["SECTIONS", "parse"]

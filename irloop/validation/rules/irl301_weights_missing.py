@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
@@ -21,7 +22,7 @@ class WeightsMissing(
     What it does:
         If the model has constants with data, checks that the file exists, and by its first bytes
         that it is not a Git LFS pointer, a web page or an XML file. The rest of the file is not
-        read.
+        read. A .bin that is a link out of the folder of the .xml is refused unless it is named.
     Why is this bad:
         OpenVINO 2026.4 refuses a model whose .bin is missing. It takes the text of an LFS pointer
         for weights if it is long enough, and computes nonsense.
@@ -42,12 +43,10 @@ class WeightsMissing(
         if not context.constants:
             return
         layer, weights = context.constants[0].layer, context.weights
-        if weights.instead:
-            problem = problems.no_weights(layer, weights.path, f"is {weights.instead}, not a file")
-            yield self.from_problem(problem)
-        elif weights.size is None:
-            yield self.from_problem(problems.no_weights(layer, weights.path, "does not exist"))
-        elif weights.disguise is not None:
+        if weights.size is None and weights.error is not None:
+            yield self.from_problem(problems.no_weights(layer, weights.path, weights.error))
+        elif weights.size is not None and weights.disguise is not None:
+            path = os.fspath(weights.path)
             yield self.from_problem(
-                problems.disguised_weights(layer, weights.path, weights.disguise, weights.size)
+                problems.disguised_weights(layer, path, weights.disguise, weights.size)
             )

@@ -109,7 +109,7 @@ def test_symbolic_links_that_lead_out_are_refused(tmp_path: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "w.bin")
-    with pytest.raises(ReadError, match="not a regular file"):
+    with pytest.raises(ReadError, match="this is a pipe, not a file"):
         reader.read(saved(tmp_path))
 
 
