@@ -126,7 +126,10 @@ def test_the_step_summary_is_appended_to(irloop: Irloop, folder: Path, summary: 
     assert text.startswith("# build\n### irloop validate\n\n2 errors")
     rows = [line for line in text.splitlines() if line.startswith("| ❌")]
     assert len(rows) == 2
-    assert all(re.fullmatch(r"\| ❌ \| IRL203 \| `.*m[14]\.xml:\d+` \| .* \|", row) for row in rows)
+    assert all(
+        re.fullmatch(r"\| ❌ \| IRL203 \| <code>.*m[14]\.xml&#58;\d+</code> \| .* \|", row)
+        for row in rows
+    )
 
 
 def test_a_summary_in_a_file_is_cut_and_escaped(
@@ -145,4 +148,4 @@ def test_a_summary_in_a_file_is_cut_and_escaped(
     written = target.read_text(encoding="utf-8")
     assert written.count("IRL203") == 100
     assert written.endswith("20 more in the report\n")
-    assert "x\\|&#60;b&#62;" in written
+    assert "x&#124;&#60;b&#62;" in written
