@@ -11,7 +11,7 @@ import click
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.errors import InternalError, IrloopError, ReadError, UsageError, VerifyError, WriteError
-from irloop.files import ParsedOnce, scratch
+from irloop.files import ParsedOnce, move_together, scratch
 from irloop.format_options import require_fitting
 from irloop.graph.collector import collector_paused
 
@@ -392,9 +392,8 @@ class _Job:
             files = self._write(model, os.path.join(place, name))
             self._require_equal(source, files[0])
             moves = [(file, os.path.join(folder, os.path.basename(file))) for file in files]
-            # The model comes last, so that its weights exist as soon as it does.
-            for file, final in reversed(moves):
-                os.replace(file, final)
+            # The model is moved last, so that its weights exist as soon as it does.
+            move_together(moves)
         return tuple(final for _, final in moves)
 
     def _require_equal(self, source: Model, result: Model | str) -> None:

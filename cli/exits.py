@@ -12,7 +12,11 @@ __all__ = ["Exit"]
 
 
 class Exit(IntEnum):
-    """The exit status of every command."""
+    """The exit status of every command.
+
+    An interrupted command ends as shells report it, with 128 and the number of the signal: 130
+    after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
+    """
 
     #: Everything was done and nothing was found.
     FINE = 0
@@ -20,5 +24,3 @@ class Exit(IntEnum):
     FINDINGS = 1
     #: The check was impossible: wrong usage, no matching file, an unreadable file, a bug in irloop.
     NOT_CHECKED = 2
-    #: The user pressed Ctrl-C; nothing was written. (Shells use this number.)
-    INTERRUPTED = 130

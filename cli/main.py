@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from . import interrupts  # isort: skip (Ctrl-C while the others load must be quiet, too)
+
 import errno
 import gc
 import importlib
 import io
 import os
+import signal
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -57,7 +60,7 @@ Exit status:
   0  fine
   1  findings: invalid, cannot be converted or run, not equal
   2  not checked: wrong usage, nothing matched, unreadable file, internal error
-  130  interrupted
+  130  interrupted; 129 and 143 after SIGHUP and SIGTERM
 
 \b
 Shell completion (bash; zsh_source and fish_source for the others):
@@ -67,6 +70,9 @@ Shell completion (bash; zsh_source and fish_source for the others):
 
 class IrloopGroup(click.Group):
     """Imports a command when it is needed, and reports irloop's exceptions without a traceback."""
+
+    #: True if the command is the main program of this process.
+    is_program = False
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -85,6 +91,8 @@ class IrloopGroup(click.Group):
         # Objects created by imports are never garbage, and searching them takes a tenth of a small
         # run.
         gc.set_threshold(100_000)
+        self.is_program = True
+        interrupts.end_at_once()
         _open_closed_streams()
         _escape_what_streams_lack()
         try:
@@ -104,10 +112,14 @@ class IrloopGroup(click.Group):
             raise
 
     def invoke(self, ctx: click.Context) -> Any:
+        if self.is_program:
+            interrupts.raise_when_they_come()
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
         except click.exceptions.Exit:
+            if interrupts.came():
+                _interrupted(ctx)
             raise
         except click.ClickException as error:
             # Arguments, such as paths, may be untrusted repository content: keep the message on one
@@ -116,13 +128,14 @@ class IrloopGroup(click.Group):
             _write_document(ctx, error)
             raise
         except (KeyboardInterrupt, click.Abort):
-            console_of(ctx).done()
-            click.echo("irloop: interrupted", err=True)
-            ctx.exit(Exit.INTERRUPTED)
+            _interrupted(ctx)
         except Exception as error:
+            if interrupts.came():
+                _interrupted(ctx)
             _report(ctx, error)
-        else:
-            return result
+        if interrupts.came():
+            _interrupted(ctx)
+        return result
 
 
 def _open_closed_streams() -> None:
@@ -163,6 +176,15 @@ def _leave(leaving: SystemExit) -> NoReturn:
     except OSError:
         os._exit(Exit.NOT_CHECKED)
     os._exit(leaving.code)
+
+
+def _interrupted(ctx: click.Context) -> NoReturn:
+    interrupts.ignore()
+    console_of(ctx).done()
+    number = interrupts.came() or signal.SIGINT
+    text = "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
+    click.echo(f"irloop: {text}", err=True)
+    ctx.exit(128 + number)
 
 
 def _report(ctx: click.Context, error: Exception) -> NoReturn:
@@ -249,3 +271,7 @@ def _internal(ctx: click.Context, error: BaseException, step: str = "") -> NoRet
 @click.version_option(package_name="irloop", prog_name="irloop")
 def main() -> None:
     """Convert between OpenVINO IR and ONNX, including loops, and prove it by running both."""
+
+
+# Whoever imports this module for another purpose keeps the usual Ctrl-C.
+interrupts.restore()

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import errno
 import os
-import re
+import signal
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
+from irloop.aside import in_aside, is_at, leave_aside, lock, new_name, sweep, turn
 from irloop.opening import Path
 
 __all__ = [
     "ParsedOnce",
+    "move_together",
     "reason_of",
     "replacing",
     "scratch",
@@ -110,47 +112,78 @@ def reason_of(error: OSError, path: Path) -> str:
     return f"{reason}: the disk of {place} is full"
 
 
-# If the system permits, a file has no name before it is complete. Temporary files that need a name,
-# and scratch folders, are locked and are in this hidden folder beside the target. What is there and
-# not locked was left by a killed process: the next writer removes it. The target's folder itself is
-# never listed, because it may hold a million results. Only names of these forms are removed.
-# `re` compiles them at the first use, which few runs reach.
-_ASIDE = f".irloop-tmp-{os.geteuid()}" if hasattr(os, "geteuid") else ".irloop-tmp"
-_FILE = r"\.irloop-[0-9a-f]{16}\.tmp"
-_FOLDER = r"\.irloop-scratch-[a-z0-9_]{8}"
-
-#: Only this user can read the hidden folder. Windows is an exception, because files would keep the
-#: restriction after they are moved out of the folder.
-_MODE = 0o777 if os.name == "nt" else 0o700
+#: Signals that may end the work of this process at any moment.
+_SIGNALS = {
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")
+    if hasattr(signal, name)
+}
 
 #: The folder given to `use_scratch`, if any.
 _GIVEN: list[str] = []
-
-#: How often the hidden folder is made again when other processes remove it at the same moment.
-_TRIES = 100
-
-_Made = TypeVar("_Made")
 
 
 @contextmanager
 def replacing(*targets: Path) -> Iterator[tuple[BinaryIO, ...]]:
     """Yield a stream for each target; the written files replace the targets at the end.
 
-    The targets are replaced when the block ends, the last target first. If the block raises an
-    exception, the old files stay as they were, and no temporary files remain.
+    The targets are replaced when the block ends, the last target first, and together: if another
+    process of irloop replaces the same files, all of them will be its files or all of them these.
+    If the block raises an exception, the old files stay as they were, and no temporary files
+    remain.
 
     Raises:
         OSError: when a file cannot be written.
     """
     with ExitStack() as stack:
         for folder in {os.path.dirname(os.path.abspath(target)) for target in targets}:
-            _sweep(folder)
+            sweep(folder)
         pending = [stack.enter_context(_pending(target)) for target in targets]
         yield tuple(item.stream for item in pending)
         for item in pending:
             item.stream.flush()
-        for item in reversed(pending):
-            item.place()
+        with _together(targets):
+            for item in reversed(pending):
+                item.place()
+
+
+def move_together(moves: Sequence[tuple[str, str]]) -> None:
+    """Move files (from, to) on one file system in the same manner as `replacing` does.
+
+    Raises:
+        OSError: when a file cannot be moved.
+    """
+    with _together([target for _, target in moves]):
+        for file, target in reversed(moves):
+            os.replace(file, target)
+
+
+@contextmanager
+def _together(targets: Sequence[Path]) -> Iterator[None]:
+    """Let no other process of irloop and no signal come between several moves to `targets`."""
+    if len(targets) < 2:
+        yield
+        return
+    folders = {os.path.dirname(os.path.abspath(target)) for target in targets}
+    with ExitStack() as stack:
+        # Always in the same order, so that no two processes wait for each other.
+        for folder in sorted(folders):
+            stack.enter_context(turn(folder))
+        stack.enter_context(_undisturbed())
+        yield
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Let signals wait while the block runs; it must be short."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Pending:
@@ -162,21 +195,31 @@ class _Pending:
         self.name: str | None = None
         handle = _unnamed(self._folder)
         if handle is None:
-            handle, self.name = _in_aside(self._folder, _named)
-        self.stream: BinaryIO = open(handle, "w+b")  # noqa: SIM115 (closed by `_pending`)
+            handle, self.name = in_aside(self._folder, _named)
+        self.stream: BinaryIO = open(handle, "w+b")  # noqa: SIM115 (closed by `drop`)
 
     def place(self) -> None:
         """Give the file its final name."""
         if self.name is None and self._link(self._target):
             return
         if self.name is None:
-            self.name = _in_aside(self._folder, self._linked)
+            self.name = in_aside(self._folder, self._linked)
         os.replace(self.name, self._target)
-        _leave_aside(self.name)
+        leave_aside(self.name)
         self.name = None
 
+    def drop(self) -> None:
+        """Close the file, and remove it unless it was given its final name."""
+        # Closing writes the rest of the buffer; after a failure it fails again with the same error.
+        with suppress(OSError):
+            self.stream.close()
+        if self.name is not None:
+            with suppress(OSError):
+                os.unlink(self.name)
+            leave_aside(self.name)
+
     def _linked(self, folder: str) -> str:
-        name = _new_name(folder)
+        name = new_name(folder)
         self._link(name)
         return name
 
@@ -192,67 +235,14 @@ class _Pending:
 
 @contextmanager
 def _pending(target: Path) -> Iterator[_Pending]:
-    item = _Pending(target)
+    item: _Pending | None = None
     try:
+        with _undisturbed():
+            item = _Pending(target)
         yield item
     finally:
-        # Closing writes the rest of the buffer; after a failure it fails again with the same error.
-        with suppress(OSError):
-            item.stream.close()
-        if item.name is not None:
-            with suppress(OSError):
-                os.unlink(item.name)
-            _leave_aside(item.name)
-
-
-def _in_aside(folder: str, make: Callable[[str], _Made]) -> _Made:
-    """Call `make` with the hidden folder inside `folder`, and return the result.
-
-    The hidden folder is created if it is missing. If it cannot be created or belongs to another
-    user, `folder` itself is used.
-    """
-    aside = os.path.join(folder, _ASIDE)
-    for _ in range(_TRIES):
-        if not _has_aside(aside):
-            break
-        # Another process may remove the folder between the two calls.
-        with suppress(FileNotFoundError):
-            return make(aside)
-    return make(folder)
-
-
-def _has_aside(aside: str) -> bool:
-    """Create the folder `aside` if it is missing; return whether it can be used.
-
-    It can be used if it exists now and belongs to this user.
-    """
-    try:
-        os.mkdir(aside, _MODE)
-    except FileExistsError:
-        return _is_own_folder(aside)
-    except OSError:
-        return False
-    return True
-
-
-def _is_own_folder(path: str) -> bool:
-    try:
-        status = os.lstat(path)
-    except FileNotFoundError:
-        # Another process has just removed it.
-        return True
-    except OSError:
-        return False
-    is_own = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
-    return is_own and stat.S_ISDIR(status.st_mode)
-
-
-def _leave_aside(path: str) -> None:
-    """Remove the hidden folder that contained `path`, if nothing else is in it."""
-    folder = os.path.dirname(path)
-    if os.path.basename(folder) == _ASIDE:
-        with suppress(OSError):
-            os.rmdir(folder)
+        if item is not None:
+            item.drop()
 
 
 def _unnamed(folder: str) -> int | None:
@@ -266,32 +256,17 @@ def _unnamed(folder: str) -> int | None:
             return None
         raise
     # A file that replaces another one has a temporary name for a moment, so it must be locked.
-    _lock(handle)
+    lock(handle)
     return handle
-
-
-def _new_name(folder: str) -> str:
-    return os.path.join(folder, f".irloop-{os.urandom(8).hex()}.tmp")
-
-
-def _is_ours(entry: os.DirEntry[str]) -> bool:
-    """Return whether `entry` has a name that this module gives its temporary files and folders.
-
-    The result is False for a symlink, whatever its name.
-    """
-    if entry.is_symlink():
-        return False
-    form = _FOLDER if entry.is_dir(follow_symlinks=False) else _FILE
-    return re.fullmatch(form, entry.name) is not None
 
 
 def _named(folder: str) -> tuple[int, str]:
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
     flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     while True:
-        name = _new_name(folder)
+        name = new_name(folder)
         handle = os.open(name, flags, 0o666)
-        if _lock(handle) and _is_at(handle, name):
+        if lock(handle) and is_at(handle, name):
             return handle, name
         # Another process removed the file before it was locked, so try another name.
         os.close(handle)
@@ -311,15 +286,18 @@ def scratch(folder: Path | None = None) -> Iterator[str]:
     import tempfile
 
     parent = os.path.abspath(tempfile.gettempdir() if folder is None else folder)
-    _sweep(parent)
-    path, handle = _in_aside(parent, _new_scratch)
+    sweep(parent)
+    import shutil
+
+    path, handle = "", None
     try:
+        with _undisturbed():
+            path, handle = in_aside(parent, _new_scratch)
         yield path
     finally:
-        import shutil
-
-        shutil.rmtree(path, ignore_errors=True)
-        _leave_aside(path)
+        if path:
+            shutil.rmtree(path, ignore_errors=True)
+            leave_aside(path)
         if handle is not None:
             os.close(handle)
 
@@ -358,7 +336,7 @@ def _new_scratch(folder: str) -> tuple[str, int | None]:
         handle = _opened_folder(path)
         if handle is None and os.path.isdir(path):
             return path, None
-        if handle is not None and _lock(handle) and _is_at(handle, path):
+        if handle is not None and lock(handle) and is_at(handle, path):
             return path, handle
         # Another process took the folder for a leftover before it was locked: make another one.
         if handle is not None:
@@ -375,64 +353,3 @@ def _opened_folder(path: str) -> int | None:
     with suppress(OSError):
         return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     return None
-
-
-def _lock(handle: int) -> bool:
-    """Lock a file until it is closed; return False if another process holds the lock.
-
-    On a system without such locks, return True and lock nothing.
-    """
-    try:
-        import fcntl
-    except ImportError:
-        return True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        return error.errno not in (errno.EWOULDBLOCK, errno.EACCES)
-    return True
-
-
-def _is_at(handle: int, path: str) -> bool:
-    try:
-        status = os.lstat(path)
-    except OSError:
-        return False
-    return os.path.samestat(status, os.fstat(handle))
-
-
-def _sweep(folder: str) -> None:
-    """Remove leftovers of killed irloop processes from the hidden subfolder of `folder`.
-
-    Leftovers are temporary files and scratch folders of irloop that no process has locked. If the
-    system has no file locks, nothing is removed, because leftovers cannot be told from files in
-    use.
-    """
-    try:
-        import fcntl
-    except ImportError:
-        # Without locks, unfinished files cannot be told from leftovers.
-        return
-    aside = os.path.join(folder, _ASIDE)
-    try:
-        with os.scandir(aside) as entries:
-            left = [entry for entry in entries if _is_ours(entry)]
-    except OSError:
-        return
-    if not _is_own_folder(aside):
-        return
-    for entry in left:
-        with suppress(OSError):
-            handle = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if entry.is_dir(follow_symlinks=False):
-                    import shutil
-
-                    shutil.rmtree(entry.path, ignore_errors=True)
-                else:
-                    os.unlink(entry.path)
-            finally:
-                os.close(handle)
-    with suppress(OSError):
-        os.rmdir(aside)

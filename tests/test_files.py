@@ -19,6 +19,7 @@ import pytest
 
 import irloop
 from irloop import files
+from irloop.aside import ASIDE
 from irloop.graph.mapped_file import MappedFile
 from irloop.graph.model import Graph
 from irloop.graph.tensor import MappedTensor
@@ -203,7 +204,7 @@ def test_a_hidden_folder_of_another_user_is_not_used(
     other.mkdir()
     mine = other / f".irloop-{'0' * 16}.tmp"
     mine.write_bytes(b"mine")
-    aside = tmp_path / files._ASIDE
+    aside = tmp_path / ASIDE
     if kind == "link":
         aside.symlink_to(other)
     elif kind == "file":
@@ -217,7 +218,7 @@ def test_a_hidden_folder_of_another_user_is_not_used(
         make = os.mkdir
 
         def refused(path: Any, mode: int = 0o777) -> None:
-            if os.path.basename(path) == files._ASIDE:
+            if os.path.basename(path) == ASIDE:
                 raise PermissionError(errno.EACCES, "not allowed", os.fspath(path))
             make(path, mode)
 
@@ -394,3 +395,95 @@ def test_a_scratch_folder_that_was_swept_before_it_is_locked_is_made_again(
         assert os.path.isdir(folder)
         assert folder == made[2]
     assert list(tmp_path.iterdir()) == []
+
+
+#: Writes pairs of files with equal contents to one name. An argument tells what to do after the
+#: first file of a pair was moved: `pipe` tells that this was done and waits, `""` nothing.
+PAIRS = """
+import os, sys
+from irloop import files
+target, text, count, reached, go_on = sys.argv[1:]
+place = files._Pending.place
+
+def waiting(self):
+    place(self)
+    if reached and self._target.endswith(".bin"):
+        with open(reached, "w") as pipe:
+            pipe.write("moved")
+        with open(go_on) as pipe:
+            pipe.read()
+
+files._Pending.place = waiting
+for number in range(int(count)):
+    with files.replacing(f"{target}.xml", f"{target}.bin") as streams:
+        for stream in streams:
+            stream.write(f"{text} {number}".encode())
+"""
+
+
+def _writer(tmp_path: Path, text: str, count: int, *pipes: str) -> subprocess.Popen[bytes]:
+    options = [str(tmp_path / "m"), text, str(count), *(pipes or ("", ""))]
+    return subprocess.Popen([sys.executable, "-c", PAIRS, *options])
+
+
+def _pair(folder: Path) -> tuple[bytes, bytes]:
+    return (folder / "m.xml").read_bytes(), (folder / "m.bin").read_bytes()
+
+
+@POSIX
+def test_two_processes_that_write_one_pair_do_not_mix_it(tmp_path: Path) -> None:
+    for first in range(4):
+        writers = [_writer(tmp_path, text, 1 + 20 * first) for text in ("one", "two", "three")]
+        assert [writer.wait(timeout=120) for writer in writers] == [0, 0, 0]
+        xml, weights = _pair(tmp_path)
+        assert xml == weights
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.bin", "m.xml"]
+
+
+@POSIX
+def test_a_pair_waits_for_the_pair_that_is_being_moved(tmp_path: Path) -> None:
+    """The first process stops between its two files; the second one must not pass it there.
+
+    The outcome does not depend on the time that the second process is given: if it were too short,
+    the second one would only come later.
+    """
+    pipes = [str(tmp_path / name) for name in ("reached", "go_on")]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    first = _writer(tmp_path, "first", 1, *pipes)
+    assert Path(pipes[0]).read_text("utf-8") == "moved"
+    second = _writer(tmp_path, "second", 1)
+    with suppress(subprocess.TimeoutExpired):
+        second.wait(timeout=1)
+    assert second.poll() is None
+    Path(pipes[1]).write_text("go on", "utf-8")
+    assert (first.wait(timeout=60), second.wait(timeout=60)) == (0, 0)
+    assert _pair(tmp_path) == (b"second 0", b"second 0")
+
+
+@POSIX
+def test_a_signal_does_not_come_between_the_files_of_a_pair(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = files._Pending.place
+
+    def interrupted(pending: files._Pending) -> None:
+        place(pending)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(files._Pending, "place", interrupted)
+    for name in ("m.xml", "m.bin"):
+        (tmp_path / name).write_bytes(b"old")
+
+    def write() -> None:
+        with files.replacing(tmp_path / "m.xml", tmp_path / "m.bin") as streams:
+            for stream in streams:
+                stream.write(b"new")
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            write()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert _pair(tmp_path) == (b"new", b"new")

@@ -19,7 +19,7 @@ ROWS = (
     ("diagnostics",),
     ("errors",),
     ("format_options",),
-    ("opening",),
+    ("aside", "opening"),
     ("files",),
     ("budget", "children", "progress"),
     ("allowance", "boundary", "lifeline"),
@@ -62,6 +62,7 @@ WITHOUT_NUMPY = (
     "irloop/errors.py",
     "irloop/format_options.py",
     "irloop/files.py",
+    "irloop/aside.py",
     "irloop/opening.py",
     "irloop/budget.py",
     "irloop/progress.py",
@@ -166,6 +167,7 @@ def test_every_package_has_a_row() -> None:
     modules = {path.stem for path in (ROOT / "irloop").glob("*.py")}
     named = {
         "allowance",
+        "aside",
         "boundary",
         "backend",
         "budget",
