@@ -19,6 +19,7 @@ __all__ = [
     "dim_problem",
     "element_of_name",
     "element_of_precision",
+    "has_negative_sizes",
     "parse_dim",
     "parse_shape",
     "precision_of",
@@ -134,6 +135,8 @@ def show_dims(dims: Dims | None) -> str:
 # --- shapes
 
 _RANGE = re.compile(r"(\d*)\.\.(\d*)", re.ASCII)
+#: A negative size other than -1.
+_BELOW = re.compile(r"-(?!1\b)\d{1,18}\b", re.ASCII)
 
 
 def parse_shape(text: str) -> Shape | None:
@@ -149,6 +152,11 @@ def shape_problem(text: str) -> str | None:
     """The reason why a shape text is malformed; None if it is well-formed."""
     found = _shape(text)
     return found if isinstance(found, str) else None
+
+
+def has_negative_sizes(text: str) -> bool:
+    """Return whether nothing is wrong with a shape but numbers below -1."""
+    return shape_problem(_BELOW.sub("0", text)) is None
 
 
 @lru_cache(maxsize=4096)

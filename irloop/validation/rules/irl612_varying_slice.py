@@ -74,7 +74,8 @@ def _varying_results(context: Context, wiring: Wiring, body: NetIndex) -> dict[s
     stack: list[tuple[Layer, str]] = []
     for entry, result, _ in wiring.carried:
         assert entry.inner is not None
-        before, after = context.parameter(entry.inner).dims, context.result(wiring, result).dims
+        before = context.parameter(entry.inner).dims
+        after = context.confirmed_result(wiring, result).dims
         if before is None or after is None or len(before) != len(after):
             continue
         if any(None not in pair and pair[0] != pair[1] for pair in zip(before, after, strict=True)):
