@@ -48,6 +48,10 @@ LARGE = 1 << 19
 _TRANSPARENT = frozenset({"reshape", "squeeze", "unsqueeze"})
 
 
+#: The rules about what a reader only looks at when it creates a layer.
+_CONTENT = ("IRL103", "IRL109", "IRL11", "IRL208", "IRL3", "IRL4", "IRL5", "IRL6", "IRL7", "IRL8")
+
+
 class Context:
     """One model and everything derived from it."""
 
@@ -296,10 +300,12 @@ class Context:
         return Declared(element, dims)
 
     def weighed(self, finding: Diagnostic) -> Diagnostic:
-        """Return an error as a warning if it is about a layer that no Result needs.
+        """Return an error as a warning if it is about the content of a layer that no Result needs.
 
         OpenVINO does not even create such a layer.
         """
+        if not finding.code.startswith(_CONTENT):
+            return finding
         place = f"{finding.location.element}/"
         ends = [at for at, letter in enumerate(place) if letter == "/"] if self._idle else []
         if any(place[:end] in self._idle for end in ends):

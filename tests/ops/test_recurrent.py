@@ -318,9 +318,13 @@ def test_contradictions_are_named() -> None:
             (9,),
         )
     with pytest.raises(InferenceError, match="not one of affine"):
-        _inferred(onnx_ops.RNN(hidden_size=3, activations=("Cosine",)), (7, 5, 2), (1, 3, 2), (1, 3, 3))
+        _inferred(
+            onnx_ops.RNN(hidden_size=3, activations=("Cosine",)), (7, 5, 2), (1, 3, 2), (1, 3, 3)
+        )
     with pytest.raises(InferenceError, match="direction is unknown"):
-        _inferred(onnx_ops.RNN(hidden_size=3, direction="sideways"), (7, 5, 2), (1, 3, 2), (1, 3, 3))
+        _inferred(
+            onnx_ops.RNN(hidden_size=3, direction="sideways"), (7, 5, 2), (1, 3, 2), (1, 3, 3)
+        )
 
 
 @pytest.mark.parametrize("op", ["GRU", "LSTM", "RNN"])

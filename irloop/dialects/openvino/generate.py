@@ -67,6 +67,7 @@ class Eye(OpenVinoOp, type="Eye", since=9, inputs=(3, 4)):
     operands = (
         "rows: i32 | i64, columns: i32 | i64, diagonal: i32 | i64, batch shape?: i32 | i64 -> any"
     )
+    shapes = "(?), (?), (?), ?"
     cost = "linear"
 
     output_type: ElementType

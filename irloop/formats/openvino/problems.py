@@ -298,7 +298,7 @@ def bad_shape(layer: Layer, name: str) -> Problem | None:
         expected="numbers separated by commas, as in 1,3,224,224",
         found=repr(text),
         fix="correct the shape",
-        is_warning=layer.type == "Parameter" and texts.has_negative_sizes(text),
+        is_warning=layer.type == "Parameter" and texts.parameter_shape(text) is not None,
     )
 
 

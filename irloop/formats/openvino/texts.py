@@ -19,7 +19,7 @@ __all__ = [
     "dim_problem",
     "element_of_name",
     "element_of_precision",
-    "has_negative_sizes",
+    "parameter_shape",
     "parse_dim",
     "parse_shape",
     "precision_of",
@@ -154,9 +154,9 @@ def shape_problem(text: str) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def has_negative_sizes(text: str) -> bool:
-    """Return whether nothing is wrong with a shape but numbers below -1."""
-    return shape_problem(_BELOW.sub("0", text)) is None
+def parameter_shape(text: str) -> Shape | None:
+    """The shape of a Parameter, in which a number below -1 means 0, as in OpenVINO 2026.4."""
+    return parse_shape(_BELOW.sub("0", text))
 
 
 @lru_cache(maxsize=4096)

@@ -13,7 +13,7 @@ from irloop.validation.rule import Rule
 class OutputNoPort(
     Rule,
     code="IRL504",
-    severity=Severity.WARNING,
+    severity=Severity.ERROR,
     title="port map names an output that does not exist",
     requires=("IRL104",),
 ):
