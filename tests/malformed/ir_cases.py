@@ -121,7 +121,7 @@ def _flat() -> Iterator[Case]:
         (' element_type="f32"/>\n', "/>\n"),
         path="x",
     )
-    for text in ("1,,4", "-5,4", "5..1,4", "one,4", "1,4,", f"{_MANY},4"):
+    for text in ("1,,4", "-5..4,4", "5..1,4", "one,4", "1,4,", f"{_MANY},4"):
         yield case(
             f"shape {text[:8]}",
             "IRL112",

@@ -136,7 +136,7 @@ def show_dims(dims: Dims | None) -> str:
 
 _RANGE = re.compile(r"(\d*)\.\.(\d*)", re.ASCII)
 #: A negative size other than -1.
-_BELOW = re.compile(r"-(?!1\b)\d{1,18}\b", re.ASCII)
+_BELOW = re.compile(r"(?<![^\s,\[])-(?!1\b)\d{1,18}(?=\s*(?:,|\]|$))", re.ASCII)
 
 
 def parse_shape(text: str) -> Shape | None:
