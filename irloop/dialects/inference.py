@@ -24,6 +24,7 @@ __all__ = [
     "broadcast",
     "broadcast_any",
     "broadcast_by_mode",
+    "check_auto_broadcast",
     "combined_dims",
     "floating",
     "holds_sizes",
@@ -185,29 +186,40 @@ def broadcast_by_mode(
 ) -> list[ValueType]:
     """Return the type of a result whose two operands are broadcast by OpenVINO's rules.
 
-    `mode` is the value of `auto_broadcast`: none, numpy, its synonym explicit, or pdpd. With pdpd,
+    `mode` is the value of `auto_broadcast`: none, its synonym explicit, numpy or pdpd. With pdpd,
     the first axis of the second operand is aligned with `axis` of the first. The result has the
     element type of the operands, or `element` if it is given.
 
     Raises:
         InferenceError: when shapes or element types do not match, or the mode is unknown.
     """
-    if mode.lower() in ("numpy", "explicit"):
+    check_auto_broadcast(args, mode)
+    if mode.lower() == "numpy":
         return broadcast(args, element)
     found = same_element(args)
     left, right = args.shape(0), args.shape(1)
-    if mode.lower() == "none":
+    if mode.lower() in ("none", "explicit"):
         shape = left.refine(right)
-    elif mode.lower() == "pdpd":
-        shape = broadcast_shapes((left, aligned(args, right, left.rank, axis)))
     else:
-        raise args.error("broadcast mode is not known", "none, numpy or pdpd", mode, kind="range")
+        shape = broadcast_shapes((left, aligned(args, right, left.rank, axis)))
+        # The second operand is broadcast to the first, not both to each other.
+        shape = None if shape is None else left.refine(shape)
     if shape is None:
         text = f"{left} and {right}"
         raise args.error(
             f"the shapes are not compatible with auto_broadcast {mode}", "equal shapes", text
         )
     return [TensorType(found if element is None else element, shape)]
+
+
+def check_auto_broadcast(args: Arguments, mode: str) -> None:
+    """Check the attribute `auto_broadcast`, which has other words than `mode` of Broadcast.
+
+    Raises:
+        InferenceError: when it has another word.
+    """
+    if mode.lower() not in ("none", "explicit", "numpy", "pdpd"):
+        raise args.error("broadcast mode is not known", "none, numpy or pdpd", mode, kind="range")
 
 
 def axis_in(args: Arguments, axis: int, rank: int | None) -> int | None:

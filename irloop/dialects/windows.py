@@ -102,13 +102,13 @@ def spatial_dims(args: Arguments, window: Window | None, sizes: Sequence[Dim]) -
             result.append(UNKNOWN_DIM)
             continue
         count = window.outputs(axis, size)
-        if count < 1 and size > 0:
+        if count < 1:
             raise args.error(
                 f"the window is larger than spatial axis {axis}",
                 f"at least {window.extent(axis)} elements with padding",
                 f"{size} elements and padding {window.pads(axis, size)}",
             )
-        result.append(max(count, 0))
+        result.append(count)
     return result
 
 

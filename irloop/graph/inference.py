@@ -541,6 +541,7 @@ def _types_of(node: Node, args: NodeArguments) -> list[ValueType]:
     if wrong is not None:
         raise args.error(wrong.message, wrong.expected, wrong.found, kind=wrong.kind)
     try:
+        node.op.check(args)
         types = node.op.infer(args)
     except NoAxisError as error:
         details = error.diagnostics[0]

@@ -13,8 +13,9 @@ writer and the coverage page are derived from it. To change an attribute, make a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from irloop.graph.meanings import Meaning
@@ -144,8 +145,11 @@ class Op(Record):
     #: sizes.
     expands: ClassVar[bool] = False
     #: Names and element types of the inputs and outputs, as ``data: any, axis?: i64 -> any``, for
-    #: people to read (`irloop ops`). The operations of ONNX Runtime are also checked against it.
+    #: people to read (`irloop ops`). The inputs of operations of OpenVINO and of ONNX Runtime are
+    #: checked against it.
     operands: ClassVar[str] = ""
+    #: The shapes of the inputs, as ``N ? H W, R 4, R``: see `irloop.dialects.operand_shapes`.
+    shapes: ClassVar[str] = ""
     #: Both operands may be swapped; patterns try both orders.
     commutative: ClassVar[bool] = False
     #: Positions of inputs that may be left out although later ones are given and required.
@@ -205,6 +209,21 @@ class Op(Record):
     def _type_names(cls) -> dict[str, Any]:
         return {"Tensor": Tensor}
 
+    def check(self, args: Arguments) -> None:
+        """Check the attributes and the element types of the inputs, before `infer` is called.
+
+        Raises:
+            InferenceError: when an attribute or an element type is not allowed.
+        """
+        for key, name, least, most in _bounds(type(self)):
+            value = getattr(self, key)
+            for number in value if isinstance(value, tuple) else (value,):
+                # NaN is neither in range nor out of it, and no engine accepts it here.
+                if number is None or (number >= least and number <= most):
+                    continue
+                expected = f"{least} or more" if most == math.inf else f"{least} to {most}"
+                raise args.error(f"{name} is out of range", expected, str(number), kind="range")
+
     def infer(self, args: Arguments) -> list[ValueType]:
         """Infer the types of the outputs from the types and the constant values of the inputs.
 
@@ -253,6 +272,23 @@ class Op(Record):
     def label(self) -> str:
         """The type and version, such as ``Loop-5``."""
         return f"{self.type}-{self.since}"
+
+
+#: For each class, the fields whose numbers are bounded: field, name in files, least, most.
+_BOUNDS: dict[type[Op], list[tuple[str, str, float, float]]] = {}
+
+
+def _bounds(cls: type[Op]) -> list[tuple[str, str, float, float]]:
+    if cls in _BOUNDS:
+        return _BOUNDS[cls]
+    found = []
+    for item in fields(cls):
+        least, most = item.metadata.get("least"), item.metadata.get("most")
+        if least is not None or most is not None:
+            bounds = -math.inf if least is None else least, math.inf if most is None else most
+            found.append((item.name, item.metadata["name"] or item.name, *bounds))
+    _BOUNDS[cls] = found
+    return found
 
 
 class Parameter(Op, type="Parameter", inputs=0):

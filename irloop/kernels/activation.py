@@ -267,10 +267,13 @@ def prelu(x: Array, slope: Array) -> Any:
 
 
 def prelu_channel(x: Array, slope: Array) -> Any:
-    """Compute PReLU, where a slope vector of several elements applies to axis 1 of the data."""
+    """Compute PReLU, where a slope vector of several elements applies to axis 1 of the data.
+
+    The slope is converted to the type of the data.
+    """
     if slope.ndim == 1 and slope.size != 1 and x.ndim > 1:
         slope = slope.reshape((slope.size,) + (1,) * (x.ndim - 2))
-    return prelu(x, slope)
+    return prelu(x, slope.astype(x.dtype, copy=False))
 
 
 def thresholded_relu(alpha: float) -> Function:

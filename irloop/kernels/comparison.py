@@ -20,6 +20,7 @@ __all__ = [
     "is_finite",
     "is_inf",
     "is_nan",
+    "is_zero",
     "less",
     "less_equal",
     "logical_and",
@@ -54,6 +55,11 @@ bitwise_not: Function = np.invert
 is_nan: Function = np.isnan
 is_finite: Function = np.isfinite
 select: Function = np.where
+
+
+def is_zero(x: Array) -> Array:
+    """1 where x is 0, else 0, in the type of x."""
+    return np.logical_not(x).astype(x.dtype, copy=False)
 
 
 def select_pdpd(axis: int) -> Function:

@@ -10,7 +10,7 @@ import numpy as np
 
 from irloop import budget
 from irloop.kernels.blocks import BLOCK, OverStep, over_step, overwrite
-from irloop.kernels.precision import floating, scalar, widened
+from irloop.kernels.precision import floating, narrowed, scalar, widened
 from irloop.kernels.work import spend_each
 from irloop.kernels.writers import WIDE, new_result, with_activations
 
@@ -243,7 +243,7 @@ def mvn_by_input(*, scale_variance: bool, epsilon: float, inside: bool) -> Funct
 
     def apply(x: Array, axes: Array) -> Any:
         with np.errstate(all="ignore"):
-            return normalized(widened(x), _axes(axes, x.ndim)).astype(x.dtype)
+            return narrowed(normalized(widened(x), _axes(axes, x.ndim)), x.dtype)
 
     return apply
 
@@ -404,7 +404,7 @@ def group_norm(groups: int, epsilon: float) -> Callable[[Array, Array, Array], A
         unit = _standardized(grouped, (2,), epsilon)[0].reshape(x.shape)
         each = channels // groups if scale.size != channels else 1
         wide = (_channels(np.repeat(item, each), x.ndim) for item in (scale, bias))
-        factor, offset = wide
+        factor, offset = (item.astype(x.dtype, copy=False) for item in wide)
         return unit * factor + offset
 
     return apply

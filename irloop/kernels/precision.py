@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["bare", "floating", "scalar", "silence", "unwarned", "widened"]
+__all__ = ["bare", "floating", "narrowed", "scalar", "silence", "unwarned", "widened"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
@@ -95,18 +95,23 @@ def widened(x: Array) -> Array:
 _MARKS = frozenset({"block_step", "makes_new", "over_step"})
 
 
+def narrowed(result: Array, dtype: np.dtype[Any]) -> Array:
+    """Round `result` to the type `dtype`; integers to the nearest, not towards zero."""
+    return (np.rint(result) if dtype.kind in "biu" else result).astype(dtype)
+
+
 def floating(function: Function) -> Function:
     """Wrap a kernel so that it computes in f32 or f64, without warnings.
 
     16-bit floats are converted to f32 first, as in the runtimes, and the result is rounded once to
-    the type of the first operand.
+    the type of the first operand. So are integers, which OpenVINO's plugin computes likewise.
     """
 
     def computed(x: Array, *others: Array | None) -> Any:
         if x.dtype in _WIDE:
             return function(x, *others)
         wide = (None if item is None else item.astype(np.float32) for item in (x, *others))
-        return function(*wide).astype(x.dtype)
+        return narrowed(function(*wide), x.dtype)
 
     # A run replaces `outer` by `computed`, so `computed` needs the marks of the function, too.
     marks = {name: function.__dict__[name] for name in _MARKS & function.__dict__.keys()}

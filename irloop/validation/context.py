@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from irloop.diagnostics import Diagnostic, Severity
 from irloop.files import ParsedOnce
 from irloop.formats.openvino import texts
 from irloop.formats.openvino.document import Document, Layer, Net, Port
 from irloop.formats.openvino.net_index import LOOPS, NetIndex, Source
 from irloop.formats.openvino.numbers import unsigned
-from irloop.formats.openvino.places import ElementPlaces, at_entry
+from irloop.formats.openvino.places import ElementPlaces, at_edge, at_entry
 from irloop.formats.openvino.port_map_reader import Entry, Wiring
 from irloop.graph.op import UnknownOp
 from irloop.graph.types import ElementType, TensorType
@@ -45,6 +47,10 @@ SMALL = 16
 LARGE = 1 << 19
 #: Operations that return the one element they receive.
 _TRANSPARENT = frozenset({"reshape", "squeeze", "unsqueeze"})
+
+
+#: The rules about what a reader only looks at when it creates a layer.
+_CONTENT = ("IRL103", "IRL109", "IRL11", "IRL208", "IRL3", "IRL4", "IRL5", "IRL6", "IRL7", "IRL8")
 
 
 class Context:
@@ -298,6 +304,36 @@ class Context:
         if found.shape.dims is not None:
             dims = tuple(dim if isinstance(dim, int) else None for dim in found.shape.dims)
         return Declared(element, dims)
+
+    def weighed(self, finding: Diagnostic) -> Diagnostic:
+        """Return an error as a warning if it is about the content of a layer that no Result needs.
+
+        OpenVINO does not even create such a layer.
+        """
+        is_identity = finding.code == "IRL103" and "/data" not in finding.location.element
+        if is_identity or not finding.code.startswith(_CONTENT):
+            return finding
+        place = f"{finding.location.element}/"
+        ends = [at for at, letter in enumerate(place) if letter == "/"] if self._idle else []
+        if any(place[:end] in self._idle for end in ends):
+            return replace(finding, severity=Severity.WARNING)
+        return finding
+
+    @cached_property
+    def _idle(self) -> set[str]:
+        """The element paths of the layers that no Result needs, and of the edges to them."""
+        found: set[str] = set()
+        for index in self.nets:
+            needed = index.reachable
+            if len(needed) == len(index.layers):
+                continue
+            idle = {key for key, layer in index.layers.items() if layer.type != "Parameter"}
+            idle -= needed
+            found.update(index.layers[key].element_path for key in idle)
+            found.update(
+                at_edge(index, edge).element for edge in index.net.edges if edge.to_layer in idle
+            )
+        return found
 
     def operand(self, index: NetIndex, layer: Layer, position: int) -> Declared:
         """Return the type of an input of `layer`, as far as it is known.

@@ -330,9 +330,11 @@ def _run(context: Context | OnnxContext, group: str, selection: _Selection) -> I
     rules = _in_order(selection.wanted(group, without), group, without)
     for rule in counted("rules", rules, len(rules)):
         found = 0
-        for finding in rule().check(subject):
-            if errors.silence(rule, finding.location):
+        for item in rule().check(subject):
+            if errors.silence(rule, item.location):
                 continue
+            is_error = item.severity is Severity.ERROR
+            finding = subject.weighed(item) if is_error and group == "IRL" else item
             selection.reported.add(rule.code)
             if finding.severity is Severity.ERROR:
                 errors.add(rule.code, finding.location)

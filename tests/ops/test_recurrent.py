@@ -299,7 +299,7 @@ def test_onnx_shapes() -> None:
         "f32[7,1,5,3]",
         "f32[1,5,3]",
     ]
-    assert _inferred(onnx_ops.GRU(layout=1), (5, 7, 2), (1, 9, 2), (1, 9, 3)) == [
+    assert _inferred(onnx_ops.GRU(hidden_size=3, layout=1), (5, 7, 2), (1, 9, 2), (1, 9, 3)) == [
         "f32[5,7,1,3]",
         "f32[5,1,3]",
     ]
@@ -318,9 +318,13 @@ def test_contradictions_are_named() -> None:
             (9,),
         )
     with pytest.raises(InferenceError, match="not one of affine"):
-        _inferred(onnx_ops.RNN(activations=("Cosine",)), (7, 5, 2), (1, 3, 2), (1, 3, 3))
+        _inferred(
+            onnx_ops.RNN(hidden_size=3, activations=("Cosine",)), (7, 5, 2), (1, 3, 2), (1, 3, 3)
+        )
     with pytest.raises(InferenceError, match="direction is unknown"):
-        _inferred(onnx_ops.RNN(direction="sideways"), (7, 5, 2), (1, 3, 2), (1, 3, 3))
+        _inferred(
+            onnx_ops.RNN(hidden_size=3, direction="sideways"), (7, 5, 2), (1, 3, 2), (1, 3, 3)
+        )
 
 
 @pytest.mark.parametrize("op", ["GRU", "LSTM", "RNN"])

@@ -14,11 +14,6 @@ OPCONF = SHARED / "opconf" / "cases"
 
 #: Models of reader tests that no engine runs in this form, and the codes that give the reason.
 FAULTS = {
-    # The back edge leads to a Parameter that receives slices; OpenVINO ignores it without a
-    # warning.
-    "tensor_iterator_slised_input": {"IRL518"},
-    # The trip count (i64) is connected to the boolean condition of the body: uninitialised memory.
-    "ReadLoopNetwork_ExternalPort1IsNotConnected": {"IRL610"},
     # The sequences have no activations, so the CPU plugin cannot compile them.
     "GRUSeqNetwork": {"IRL808"},
     "LSTMSeqNetwork": {"IRL808"},

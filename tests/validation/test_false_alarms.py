@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 from onnx import TensorProto, helper
 
@@ -13,6 +15,8 @@ import irloop
 from irloop.diagnostics import Severity
 from irloop.engines.catalogue import engine_of
 from irloop.engines.process import Process
+from tests.rule_fixtures import fixtures
+from tests.validation.test_operands import write
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "rules"
 
@@ -101,6 +105,148 @@ def test_openvino_infers_the_same(
     assert answer.outputs is not None, str(answer)
     (found,) = irloop.run(path, given).values()
     np.testing.assert_allclose(found, answer.outputs[0], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "opset", "data", "shapes"),
+    [
+        # OpenVINO only looks whether axis 1 is among the axes.
+        ("MVN", 2, 'eps="0.1" normalize_variance="true" reduction_axes="7"', [[2, 3, 4]]),
+        ("MVN", 2, 'eps="0.1" normalize_variance="true" reduction_axes="1"', [[2, 3, 4]]),
+        (
+            "MaxPool",
+            1,
+            'kernel="2" strides="2" pads_begin="-1" pads_end="0" auto_pad="same_upper"',
+            [[1, 2, 5]],
+        ),
+        (
+            "Convolution",
+            1,
+            'strides="1" dilations="1" pads_begin="-3" pads_end="0" auto_pad="valid"',
+            [[1, 2, 5], [4, 2, 3]],
+        ),
+    ],
+)
+def test_attributes_that_openvino_ignores(
+    kind: str, opset: int, data: str, shapes: list[list[int]], tmp_path: Path
+) -> None:
+    path = _written(tmp_path, kind, opset, data, shapes)
+    assert not irloop.validate(path).has_errors
+    draw = np.random.default_rng(4)
+    given = [draw.normal(size=shape).astype("f") for shape in shapes]
+    with Process(engine_of("openvino"), path) as process:
+        answer = process.run(given, seconds=60)
+    assert answer.outputs is not None, str(answer)
+    (found,) = irloop.run(path, given).values()
+    np.testing.assert_allclose(found, answer.outputs[0], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("element", ["i64", "f16", "i8"])
+@pytest.mark.parametrize("operation", ["SliceScatter", "PReLU"])
+def test_operands_of_two_types(operation: str, element: str, tmp_path: Path) -> None:
+    """OpenVINO converts the second operand to the type of the first."""
+    if operation == "PReLU":
+        operands: list[Any] = [("f32", [2, 3]), (element, [3])]
+        path = write(tmp_path, "PReLU-1", "", operands)
+    else:
+        bounds = [("i64", [1], [1]), ("i64", [1], [2]), ("i64", [1], [1]), ("i64", [1], [0])]
+        path = write(tmp_path, "SliceScatter-15", "", [("f32", [2, 3]), (element, [1, 3]), *bounds])
+    assert not irloop.validate(path).has_errors
+    kind = {"i64": np.int64, "f16": np.float16, "i8": np.int8}[element]
+    shape = (3,) if operation == "PReLU" else (1, 3)
+    given = [-np.ones((2, 3), np.float32), np.array([2, 3, 4], kind).reshape(shape)]
+    with Process(engine_of("openvino"), path) as process:
+        answer = process.run(given, seconds=60)
+    assert answer.outputs is not None, str(answer)
+    (found,) = irloop.run(path, given).values()
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, answer.outputs[0])
+
+
+@pytest.mark.parametrize(
+    ("operation", "data"),
+    [
+        ("LogicalNot-1", ""),
+        ("MVN-1", 'eps="0.1" normalize_variance="true" across_channels="true"'),
+        ("GRN-1", 'bias="0.5"'),
+        ("Elu-1", 'alpha="1"'),
+        ("SoftMax-1", 'axis="1"'),
+    ],
+)
+def test_numbers_where_the_specification_has_other_types(
+    operation: str, data: str, tmp_path: Path
+) -> None:
+    """OpenVINO computes these in f32, and rounds the result to the nearest integer."""
+    path = write(tmp_path, operation, data, [("i32", [1, 3, 4])])
+    assert not irloop.validate(path).has_errors
+    given = [np.array([-3, 2, 1, 4, 0, 7, -8, 2, 5, -1, 3, 3], np.int32).reshape(1, 3, 4)]
+    with Process(engine_of("openvino"), path) as process:
+        answer = process.run(given, seconds=60)
+    assert answer.outputs is not None, str(answer)
+    (found,) = irloop.run(path, given).values()
+    np.testing.assert_array_equal(found, answer.outputs[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("irl108/bad_no_result", "IRL108"),
+        ("irl112/bad_negative", "IRL112"),
+        ("irl518/bad_axis_wins", "IRL518"),
+        ("irl604/bad_input", "IRL604"),
+        ("irl706/bad_float", "IRL706"),
+        ("irl208/bad_unneeded", "IRL208"),
+    ],
+)
+def test_oddities_that_openvino_compiles_are_warnings(name: str, code: str, tmp_path: Path) -> None:
+    import openvino
+
+    (fixture,) = [item for item in fixtures(".xml") if item.name == f"{name}.xml"]
+    path = tmp_path / "model.xml"
+    path.write_bytes(fixture.path.read_bytes())
+    fixture.weights(tmp_path)
+    openvino.Core().compile_model(path, "CPU")
+    found = irloop.validate(path)
+    assert code in {item.code for item in found}
+    assert not found.has_errors, str(found.diagnostics)
+
+
+ONNX_HEAD = '<ir_version: 8, opset_import: ["" : 17]> g '
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (
+            "(float[2,3] x) => (float[a,b] y) { y = ReduceMax <keepdims = 2, axes = [1]> (x) }",
+            "ONX105",
+        ),
+        ("(float[2] x) => (float[2] y) { y = Relu (x) }", "ONX104"),
+        (
+            (
+                "(float[1] x, int64 n) => (float[a] y, float[b,c] z) { y, z = Loop (n, , x) <body ="
+                " b (int64 i, bool c, float[k] s) => (bool d, float[l] r, float[m] p) {"
+                " d = Identity (c) r = Concat <axis = 0> (s, s) p = Identity (r) }> }"
+            ),
+            "ONX309",
+        ),
+    ],
+)
+def test_oddities_that_onnx_runtime_loads_are_warnings(
+    text: str, code: str, tmp_path: Path
+) -> None:
+    import onnxruntime
+
+    path = tmp_path / "m.onnx"
+    model = onnx.parser.parse_model(ONNX_HEAD + text)
+    if code == "ONX104":
+        # ONNX Runtime drops a node that has neither inputs nor outputs.
+        model.graph.node.add(op_type="Relu")
+    onnx.save(model, path)
+    onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    found = irloop.validate(path)
+    assert code in {item.code for item in found}
+    assert not found.has_errors, str(found.diagnostics)
 
 
 def test_a_missing_attribute_that_openvino_takes_for_zero_stays_an_error(tmp_path: Path) -> None:

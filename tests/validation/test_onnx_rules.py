@@ -32,8 +32,6 @@ FAULTS = {
     "loop_with_initializer_as_output": {"ONX212"},
     "mo_loop_with_initializer_as_output": {"ONX212"},
     "scan_with_initializer_as_output": {"ONX212"},
-    # A growing state is a scan output, which works for one iteration at most.
-    "loop_concat_values": {"ONX309"},
     # The bodies have inputs that nothing feeds; only OpenVINO accepts this.
     "loop_state_input_same_name_as_parent_with_invariant": {"ONX208"},
     "burn_if_conv2d": {"ONX208"},
@@ -41,9 +39,6 @@ FAULTS = {
     "burn_nested_if": {"ONX208"},
     "burn_nested_if_loop_if": {"ONX208"},
     "burn_nested_if_loop_if_scan": {"ONX208"},
-    # An If has neither inputs nor outputs: ONNX Runtime removes it, OpenVINO computes wrong
-    # results.
-    "ort_icm-31000000518483": {"ONX104"},
 }
 
 

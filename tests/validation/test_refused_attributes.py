@@ -68,7 +68,7 @@ CASES: dict[str, Case] = {
     ),
     "negative padding": (
         *("AvgPool", 1, AVERAGE, [IMAGE], (1, 2, 7)),
-        *('pads_begin="0"', 'pads_begin="-1"', "IRL115"),
+        *('pads_begin="0"', 'pads_begin="-1"', "IRL405"),
     ),
     "epsilon": (
         *("BatchNormInference", 5, NORM, BATCH, (4, 3)),

@@ -26,7 +26,7 @@ To add an operation:
    any operation of ai.onnx. Compute the same as ONNX Runtime, in its order and precision: many
    kernels widen f16. Raise `CannotDecomposeError` with the reason for a case that standard
    operations cannot compute.
-2. Implement `result_types` if named dimensions must be kept, or if the operation is frequent:
+2. Implement `infer` if named dimensions must be kept, or if the operation is frequent:
    otherwise the types are inferred from the decomposition.
 3. Import a new module in `families`. Remove the type from `irloop/dialects/contrib/refused.py` if
    it is listed there.

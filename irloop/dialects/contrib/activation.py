@@ -41,7 +41,7 @@ class Gelu(ContribOp, type="Gelu", inputs=1):
     operands = "x: T -> T where T: bf16 | f16 | f32 | f64"
     elementwise = True
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
         return inference.same_as_first(args)
 
@@ -54,7 +54,7 @@ class BiasGelu(ContribOp, type="BiasGelu", inputs=2):
 
     operands = "x: T, bias: T -> T where T: bf16 | f16 | f32 | f64"
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
         inference.broadcast(args)
         return inference.same_as_first(args)
@@ -68,7 +68,7 @@ class FastGelu(ContribOp, type="FastGelu", inputs=(1, 2)):
 
     operands = "x: T, bias?: T -> T where T: bf16 | f16 | f32 | f64"
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
         return inference.same_as_first(args)
 
@@ -83,7 +83,7 @@ class QuickGelu(ContribOp, type="QuickGelu", inputs=1):
 
     alpha: float = 1.7020000219345093
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
         return inference.same_as_first(args)
 
@@ -96,7 +96,7 @@ class BiasAdd(ContribOp, type="BiasAdd", inputs=3):
 
     operands = "x: T, bias: T, skip: T -> T where T: f16 | f32"
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
         return inference.same_as_first(args)
 
@@ -109,7 +109,7 @@ class BiasSplitGelu(ContribOp, type="BiasSplitGelu", inputs=2):
 
     operands = "x: T, bias: T -> T where T: f16 | f32"
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
         dims = args.shape(0).dims
         if not dims:

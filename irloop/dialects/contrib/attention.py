@@ -219,7 +219,7 @@ class Attention(ContribOp, type="Attention", inputs=(2, 7), outputs=None):
             return query, key, value
         return width // 3, width // 3, width // 3
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 0, 1, 2, 4, 5)
         x, weights = args.shape(0).dims, args.shape(1).dims
         batch, places = x[:2] if x is not None and len(x) == 3 else (UNKNOWN_DIM, UNKNOWN_DIM)
@@ -299,12 +299,12 @@ class MultiHeadAttention(ContribOp, type="MultiHeadAttention", inputs=(1, 10), o
     scale: float = 0.0
     unidirectional: int = 0
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 0, 1, 2, 3, 5, 6, 7)
         query, value = args.shape(0).dims, args.shape(2).dims if args.has(2) else None
         element = args.element(0)
         if args.n_outputs > 1 or query is None or len(query) != 3 or value is None:
-            return super().result_types(args)
+            return super().infer(args)
         size: Dim = UNKNOWN_DIM
         if len(value) == 3:
             size = value[2]

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from irloop.dialects.contrib.arrays import OPSET, kernel_of
-from irloop.dialects.contrib.elements import misfit
 from irloop.dialects.contrib.nodes import decomposed
 from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
+from irloop.dialects.elements import check_elements, misfit
 from irloop.dialects.onnx.base import RUNTIME_DOMAIN, OnnxOp
 from irloop.errors import InferenceError, plain_reason
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
-from irloop.graph.types import UNKNOWN_TYPE, ElementType, ValueType
+from irloop.graph.types import UNKNOWN_TYPE, ValueType
 
 __all__ = ["DOMAIN", "ContribOp"]
 
@@ -24,7 +24,7 @@ class ContribOp(OnnxOp, domain=DOMAIN):
     """An operation of ONNX Runtime, defined by its decomposition into standard operations.
 
     A class implements `decompose`, from which its types, its kernel, its conversion to IR and its
-    standard form (``irloop convert --standard``) are derived. It also implements `result_types` if
+    standard form (``irloop convert --standard``) are derived. It also implements `infer` if
     that keeps more information (named dimensions), or is called so often that decomposing is too
     slow. `operands` states the element types that ONNX Runtime allows.
     """
@@ -56,9 +56,9 @@ class ContribOp(OnnxOp, domain=DOMAIN):
             lacks = position >= len(given) or given[position] is None
             if lacks and position not in self.omissible:
                 raise CannotDecomposeError(f"input {position} is missing")
-        wrong = misfit(type(self), [s.known_element(term) for term in given])
+        wrong = misfit(type(self), [s.known_element(term) for term in given], "ONNX Runtime")
         if wrong is not None:
-            raise CannotDecomposeError(wrong.reason)
+            raise CannotDecomposeError(str(wrong))
         if most is not None:
             given = [*given[:most], *[None] * (most - len(given))]
         try:
@@ -72,17 +72,11 @@ class ContribOp(OnnxOp, domain=DOMAIN):
             raise CannotDecomposeError(reason.removesuffix(": ")) from error
         return (made,) if isinstance(made, Term) else made
 
-    def infer(self, args: Arguments) -> list[ValueType]:
-        elements = [
-            args.element(position) if args.has(position) else ElementType.DYNAMIC
-            for position in range(len(args))
-        ]
-        wrong = misfit(type(self), elements)
-        if wrong is not None:
-            raise args.error(wrong.message, wrong.expected, wrong.found, kind="elements")
-        return self.result_types(args)
+    def check(self, args: Arguments) -> None:
+        super().check(args)
+        check_elements(args, type(self), "ONNX Runtime")
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         """The types of the outputs, for inputs whose element types are allowed.
 
         Raises:

@@ -119,7 +119,7 @@ class GroupNorm(_GroupNorm, type="GroupNorm", inputs=3):
 
     operands = "x: T, gamma: M, beta: M -> T where T: f16 | f32, M: f16 | f32"
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
         return inference.same_as_first(args)
 
@@ -138,7 +138,7 @@ class SkipGroupNorm(_GroupNorm, type="SkipGroupNorm", inputs=(4, 5), outputs=Non
         "x: T, gamma: M, beta: M, skip: T, bias?: T -> T, sum?: T where T: f16 | f32, M: f16 | f32"
     )
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
         return [args.tensor(0)] * args.n_outputs
 

@@ -119,7 +119,7 @@ class PackedAttention(ContribOp, type="PackedAttention", inputs=(5, 6)):
     qkv_hidden_sizes: tuple[int, ...] = ()
     scale: float = 0.0
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 0, 1, 2, 5)
         tokens = args.shape(0).dims
         width = args.shape(1).dims

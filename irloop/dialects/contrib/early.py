@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from irloop.dialects.contrib.base import ContribOp
-from irloop.dialects.contrib.elements import EVERY
 from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
+from irloop.dialects.elements import EVERY
 
 __all__ = [
     "Affine",

@@ -79,7 +79,7 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
 
     omissible: ClassVar[frozenset[int]] = frozenset({1, 2, 3, 4})
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 0, 1, 2)
         inference.same_element(args, *_ALIKE)
         inference.same_element(args, 3, 4)

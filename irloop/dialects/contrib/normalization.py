@@ -9,6 +9,7 @@ from irloop.dialects import inference
 from irloop.dialects.contrib.base import ContribOp
 from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
 from irloop.graph.arguments import Arguments
+from irloop.graph.op import attribute
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 
 __all__ = [
@@ -85,7 +86,7 @@ def _sum_types(args: Arguments) -> list[ValueType]:
 
 
 class _SkipNormalization(ContribOp):
-    epsilon: float = EPSILON
+    epsilon: float = attribute(default=EPSILON, least=0)
 
     def sum(self, s: Steps, x: Term, skip: Term, bias: Term | None) -> Term:
         """x + skip + bias; f16 is added in f32."""
@@ -106,7 +107,7 @@ class SkipLayerNormalization(
         " sum?: T where T: bf16 | f16 | f32"
     )
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
         inference.same_element(args)
         _hidden(args, 2, 3, 4)
@@ -135,7 +136,7 @@ class SkipSimplifiedLayerNormalization(
         " where T: bf16 | f16 | f32"
     )
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
         inference.same_element(args)
         _hidden(args, 2, 3)
@@ -167,7 +168,7 @@ class SimplifiedLayerNormalization(
     epsilon: float = LARGER_EPSILON
     stash_type: int = 1
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
         axis = inference.axis_in(args, self.axis, args.rank(0))
         dims = args.shape(0).dims
@@ -208,7 +209,7 @@ class LayerNormalization1(
     epsilon: float = LARGER_EPSILON
     stash_type: int = 1
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
         axis = inference.axis_in(args, self.axis, args.rank(0))
         dims = args.shape(0).dims
@@ -243,12 +244,12 @@ class EmbedLayerNormalization(
         " mask?: i32, position_ids?: i32 -> T, mask_index?: i32, sum?: T where T: f16 | f32"
     )
 
-    epsilon: float = EPSILON
+    epsilon: float = attribute(default=EPSILON, least=0)
     mask_index_type: int | None = None
 
     omissible: ClassVar[frozenset[int]] = frozenset({1, 4})
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 2, 3, 4, 5, 6)
         ids, words = args.shape(0).dims, args.shape(2).dims
         batch, length = ids if ids is not None and len(ids) == 2 else (None, None)
@@ -298,7 +299,7 @@ class QEmbedLayerNormalization(ContribOp, type="QEmbedLayerNormalization", input
         " where Q: i8 | u8"
     )
 
-    epsilon: float = EPSILON
+    epsilon: float = attribute(default=EPSILON, least=0)
 
     omissible: ClassVar[frozenset[int]] = frozenset({1, 4, 7, 10, 15})
 

@@ -225,7 +225,7 @@ class QuantizeWithOrder(ContribOp, type="QuantizeWithOrder", inputs=2):
     order_input: int
     order_output: int
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         return [TensorType(ElementType.I8, args.shape(0))]
 
     def decompose(self, s: Steps, x: Term, scale: Term) -> Term:
@@ -246,7 +246,7 @@ class DequantizeWithOrder(ContribOp, type="DequantizeWithOrder", inputs=2):
     order_output: int
     to: ElementType
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         return [TensorType(self.to, args.shape(0))]
 
     def decompose(self, s: Steps, x: Term, scale: Term) -> Term:
@@ -273,7 +273,7 @@ class QOrderedMatMul(ContribOp, type="QOrderedMatMul", inputs=(5, 8)):
     order_b: int = attribute(name="order_B")
     order_y: int = attribute(name="order_Y")
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         rows, columns = args.shape(0).dims, args.shape(2).dims
         shape = Shape(None) if not rows or not columns else Shape((*rows[:-1], columns[-1]))
         return [TensorType(ElementType.I8, shape)]
@@ -320,7 +320,7 @@ class QOrderedGelu(ContribOp, type="QOrderedGelu", inputs=3):
     order_x: int | None = attribute(default=None, name="order_X")
     order_y: int | None = attribute(default=None, name="order_Y")
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         return inference.same_as_first(args)
 
     def decompose(self, s: Steps, x: Term, x_scale: Term, scale: Term) -> Term:
@@ -343,7 +343,7 @@ class QOrderedLayerNormalization(ContribOp, type="QOrderedLayerNormalization", i
     order_x: int = attribute(default=ROW, name="order_X")
     order_y: int = attribute(default=ROW, name="order_Y")
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         return inference.same_as_first(args)
 
     def decompose(
@@ -381,7 +381,7 @@ class QOrderedAttention(ContribOp, type="QOrderedAttention", inputs=(17, 20)):
     qkv_hidden_sizes: tuple[int, ...] = ()
     unidirectional: int = 0
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         rows, columns = args.shape(0).dims, args.shape(7).dims
         if rows is None or len(rows) != 3:
             return [TensorType(ElementType.I8, Shape(None))]

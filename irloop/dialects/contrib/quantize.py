@@ -45,7 +45,7 @@ class QuantizeLinear(ContribOp, type="QuantizeLinear", inputs=(2, 3)):
 
     axis: int | None = None
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 0, 1)
         element = args.element(2) if args.has(2) else ElementType.U8
         return [TensorType(element, args.shape(0))]
@@ -78,7 +78,7 @@ class DequantizeLinear(ContribOp, type="DequantizeLinear", inputs=(2, 3)):
 
     axis: int | None = None
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 1)
         return [TensorType(args.element(1), args.shape(0))]
 

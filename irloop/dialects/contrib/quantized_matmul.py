@@ -216,7 +216,7 @@ class MatMulNBits(ContribOp, type="MatMulNBits", inputs=(3, 6)):
     bits: int = 4
     weight_prepacked: int = 0
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 0, 2)
         dims = args.shape(0).dims
         shape = Shape(None) if not dims else Shape((*dims[:-1], self.rows))

@@ -53,7 +53,7 @@ class RotaryEmbedding(ContribOp, type="RotaryEmbedding", inputs=4):
     rotary_embedding_dim: int = 0
     scale: float = 1.0
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 0, 2, 3)
         return inference.same_as_first(args)
 

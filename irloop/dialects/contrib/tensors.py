@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from irloop.dialects import inference
 from irloop.dialects.contrib.base import ContribOp
-from irloop.dialects.contrib.elements import EVERY, PLAIN
 from irloop.dialects.contrib.normalization import widened
 from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
+from irloop.dialects.elements import EVERY, PLAIN
 from irloop.graph.arguments import Arguments
 from irloop.graph.types import ElementType, ValueType
 
@@ -88,7 +88,7 @@ class Trilu(ContribOp, type="Trilu", inputs=(1, 2)):
 
     upper: int = 1
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         return inference.same_as_first(args)
 
     def decompose(self, s: Steps, x: Term, k: Term | None) -> Term:
@@ -169,7 +169,7 @@ class Inverse(ContribOp, type="Inverse", inputs=1):
 
     operands = "x: T -> T where T: f16 | f32 | f64"
 
-    def result_types(self, args: Arguments) -> list[ValueType]:
+    def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
         return inference.same_as_first(args)
 

@@ -6,7 +6,7 @@ from irloop import kernels
 from irloop.dialects import inference, shapes
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import (
     UNKNOWN_DIM,
     UNKNOWN_SHAPE,
@@ -76,9 +76,9 @@ class _Attention(OnnxOp):
                 str(self.qk_matmul_output_mode),
                 kind="range",
             )
-        if self.scale is not None and self.scale < 0:
+        if self.scale is not None and not self.scale > 0:
             # Query and key are multiplied by the square root of the scale.
-            raise args.error("scale is negative", "0 or more", str(self.scale), kind="range")
+            raise args.error("scale is out of range", "more than 0", str(self.scale), kind="range")
         if args.has(4) != args.has(5):
             raise args.error("one of past_key and past_value is given without the other")
         element = args.element(0)
@@ -164,8 +164,8 @@ class RotaryEmbedding(OnnxOp, type="RotaryEmbedding", since=23, inputs=(3, 4)):
     """
 
     interleaved: int = 0
-    num_heads: int = 0
-    rotary_embedding_dim: int = 0
+    num_heads: int = attribute(default=0, least=0)
+    rotary_embedding_dim: int = attribute(default=0, least=0)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 0, 1, 2)

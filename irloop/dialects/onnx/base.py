@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from irloop.dialects.attributes import attributes_of
+from irloop.graph.arguments import Arguments
 from irloop.graph.op import Op, Registry
 from irloop.graph.types import ElementType
 
@@ -50,3 +52,12 @@ class OnnxOp(Op):
     #: Element types that the standard or ONNX Runtime does not allow here, although the operation
     #: only moves its data. Conversion casts such data to a wider type and back.
     not_moved: ClassVar[frozenset[ElementType]] = frozenset()
+
+    def check(self, args: Arguments) -> None:
+        super().check(args)
+        for name, known in attributes_of(type(self)).items():
+            word = getattr(self, name, None)
+            # In ONNX the case of letters matters.
+            if known.kind == "word" and word is not None and word not in known.words:
+                expected = ", ".join(known.words)
+                raise args.error(f"{name} is not known", expected, word, kind="range")

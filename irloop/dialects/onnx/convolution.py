@@ -6,7 +6,7 @@ from irloop import kernels
 from irloop.dialects import inference, windows
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
 from irloop.kernels.geometry import Window, onnx_placement
 
@@ -26,6 +26,29 @@ def halves(pads: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return pads[:middle], pads[middle:]
 
 
+def kernel_dims(
+    args: Arguments, kernel_shape: tuple[int, ...], filters: tuple[Dim, ...]
+) -> tuple[Dim, ...]:
+    """The spatial sizes of the filter, which must equal `kernel_shape`, if that is given.
+
+    Raises:
+        InferenceError: when they differ.
+    """
+    dims = filters[2:]
+    if not kernel_shape:
+        return dims
+    if len(dims) != len(kernel_shape):
+        raise args.error(
+            "kernel_shape has a different length than the filter has spatial axes",
+            str(len(dims)),
+            str(list(kernel_shape)),
+        )
+    return tuple(
+        windows.same_dim(args, "kernel_shape differs from the filter", size, dim)
+        for size, dim in zip(kernel_shape, dims, strict=True)
+    )
+
+
 class Windowed(OnnxOp):
     """Base of all convolutions, with the attributes that they share.
 
@@ -34,25 +57,10 @@ class Windowed(OnnxOp):
 
     auto_pad: str = "NOTSET"
     dilations: tuple[int, ...] = ()
-    group: int = 1
+    group: int = attribute(default=1, least=1)
     kernel_shape: tuple[int, ...] = ()
-    pads: tuple[int, ...] = ()
+    pads: tuple[int, ...] = attribute(default=(), least=0)
     strides: tuple[int, ...] = ()
-
-    def _kernel_dims(self, args: Arguments, filters: tuple[Dim, ...]) -> tuple[Dim, ...]:
-        dims = filters[2:]
-        if not self.kernel_shape:
-            return dims
-        if len(dims) != len(self.kernel_shape):
-            raise args.error(
-                "kernel_shape has a different length than the filter has spatial axes",
-                str(len(dims)),
-                str(list(self.kernel_shape)),
-            )
-        return tuple(
-            windows.same_dim(args, "kernel_shape differs from the filter", size, dim)
-            for size, dim in zip(self.kernel_shape, dims, strict=True)
-        )
 
     def _window(self, args: Arguments, kernel: tuple[Dim, ...]) -> Window | None:
         begin, end = halves(self.pads)
@@ -87,7 +95,7 @@ class Windowed(OnnxOp):
                 f"a multiple of {self.group}",
                 str(outputs),
             )
-        window = self._window(args, self._kernel_dims(args, filters.dims))
+        window = self._window(args, kernel_dims(args, self.kernel_shape, filters.dims))
         spatial = windows.spatial_dims(args, window, data.dims[2:])
         return Shape((data.dims[0], outputs, *spatial))
 
@@ -125,15 +133,18 @@ class ConvTranspose(Windowed, type="ConvTranspose", since=1, inputs=(2, 3)):
             rank = data.rank if data.rank is not None else filters.rank
             shape = UNKNOWN_SHAPE if rank is None else Shape.of_rank(rank)
             return [TensorType(element, shape)]
-        windows.same_dim(
+        channels = windows.same_dim(
             args, "the filter has a wrong channel count", data.dims[1], filters.dims[0]
         )
+        if isinstance(channels, int) and channels % self.group:
+            expected = f"a multiple of {self.group}"
+            raise args.error("the channels cannot be divided into groups", expected, str(channels))
         outputs = filters.dims[1]
         total: Dim = outputs * self.group if isinstance(outputs, int) else UNKNOWN_DIM
         rank = len(data.dims) - 2
         spatial: list[Dim] = list(self.output_shape[-rank:]) if rank else []
         if not self.output_shape:
-            window = self._window(args, self._kernel_dims(args, filters.dims))
+            window = self._window(args, kernel_dims(args, self.kernel_shape, filters.dims))
             spatial = windows.transposed_dims(
                 args, window, data.dims[2:], self.output_padding, onnx_placement
             )
@@ -158,10 +169,10 @@ class DeformConv(OnnxOp, type="DeformConv", since=19, inputs=(3, 5)):
     """
 
     dilations: tuple[int, ...] = ()
-    group: int = 1
+    group: int = attribute(default=1, least=1)
     kernel_shape: tuple[int, ...] = ()
-    offset_group: int = 1
-    pads: tuple[int, ...] = ()
+    offset_group: int = attribute(default=1, least=1)
+    pads: tuple[int, ...] = attribute(default=(), least=0)
     strides: tuple[int, ...] = ()
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -173,7 +184,13 @@ class DeformConv(OnnxOp, type="DeformConv", since=19, inputs=(3, 5)):
             return [TensorType(element, UNKNOWN_SHAPE if rank is None else Shape.of_rank(rank))]
         begin, end = halves(self.pads)
         window = windows.filter_window(
-            args, filters.dims[2:], self.strides, self.dilations, begin, end, "NOTSET"
+            args,
+            kernel_dims(args, self.kernel_shape, filters.dims),
+            self.strides,
+            self.dilations,
+            begin,
+            end,
+            "NOTSET",
         )
         spatial = windows.spatial_dims(args, window, data.dims[2:])
         return [TensorType(element, Shape((data.dims[0], filters.dims[0], *spatial)))]
@@ -194,7 +211,7 @@ class CausalConvWithState(OnnxOp, type="CausalConvWithState", since=27, inputs=(
     and the last K-1 elements. `activation` is none, silu or swish.
     """
 
-    activation: str = "none"
+    activation: str = attribute(default="none", words=("none", "silu", "swish"))
 
     def infer(self, args: Arguments) -> list[ValueType]:
         element = inference.same_element(args)

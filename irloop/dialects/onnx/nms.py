@@ -5,7 +5,7 @@ from __future__ import annotations
 from irloop import kernels
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 
 __all__ = ["NonMaxSuppression"]
@@ -21,7 +21,7 @@ class NonMaxSuppression(OnnxOp, type="NonMaxSuppression", since=10, inputs=(2, 5
     With `center_point_box` a box is (x, y, w, h).
     """
 
-    center_point_box: int = 0
+    center_point_box: int = attribute(default=0, least=0, most=1)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         for position, name in ((0, "boxes"), (1, "scores")):

@@ -8,7 +8,7 @@ from irloop import kernels
 from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType, broadcast_shapes
 
 __all__ = [
@@ -113,9 +113,10 @@ class BatchNormalization14(OnnxOp, type="BatchNormalization", since=14, inputs=5
     training_mode: bool = False
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        if not self.training_mode and args.n_outputs > 1:
-            found = str(args.n_outputs)
-            raise args.error("running statistics without training", "1 output", found)
+        wanted = 3 if self.training_mode else 1
+        if args.n_outputs != wanted:
+            message = "running statistics are computed in training only"
+            raise args.error(message, f"{wanted} outputs", str(args.n_outputs))
         first = _channel_parameters(args, 1, 2, 3, 4)
         return [first, *[args.tensor(3)] * (args.n_outputs - 1)]
 
@@ -268,13 +269,19 @@ class LRN(OnnxOp, type="LRN", since=1, inputs=1):
     The window reaches (size - 1) // 2 channels down and ceil((size - 1) / 2) channels up.
     """
 
-    size: int
+    size: int = attribute(least=1)
     alpha: float = 9.999999747378752e-05
     beta: float = 0.75
     bias: float = 1.0
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
+        for name, factor in (("alpha", self.alpha), ("beta", self.beta)):
+            if not factor > 0:
+                # The standard names no bounds, but ONNX Runtime has these.
+                raise args.error(
+                    f"{name} is out of range", "more than 0", str(factor), kind="range"
+                )
         return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

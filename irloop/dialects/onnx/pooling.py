@@ -9,7 +9,7 @@ from irloop.dialects import inference, windows
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.dialects.onnx.convolution import halves
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, ElementType, Shape, TensorType, ValueType
 from irloop.kernels.geometry import Window
 
@@ -109,7 +109,7 @@ class MaxPool(_Pool, type="MaxPool", since=8, inputs=1, outputs=None):
 
     ceil_mode: int = 0
     dilations: tuple[int, ...] = ()
-    storage_order: int = 0
+    storage_order: int = attribute(default=0, least=0, most=1)
 
     def _dilations(self) -> tuple[int, ...]:
         return self.dilations
@@ -217,9 +217,9 @@ class MaxUnpool(OnnxOp, type="MaxUnpool", since=9, inputs=(2, 3)):
     the result; the data is padded with zeros or cropped at the ends of the axes to fit.
     """
 
-    kernel_shape: tuple[int, ...]
+    kernel_shape: tuple[int, ...] = attribute(least=1)
     pads: tuple[int, ...] = ()
-    strides: tuple[int, ...] = ()
+    strides: tuple[int, ...] = attribute(default=(), least=1)
 
     def inner_shape(self, shape: Sequence[int]) -> list[int]:
         """Return the output shape that follows from the attributes and the input shape `shape`.

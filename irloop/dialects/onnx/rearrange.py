@@ -8,7 +8,7 @@ from irloop import kernels
 from irloop.dialects import blocks, inference, shapes
 from irloop.dialects.onnx.base import BF16, NARROW, OnnxOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import TensorType, ValueType
 
 __all__ = ["Col2Im", "DepthToSpace", "DepthToSpace11", "SpaceToDepth", "SpaceToDepth28"]
@@ -103,9 +103,9 @@ class Col2Im(OnnxOp, type="Col2Im", since=18, inputs=3):
     [n, c * k, l] for l blocks of k positions in c channels; the result is [n, c, *image].
     """
 
-    dilations: tuple[int, ...] | None = None
+    dilations: tuple[int, ...] | None = attribute(default=None, least=1)
     pads: tuple[int, ...] | None = None
-    strides: tuple[int, ...] | None = None
+    strides: tuple[int, ...] | None = attribute(default=None, least=1)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         for position, rank_of_input in enumerate((3, 1, 1)):

@@ -17,7 +17,7 @@ from irloop.dialects.onnx.base import OnnxOp
 from irloop.dialects.recurrent import Activation
 from irloop.graph.arguments import Arguments
 from irloop.graph.meanings import Lengths
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import Dim, Shape, TensorType, ValueType
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Recurrent(OnnxOp):
     activations: tuple[str, ...] = ()
     clip: float | None = None
     direction: str = "forward"
-    hidden_size: int | None = None
+    hidden_size: int | None = attribute(default=None, least=1)
 
     def functions(self) -> list[tuple[Activation, ...]]:
         """The activations of each direction with their parameters.
@@ -82,6 +82,11 @@ class Recurrent(OnnxOp):
             self.functions()
         except ValueError as error:
             raise args.error(str(error)) from error
+        # The standard gives no default. ONNX Runtime and OpenVINO refuse a model without the size.
+        if self.hidden_size is None:
+            raise args.error("hidden_size is missing", "the size of the state", "no attribute")
+        if self.GATES > 1 and self.clip is not None and not self.clip > 0:
+            raise args.error("clip is out of range", "more than 0", str(self.clip), kind="range")
         count = recurrent.directions_of(args, self.direction)
         x = recurrent.dims_of(args, 0, 3, "X")
         steps, batch = (x[1], x[0]) if self.batch_first() else (x[0], x[1])
@@ -92,7 +97,7 @@ class Recurrent(OnnxOp):
         batch_at = 0 if self.batch_first() else 1
         batch = recurrent.first_known(batch, lengths[0], *(dims[batch_at] for dims in given))
         size = recurrent.check_weights(
-            args, 1, self.GATES, 2 * self.GATES, x[2], self.hidden_size or given[0][2], count
+            args, 1, self.GATES, 2 * self.GATES, x[2], self.hidden_size, count
         )
         state = (batch, count, size) if self.batch_first() else (count, batch, size)
         for at, dims in enumerate(given):
@@ -144,7 +149,7 @@ class LSTM(_Lstm, type="LSTM", since=7, inputs=(3, 8), outputs=None):
 
     meanings = (Lengths(4, data=0, axis=0),)
 
-    layout: int = 0
+    layout: int = attribute(default=0, least=0, most=1)
 
     def batch_first(self) -> bool:
         return self.layout == 1
@@ -186,7 +191,7 @@ class GRU(_Gru, type="GRU", since=7, inputs=(3, 6), outputs=None):
 
     meanings = (Lengths(4, data=0, axis=0),)
 
-    layout: int = 0
+    layout: int = attribute(default=0, least=0, most=1)
 
     def batch_first(self) -> bool:
         return self.layout == 1
@@ -216,7 +221,7 @@ class RNN(_Rnn, type="RNN", since=7, inputs=(3, 6), outputs=None):
 
     meanings = (Lengths(4, data=0, axis=0),)
 
-    layout: int = 0
+    layout: int = attribute(default=0, least=0, most=1)
 
     def batch_first(self) -> bool:
         return self.layout == 1

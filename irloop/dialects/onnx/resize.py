@@ -9,7 +9,7 @@ from irloop import kernels
 from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ _COORDINATES = (
     "tf_half_pixel_for_nn",
     "tf_crop_and_resize",
 )
+#: Modes of Upsample and Resize-10 in ONNX Runtime. The standard has only the first two.
+_MODES = ("nearest", "linear", "cubic")
 _ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 
@@ -75,7 +77,7 @@ class Upsample(OnnxOp, type="Upsample", since=7, inputs=1):
     expands = True
 
     scales: tuple[float, ...]
-    mode: str = "nearest"
+    mode: str = attribute(default="nearest", words=_MODES)
 
     def how(self) -> Resampling:
         """Return the attributes as the settings of the resize kernel."""
@@ -113,7 +115,7 @@ class _ByScales(OnnxOp):
     Coordinates are asymmetric: the position in the input is the output position / scale.
     """
 
-    mode: str = "nearest"
+    mode: str = attribute(default="nearest", words=_MODES)
 
     def how(self) -> Resampling:
         """Return the attributes as the settings of the resize kernel."""
@@ -268,7 +270,9 @@ class Resize(Resize11, type="Resize", since=18, inputs=(1, 4)):
 
     antialias: int = 0
     axes: tuple[int, ...] = ()
-    keep_aspect_ratio_policy: str = "stretch"
+    keep_aspect_ratio_policy: str = attribute(
+        default="stretch", words=("stretch", "not_larger", "not_smaller")
+    )
 
     def chosen_axes(self) -> tuple[int, ...]:
         return self.axes

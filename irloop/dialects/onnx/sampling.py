@@ -7,7 +7,7 @@ from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.dialects.sampling import grid_sample_types, mode_of
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
 
 __all__ = ["AffineGrid", "GridSample", "GridSample16"]
@@ -15,7 +15,7 @@ __all__ = ["AffineGrid", "GridSample", "GridSample16"]
 
 class _GridSample(OnnxOp):
     align_corners: int = 0
-    padding_mode: str = "zeros"
+    padding_mode: str = attribute(default="zeros", words=("zeros", "border", "reflection"))
 
     def word(self) -> str:
         """The mode as the file spells it."""
@@ -33,7 +33,7 @@ class _GridSample(OnnxOp):
 class GridSample16(_GridSample, type="GridSample", since=16, inputs=2):
     """Samples data [N,C,H,W] at a grid [N,h,w,2] of (x, y) in -1..1 (GridSample-16)."""
 
-    mode: str = "bilinear"
+    mode: str = attribute(default="bilinear", words=("bilinear", "nearest", "bicubic"))
 
     def word(self) -> str:
         return self.mode
@@ -42,7 +42,7 @@ class GridSample16(_GridSample, type="GridSample", since=16, inputs=2):
 class GridSample(_GridSample, type="GridSample", since=20, inputs=2):
     """Samples data [N,C,D1,...,Dr] at a grid [N,...,r] in -1..1 (GridSample-20, 22)."""
 
-    mode: str = "linear"
+    mode: str = attribute(default="linear", words=("linear", "nearest", "cubic"))
 
     def word(self) -> str:
         return self.mode

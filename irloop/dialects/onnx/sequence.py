@@ -119,6 +119,8 @@ class SequenceEmpty(OnnxOp, type="SequenceEmpty", since=11, inputs=0):
     dtype: ElementType = ElementType.F32
 
     def infer(self, args: Arguments) -> list[ValueType]:
+        if self.dtype is ElementType.DYNAMIC:
+            raise args.error("dtype is no element type", "an element type", "0", kind="range")
         return [SequenceType(TensorType(self.dtype, UNKNOWN_SHAPE), 0)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -41,10 +41,12 @@ class StringConcat(OnnxOp, type="StringConcat", since=20, inputs=2):
 class RegexFullMatch(OnnxOp, type="RegexFullMatch", since=20, inputs=1):
     """True where the whole string matches an RE2 expression (RegexFullMatch-20)."""
 
-    pattern: str = ""
+    pattern: str | None = None
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.strings(args)
+        if self.pattern is None:
+            raise args.error("pattern is missing", "an expression", "no attribute")
         return [TensorType(ElementType.BOOLEAN, args.shape(0))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -52,7 +54,7 @@ class RegexFullMatch(OnnxOp, type="RegexFullMatch", since=20, inputs=1):
             raise NotImplementedError(
                 f"{self.label}: google-re2 is not installed: pip install google-re2"
             )
-        return kernels.text.full_match(self.pattern)
+        return kernels.text.full_match(self.pattern or "")
 
 
 class StringSplit(OnnxOp, type="StringSplit", since=20, inputs=1, outputs=2):
@@ -171,6 +173,8 @@ class TfIdfVectorizer(OnnxOp, type="TfIdfVectorizer", since=9, inputs=1):
                 str(least),
                 kind="range",
             )
+        if not self.ngram_indexes:
+            raise args.error("ngram_indexes is empty", "one entry for each n-gram", "none")
         size = len(self.pool_strings or self.pool_int64s)
         ends = (*self.ngram_counts[1:], size)
         for length, (start, end) in enumerate(zip(self.ngram_counts, ends, strict=True), 1):

@@ -10,7 +10,7 @@ from irloop.dialects import inference
 from irloop.dialects.onnx.features import MlOp
 from irloop.dialects.onnx.tree_links import require_trees
 from irloop.graph.arguments import Arguments
-from irloop.graph.op import Kernel
+from irloop.graph.op import Kernel, attribute
 from irloop.graph.tensor import Tensor
 from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
 
@@ -87,7 +87,7 @@ class TreeEnsemble(MlOp, type="TreeEnsemble", since=5, inputs=1):
     leaf_weights: Tensor
     nodes_falseleafs: tuple[int, ...]
     nodes_falsenodeids: tuple[int, ...]
-    nodes_featureids: tuple[int, ...]
+    nodes_featureids: tuple[int, ...] = attribute(least=0)
     nodes_modes: Tensor
     nodes_splits: Tensor
     nodes_trueleafs: tuple[int, ...]
@@ -95,7 +95,7 @@ class TreeEnsemble(MlOp, type="TreeEnsemble", since=5, inputs=1):
     tree_roots: tuple[int, ...]
     aggregate_function: int = 1
     membership_values: Tensor | None = None
-    n_targets: int | None = None
+    n_targets: int | None = attribute(default=None, least=1)
     nodes_hitrates: Tensor | None = None
     nodes_missing_value_tracks_true: tuple[int, ...] = ()
     post_transform: int = 0
@@ -113,6 +113,9 @@ class TreeEnsemble(MlOp, type="TreeEnsemble", since=5, inputs=1):
             raise args.error(
                 "post_transform is not known", "0 to 4", str(self.post_transform), kind="range"
             )
+        if self.n_targets is None:
+            # The standard gives no default, and ONNX Runtime refuses the model.
+            raise args.error("n_targets is missing", "the number of targets", "no attribute")
         self._require_equal_lengths(args)
         self._require_links(args)
         return [TensorType(args.element(0), Shape((rows_of(args), self._targets())))]
@@ -128,6 +131,10 @@ class TreeEnsemble(MlOp, type="TreeEnsemble", since=5, inputs=1):
             count = len(getattr(self, f"nodes_{name}"))
             if count != nodes:
                 raise args.error(f"nodes_{name} has the wrong length", str(nodes), str(count))
+        tracks = len(self.nodes_missing_value_tracks_true)
+        if tracks not in (0, nodes):
+            message = "nodes_missing_value_tracks_true has the wrong length"
+            raise args.error(message, f"{nodes}, or none", str(tracks))
         leaves = len(self.leaf_targetids)
         if self.leaf_weights.count != leaves:
             found = str(self.leaf_weights.count)

@@ -9,7 +9,7 @@ from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel, attribute
-from irloop.graph.types import ValueType
+from irloop.graph.types import ValueType, broadcast_shapes
 
 __all__ = [
     "GRN",
@@ -38,15 +38,11 @@ __all__ = [
 class Activation(OpenVinoOp):
     """Base of functions that map a number to one of the same type; `function` is the kernel."""
 
-    operands = "data: float -> float"
+    operands = "data: number -> number"
 
     function: ClassVar[str] = ""
-    #: OpenVINO refuses integers when it reads the operation.
-    needs_float: ClassVar[bool] = False
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        check = inference.floating if self.needs_float else inference.numeric
-        check(args)
         return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -89,44 +85,44 @@ class HSigmoid(Activation, type="HSigmoid", since=5, inputs=1):
 class Mish(Activation, type="Mish", since=4, inputs=1):
     """x * tanh(log(1 + exp(x))) (Mish-4)."""
 
+    operands = "data: float -> float"
     elementwise = True
 
     function: ClassVar[str] = "mish"
-    needs_float: ClassVar[bool] = True
 
 
 class SoftPlus(Activation, type="SoftPlus", since=4, inputs=1):
     """log(1 + exp(x)) (SoftPlus-4)."""
 
+    operands = "data: float -> float"
     elementwise = True
 
     function: ClassVar[str] = "softplus"
-    needs_float: ClassVar[bool] = True
 
 
 class SoftSign(Activation, type="SoftSign", since=9, inputs=1):
     """x / (1 + |x|) (SoftSign-9)."""
 
+    operands = "data: float -> float"
     elementwise = True
 
     function: ClassVar[str] = "softsign"
-    needs_float: ClassVar[bool] = True
 
 
 class Gelu2(Activation, type="Gelu", since=2, inputs=1):
     """x / 2 * (1 + erf(x / sqrt(2))) (Gelu-2)."""
 
+    operands = "data: float -> float"
     elementwise = True
 
     function: ClassVar[str] = "gelu_erf"
-    needs_float: ClassVar[bool] = True
 
 
 class Gelu7(Activation, type="Gelu", since=7, inputs=1):
     """Gelu, computed exactly with the error function or approximated with tanh (Gelu-7)."""
 
+    operands = "data: float -> float"
     elementwise = True
-    needs_float: ClassVar[bool] = True
 
     approximation_mode: str = attribute(default="ERF", words=("erf", "tanh"))
 
@@ -146,20 +142,16 @@ class Gelu7(Activation, type="Gelu", since=7, inputs=1):
 class Swish(Activation, type="Swish", since=4, inputs=(1, 2)):
     """x * sigmoid(beta * x); beta is an optional scalar, 1 by default (Swish-4)."""
 
-    operands = "data: float, beta?: float -> float"
+    operands = "data: T, beta?: T -> T where T: float"
     cost = "linear"
 
     function: ClassVar[str] = "swish"
-    needs_float: ClassVar[bool] = True
-
-    def infer(self, args: Arguments) -> list[ValueType]:
-        inference.same_element(args)
-        return super().infer(args)
 
 
 class Elu(Activation, type="Elu", since=1, inputs=1):
     """x above 0, alpha * (exp(x) - 1) below (Elu-1)."""
 
+    operands = "data: number | boolean -> number | boolean"
     elementwise = True
 
     alpha: float = attribute(absent="0")
@@ -171,7 +163,7 @@ class Elu(Activation, type="Elu", since=1, inputs=1):
 class Selu(Activation, type="Selu", since=1, inputs=3):
     """lambda * x above 0, lambda * alpha * (exp(x) - 1) below; inputs x, alpha, lambda (Selu-1)."""
 
-    operands = "data: float, alpha: float, lambda: float -> float"
+    operands = "data: T, alpha: T, lambda: T -> T where T: number"
     elementwise = True
 
     function: ClassVar[str] = "selu"
@@ -180,7 +172,8 @@ class Selu(Activation, type="Selu", since=1, inputs=3):
 class HardSigmoid(Activation, type="HardSigmoid", since=1, inputs=3):
     """min(max(alpha * x + beta, 0), 1); inputs x, alpha, beta (HardSigmoid-1)."""
 
-    operands = "data: float, alpha: float, beta: float -> float"
+    operands = "data: T, alpha: T, beta: T -> T where T: number"
+    shapes = "*, (), ()"
     elementwise = True
 
     function: ClassVar[str] = "hard_sigmoid"
@@ -189,13 +182,18 @@ class HardSigmoid(Activation, type="HardSigmoid", since=1, inputs=3):
 class PReLU(Activation, type="PReLU", since=1, inputs=2):
     """x above 0, slope * x below; a one-dimensional slope applies to axis 1 (PReLU-1)."""
 
-    operands = "data: float, slope: float -> float"
+    operands = "data: number | boolean, slope: number | boolean -> number | boolean"
     cost = "linear"
 
     function: ClassVar[str] = "prelu_channel"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        inference.same_element(args)
+        data, slope = args.shape(0), args.shape(1)
+        if slope.rank == 1 and slope.dims != (1,) and (data.rank or 0) > 1:
+            slope = inference.aligned(args, slope, data.rank, 1)
+        shape = broadcast_shapes((data, slope))
+        if shape is None or data.refine(shape) is None:
+            raise args.error("the slope cannot be broadcast", str(data), str(args.shape(1)))
         return super().infer(args)
 
 
@@ -221,6 +219,7 @@ class Clamp(Activation, type="Clamp", since=1, inputs=1):
 class GRN(Activation, type="GRN", since=1, inputs=1):
     """x / sqrt(sum of x * x over axis 1 + bias) (GRN-1)."""
 
+    operands = "data: number | boolean -> number | boolean"
     bias: float = attribute(absent="1")
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -236,6 +235,7 @@ class GRN(Activation, type="GRN", since=1, inputs=1):
 class AlongAxis(Activation):
     """Base of the softmax functions along one axis."""
 
+    operands = "data: number | boolean -> number | boolean"
     cost = "linear"
 
     axis: int = 1
@@ -268,5 +268,7 @@ class SoftMax8(AlongAxis, type="SoftMax", since=8, inputs=1):
 
 class LogSoftmax(AlongAxis, type="LogSoftmax", since=5, inputs=1):
     """The logarithm of softmax along an axis (LogSoftmax-5)."""
+
+    operands = "data: number -> number"
 
     function: ClassVar[str] = "log_softmax"

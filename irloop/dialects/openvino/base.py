@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from irloop.dialects.elements import check_elements
+from irloop.dialects.operand_shapes import check_shapes
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Op, Registry
 
@@ -62,6 +64,25 @@ class OpenVinoOp(Op):
     not_in: ClassVar[frozenset[int]] = frozenset()
     #: True if files from before opset6 give its version as "experimental" or "extension".
     once_experimental: ClassVar[bool] = False
+
+    def check(self, args: Arguments) -> None:
+        super().check(args)
+        check_elements(args, type(self), "OpenVINO")
+        check_shapes(args, type(self))
+
+    def check_pads(self, args: Arguments, *names: str) -> None:
+        """Check that the pads in `names` are not negative, unless `auto_pad` replaces them.
+
+        Raises:
+            InferenceError: naming the attribute.
+        """
+        known: Any = self
+        if known.auto_pad.lower() not in ("explicit", "notset"):
+            return
+        for name in names:
+            pads = getattr(self, name)
+            if min(pads, default=0) < 0:
+                raise args.error(f"{name} is negative", "0 or more", str(pads), kind="range")
 
     def check_words(self, args: Arguments, *names: str) -> None:
         """Check that the attributes in `names` have one of their allowed words or element types.

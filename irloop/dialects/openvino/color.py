@@ -6,7 +6,7 @@ from irloop import kernels
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
-from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
+from irloop.graph.types import UNKNOWN_DIM, Dim, Shape, TensorType, ValueType
 
 __all__ = ["FromI420", "FromNV12", "FromYuv", "I420toBGR", "I420toRGB", "NV12toBGR", "NV12toRGB"]
 
@@ -23,13 +23,6 @@ class FromYuv(OpenVinoOp):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         element = args.element(0)
-        if not element.is_float and element not in (ElementType.U8, ElementType.DYNAMIC):
-            raise args.error(
-                "an image has a wrong element type",
-                "u8 or a float",
-                str(element),
-                kind="elements",
-            )
         dims = args.shape(0).dims
         if dims is None:
             return [TensorType(element, Shape.of(None, None, None, 3))]
@@ -59,7 +52,7 @@ class FromYuv(OpenVinoOp):
 class FromNV12(FromYuv):
     """Base of conversions from NV12, where U and V are interleaved."""
 
-    operands = "Y or all planes: u8 | float, UV?: u8 | float -> u8 | float"
+    operands = "Y or all planes: T, UV?: T -> T where T: u8 | float"
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.color.nv12(reverse=self.reverse())
@@ -76,7 +69,7 @@ class NV12toBGR(FromNV12, type="NV12toBGR", since=8, inputs=(1, 2)):
 class FromI420(FromYuv):
     """Base of conversions from I420, where U and V are separate planes."""
 
-    operands = "Y or all planes: u8 | float, U?: u8 | float, V?: u8 | float -> u8 | float"
+    operands = "Y or all planes: T, U?: T, V?: T -> T where T: u8 | float"
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.color.i420(reverse=self.reverse())

@@ -45,7 +45,7 @@ class Comparison(Binary):
     `function` is the name of the kernel.
     """
 
-    operands = "x: any, y: any -> boolean"
+    operands = "x: T, y: T -> boolean where T: any"
     elementwise = True
 
     function: ClassVar[str] = ""
@@ -115,7 +115,6 @@ class Logical(Comparison):
     operands = "x: boolean, y: boolean -> boolean"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        inference.boolean(args)
         return self.broadcast(args, ElementType.BOOLEAN)
 
 
@@ -150,17 +149,19 @@ class Xor(Logical, type="Xor", since=1, until=1, inputs=2):
 
 
 class LogicalNot(OpenVinoOp, type="LogicalNot", since=1, inputs=1):
-    """True where the operand is false (LogicalNot-1)."""
+    """True where the operand is false (LogicalNot-1).
 
-    operands = "data: boolean -> boolean"
+    By the specification the operand is boolean. OpenVINO takes numbers, too, and returns 1 or 0.
+    """
+
+    operands = "data: number | boolean -> number | boolean"
     elementwise = True
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        inference.boolean(args)
-        return [TensorType(ElementType.BOOLEAN, args.shape(0))]
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
-        return kernels.comparison.logical_not
+        return kernels.comparison.is_zero
 
 
 class Select(OpenVinoOp, type="Select", since=1, inputs=3):
@@ -170,7 +171,7 @@ class Select(OpenVinoOp, type="Select", since=1, inputs=3):
     aligned with the third at `auto_broadcast_axis` (0 when absent).
     """
 
-    operands = "condition: boolean, then: any, else: any -> any"
+    operands = "condition: boolean, then: T, else: T -> T where T: any"
     cost = "linear"
     moves_text = True
 
@@ -190,9 +191,13 @@ class Select(OpenVinoOp, type="Select", since=1, inputs=3):
         return 0 if self.auto_broadcast_axis is None else self.auto_broadcast_axis
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        inference.boolean(args, 0)
         element = inference.same_element(args, 1, 2)
+        inference.check_auto_broadcast(args, self.auto_broadcast)
         shapes = [args.shape(position) for position in range(3)]
+        dims = shapes[1].dims
+        if dims is not None and self.auto_broadcast.lower() in ("none", "explicit"):
+            for position in (0, 2):
+                inference.require_shape(args, position, dims)
         if self.is_pdpd:
             rank = shapes[2].rank
             shapes[:2] = [
@@ -219,7 +224,6 @@ class Check(OpenVinoOp):
     function: ClassVar[str] = ""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        inference.floating(args)
         return [TensorType(ElementType.BOOLEAN, args.shape(0))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -255,16 +259,12 @@ class IsInf(Check, type="IsInf", since=10, inputs=1):
 class Bitwise(Binary):
     """Base of bitwise operations, which map two integers (or booleans) to one of the same type."""
 
-    operands = "x: integer | boolean, y: integer | boolean -> integer | boolean"
+    operands = "x: T, y: T -> T where T: integer | boolean"
     cost = "linear"
 
     function: ClassVar[str] = ""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        for position in range(2):
-            if args.element(position).is_float:
-                found = str(args.element(position))
-                raise args.error(f"operand {position} is not an integer", "an integer type", found)
         return self.broadcast(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -308,12 +308,6 @@ class BitwiseNot(OpenVinoOp, type="BitwiseNot", since=13, inputs=1):
     cost = "linear"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        if args.element(0).is_float:
-            raise args.error(
-                "the operand is neither an integer nor boolean",
-                "an integer type",
-                str(args.element(0)),
-            )
         return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

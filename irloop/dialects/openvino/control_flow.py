@@ -38,7 +38,8 @@ class Loop(OpenVinoOp, type="Loop", since=5, inputs=(2, None), outputs=None):
     """
 
     operands = (
-        "trip count: i32 | i64, condition: boolean, values of the body...: any -> outputs...: any"
+        "trip count: integer, condition: boolean | u8 | u4, values of the body...: any "
+        "-> outputs...: any"
     )
     body_labels = ("body",)
     leading_inputs = 2
@@ -59,7 +60,7 @@ class If(OpenVinoOp, type="If", since=8, inputs=(1, None), outputs=None):
     becomes its only element.
     """
 
-    operands = "condition: boolean, captured values...: any -> outputs...: any"
+    operands = "condition: any, captured values...: any -> outputs...: any"
     body_labels = ("then", "else")
     leading_inputs = 1
     meanings = (Condition(0),)

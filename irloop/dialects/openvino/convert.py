@@ -7,7 +7,7 @@ from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel, attribute
-from irloop.graph.types import Dim, ElementType, TensorType, ValueType
+from irloop.graph.types import Dim, ElementType, TensorType, ValueType, broadcast_shapes
 
 __all__ = ["Convert", "ConvertLike", "ConvertPromoteTypes", "FakeConvert", "Identity"]
 
@@ -60,7 +60,10 @@ class ConvertPromoteTypes(OpenVinoOp, type="ConvertPromoteTypes", since=14, inpu
     boolean.
     """
 
-    operands = "x: any, y: any -> any, any"
+    operands = (
+        "x: float | integer | boolean, y: float | integer | boolean -> float | integer | boolean, "
+        "float | integer | boolean"
+    )
     cost = "linear"
 
     promote_unsafe: bool = False
@@ -157,7 +160,7 @@ class FakeConvert(OpenVinoOp, type="FakeConvert", since=13, inputs=(2, 3)):
     number of the 8-bit type (FakeConvert-13).
     """
 
-    operands = "data: float, scale: float, shift?: float -> float"
+    operands = "data: T, scale: T, shift?: T -> T where T: float"
     cost = "linear"
 
     destination_type: ElementType = attribute(
@@ -165,8 +168,10 @@ class FakeConvert(OpenVinoOp, type="FakeConvert", since=13, inputs=(2, 3)):
     )
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        inference.same_element(args)
-        inference.floating(args, 0)
+        for position in range(1, len(args)):
+            if broadcast_shapes((args.shape(0), args.shape(position))) is None:
+                found = str(args.shape(position))
+                raise args.error("an input cannot be broadcast", str(args.shape(0)), found)
         return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -38,7 +38,7 @@ class Windowed(OpenVinoOp):
     The pads are used only if `auto_pad` is explicit.
     """
 
-    operands = "data: float, filters: float -> float"
+    operands = "data: T, filters: T -> T where T: number"
 
     strides: tuple[int, ...] = ()
     pads_begin: tuple[int, ...] = ()
@@ -90,9 +90,8 @@ def _times(left: Dim, right: Dim) -> Dim:
 class Convolution(Windowed, type="Convolution", since=1, inputs=2):
     """Convolution of [N, I, ...] with filters [O, I, ...] (Convolution-1)."""
 
-    pads_begin: tuple[int, ...] = attribute(default=(), least=0)
-
     def infer(self, args: Arguments) -> list[ValueType]:
+        self.check_pads(args, "pads_begin")
         return [TensorType(inference.same_element(args), self._convolved(args, grouped=False))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -102,9 +101,8 @@ class Convolution(Windowed, type="Convolution", since=1, inputs=2):
 class GroupConvolution(Windowed, type="GroupConvolution", since=1, inputs=2):
     """Convolution of [N, G*I, ...] with filters [G, O, I, ...] (GroupConvolution-1)."""
 
-    pads_begin: tuple[int, ...] = attribute(default=(), least=0)
-
     def infer(self, args: Arguments) -> list[ValueType]:
+        self.check_pads(args, "pads_begin")
         return [TensorType(inference.same_element(args), self._convolved(args, grouped=True))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -137,11 +135,12 @@ class _Backprop(Windowed):
     the result is cropped to this size.
     """
 
-    operands = "data: float, filters: float, output shape?: i32 | i64 -> float"
+    operands = "data: T, filters: T, output shape?: integer -> T where T: number"
 
     output_padding: tuple[int, ...] = ()
 
     def _infer(self, args: Arguments, *, grouped: bool) -> list[ValueType]:
+        self.check_pads(args, "pads_begin")
         data, filters = args.shape(0), args.shape(1)
         windows.ranks_agree(args, data, filters, extra=int(grouped))
         element = inference.same_element(args, 0, 1)
@@ -190,8 +189,6 @@ class _Backprop(Windowed):
 class ConvolutionBackpropData(_Backprop, type="ConvolutionBackpropData", since=1, inputs=(2, 3)):
     """Transposed convolution of [N, I, ...] with [I, O, ...] (ConvolutionBackpropData-1)."""
 
-    pads_begin: tuple[int, ...] = attribute(default=(), least=0)
-
     def infer(self, args: Arguments) -> list[ValueType]:
         return self._infer(args, grouped=False)
 
@@ -203,8 +200,6 @@ class GroupConvolutionBackpropData(
     _Backprop, type="GroupConvolutionBackpropData", since=1, inputs=(2, 3)
 ):
     """Transposed convolution with filters [G, I, O, ...] (GroupConvolutionBackpropData-1)."""
-
-    pads_begin: tuple[int, ...] = attribute(default=(), least=0)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return self._infer(args, grouped=True)
@@ -272,7 +267,7 @@ class _Deformable(Windowed):
 class DeformableConvolution1(_Deformable, type="DeformableConvolution", since=1, inputs=3):
     """Convolution whose window elements are moved by offsets (DeformableConvolution-1)."""
 
-    operands = "data: float, offsets: float, filters: float -> float"
+    operands = "data: T, offsets: T, filters: T -> T where T: number"
 
 
 class DeformableConvolution(_Deformable, type="DeformableConvolution", since=8, inputs=(3, 4)):
@@ -281,7 +276,7 @@ class DeformableConvolution(_Deformable, type="DeformableConvolution", since=8, 
     The optional input 3 is a mask, which has a factor for each sampled element of the data.
     """
 
-    operands = "data: float, offsets: float, filters: float, mask?: float -> float"
+    operands = "data: T, offsets: T, filters: T, mask?: T -> T where T: number"
 
     bilinear_interpolation_pad: bool = False
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import inference
 from irloop.dialects.openvino.base import INDICES, OpenVinoOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel, attribute
@@ -14,7 +13,6 @@ __all__ = ["CTCGreedyDecoder", "CTCGreedyDecoderSeqLen", "CTCLoss"]
 
 def _scores(args: Arguments) -> tuple[Dim, Dim, Dim]:
     """The dimensions of the scores, input 0."""
-    inference.floating(args, 0)
     dims = args.shape(0).dims
     if dims is None:
         return (UNKNOWN_DIM, UNKNOWN_DIM, UNKNOWN_DIM)
@@ -59,8 +57,8 @@ class CTCGreedyDecoderSeqLen(
     """
 
     operands = (
-        "scores: float, sequence lengths: i32 | i64, "
-        "blank index?: i32 | i64 -> classes: i32 | i64, lengths: i32 | i64"
+        "scores: float, sequence lengths: integer, "
+        "blank index?: integer -> classes: i32 | i64, lengths: i32 | i64"
     )
 
     merge_repeated: bool = True
@@ -90,8 +88,8 @@ class CTCLoss(OpenVinoOp, type="CTCLoss", since=4, inputs=(4, 5)):
     """
 
     operands = (
-        "logits: float, logit lengths: i32 | i64, labels: i32 | i64, "
-        "label lengths: i32 | i64, blank index?: i32 | i64 -> float"
+        "logits: float, logit lengths: integer, labels: integer, "
+        "label lengths: integer, blank index?: integer -> float"
     )
 
     preprocess_collapse_repeated: bool = False

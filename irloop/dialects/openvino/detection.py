@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from irloop import kernels
-from irloop.dialects import blocks
+from irloop.dialects import blocks, windows
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel, attribute
@@ -31,8 +31,8 @@ class Detecting(OpenVinoOp):
     """
 
     operands = (
-        "box logits: float, class scores: float, priors: float, first class scores?: float, "
-        "first box logits?: float -> float"
+        "box logits: T, class scores: T, priors: float, first class scores?: T, "
+        "first box logits?: T -> T where T: float"
     )
 
     keep_top_k: tuple[int, ...]
@@ -107,6 +107,10 @@ class Detecting(OpenVinoOp):
 
     def _check_sizes(self, args: Arguments) -> None:
         """Check that offsets, scores and priors have the same number of boxes."""
+        items = args.shape(0).dim(0)
+        windows.same_dim(args, "scores and offsets have another batch", items, args.shape(1).dim(0))
+        if args.shape(2).dim(0) not in (1, UNKNOWN_DIM):
+            windows.same_dim(args, "the priors have another batch", items, args.shape(2).dim(0))
         moves, scores = args.shape(0).dim(1), args.shape(1).dim(1)
         kinds, width = args.shape(2).dim(1), args.shape(2).dim(2)
         wanted = 1 if self.variance_encoded_in_target else 2

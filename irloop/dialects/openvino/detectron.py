@@ -49,8 +49,8 @@ class ExperimentalDetectronDetectionOutput(
     """
 
     operands = (
-        "regions: float, deltas: float, scores: float, image size: float -> boxes: float, "
-        "classes: i32, scores: float"
+        "regions: T, deltas: T, scores: T, image size: T -> boxes: T, classes: i32, scores: T "
+        "where T: float"
     )
 
     once_experimental: ClassVar[bool] = True
@@ -105,7 +105,8 @@ class ExperimentalDetectronPriorGridGenerator(
     `flatten` (ExperimentalDetectronPriorGridGenerator-6).
     """
 
-    operands = "priors: float, feature map: float, image: float -> float"
+    operands = "priors: T, feature map: T, image: T -> T where T: float"
+    shapes = "A 4, N ? ? ?, N ? ? ?"
 
     once_experimental: ClassVar[bool] = True
     flatten: bool = True
@@ -144,7 +145,7 @@ class ExperimentalDetectronROIFeatureExtractor(
     maps; the extra ones are ignored.
     """
 
-    operands = "regions: float, pyramid maps...: float -> features: float, regions: float"
+    operands = "regions: T, pyramid maps...: T -> features: T, regions: T where T: float"
 
     once_experimental: ClassVar[bool] = True
     output_size: int = attribute(least=0)
@@ -174,7 +175,8 @@ class ExperimentalDetectronTopKROIs(
 ):
     """The max_rois best regions of [R, 4] by scores [R] (ExperimentalDetectronTopKROIs-6)."""
 
-    operands = "regions: float, scores: float -> float"
+    operands = "regions: T, scores: T -> T where T: float"
+    shapes = "R 4, R"
 
     once_experimental: ClassVar[bool] = True
     max_rois: int = attribute(least=0)

@@ -103,13 +103,12 @@ class Arithmetic(Binary):
     The result has the type of the operands.
     """
 
-    operands = "x: number, y: number -> number"
+    operands = "x: T, y: T -> T where T: number"
     elementwise = True
 
     function: ClassVar[str] = ""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        inference.numeric(args)
         return self.broadcast(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -234,7 +233,6 @@ class Unary(OpenVinoOp):
     function: ClassVar[str] = ""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        inference.numeric(args)
         return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -245,13 +243,12 @@ class Unary(OpenVinoOp):
 class Round(OpenVinoOp, type="Round", since=5, inputs=1):
     """The nearest integer; `mode` decides ties (Round-5)."""
 
-    operands = "data: number -> number"
+    operands = "data: number | boolean -> number | boolean"
     elementwise = True
 
     mode: str = attribute(default="half_to_even", words=("half_to_even", "half_away_from_zero"))
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        inference.numeric(args)
         self.check_words(args, "mode")
         return inference.same_as_first(args)
 
@@ -329,6 +326,8 @@ class Erf(Unary, type="Erf", since=1, inputs=1):
 
 class ErfInv(Unary, type="ErfInv", since=17, inputs=1):
     """The inverse of the error function (ErfInv-17)."""
+
+    operands = "data: float -> float"
 
     function: ClassVar[str] = "erf_inverse"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import indexing, inference, searches
+from irloop.dialects import searches
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.meanings import Indices
@@ -43,21 +43,6 @@ def _rows(args: Arguments, count: Dim) -> list[ValueType]:
     return [TensorType(args.element(0), table.with_dim(0, count))]
 
 
-def _by_offsets(args: Arguments) -> list[ValueType]:
-    """Check the inputs of an embedding bag with offsets, and return the type of its result.
-
-    The result has one row per offset. Indices and offsets must be integer vectors.
-
-    Raises:
-        InferenceError: when they are not.
-    """
-    indexing.integers(args, 1, 2)
-    for position, name in ((1, "indices"), (2, "offsets")):
-        if args.rank(position) not in (None, 1):
-            raise args.error(f"the {name} are not a list", "rank 1", str(args.shape(position)))
-    return _rows(args, args.shape(2).dim(0))
-
-
 def _check_reduction(args: Arguments, reduction: str) -> None:
     if reduction.lower() not in ("sum", "mean"):
         raise args.error("reduction is not known", "sum or mean", reduction, kind="range")
@@ -71,13 +56,14 @@ class EmbeddingBagOffsetsSum(OpenVinoOp, type="EmbeddingBagOffsetsSum", since=3,
     """
 
     operands = (
-        "table: number, indices: i32 | i64, offsets: i32 | i64, default index?: i32 | i64, "
-        "weights?: number -> number"
+        "table: T, indices: I, offsets: I, default index?: I, weights?: T -> T "
+        "where T: number | boolean, I: i32 | i64"
     )
+    shapes = "*, N, ?, (), N"
     meanings = (Indices(1, data=0),)
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        return _by_offsets(args)
+        return _rows(args, args.shape(2).dim(0))
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.embedding.bags_by_offsets(False)
@@ -91,15 +77,16 @@ class EmbeddingBagOffsets(OpenVinoOp, type="EmbeddingBagOffsets", since=15, inpu
     """
 
     operands = (
-        "table: number, indices: i32 | i64, offsets: i32 | i64, default index?: i32 | i64, "
-        "weights?: number -> number"
+        "table: T, indices: I, offsets: I, default index?: I, weights?: T -> T "
+        "where T: number | boolean, I: i32 | i64"
     )
+    shapes = "*, N, ?, (), N"
 
     reduction: str = "sum"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         _check_reduction(args, self.reduction)
-        return _by_offsets(args)
+        return _rows(args, args.shape(2).dim(0))
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.embedding.bags_by_offsets(self.reduction.lower() == "mean")
@@ -111,11 +98,12 @@ class EmbeddingBagPackedSum(OpenVinoOp, type="EmbeddingBagPackedSum", since=3, i
     Inputs: table, indices [batch, size], optionally weights of the same shape.
     """
 
-    operands = "table: number, indices: i32 | i64, weights?: number -> number"
+    operands = "table: T, indices: i32 | i64, weights?: T -> T where T: number | boolean"
+    shapes = "*, B N, B N"
     meanings = (Indices(1, data=0),)
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        return _packed(args)
+        return _rows(args, args.shape(1).dim(0))
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.embedding.packed_bags(False)
@@ -128,24 +116,17 @@ class EmbeddingBagPacked(OpenVinoOp, type="EmbeddingBagPacked", since=15, inputs
     shape.
     """
 
-    operands = "table: number, indices: i32 | i64, weights?: number -> number"
+    operands = "table: T, indices: i32 | i64, weights?: T -> T where T: number | boolean"
+    shapes = "*, B N, B N"
 
     reduction: str = "sum"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         _check_reduction(args, self.reduction)
-        return _packed(args)
+        return _rows(args, args.shape(1).dim(0))
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.embedding.packed_bags(self.reduction.lower() == "mean")
-
-
-def _packed(args: Arguments) -> list[ValueType]:
-    indexing.integers(args, 1)
-    indices = args.shape(1)
-    if indices.rank not in (None, 2):
-        raise args.error("indices are not a batch of bags", "rank 2", str(indices))
-    return _rows(args, indices.dim(0))
 
 
 class EmbeddingSegmentsSum(OpenVinoOp, type="EmbeddingSegmentsSum", since=3, inputs=(4, 6)):
@@ -156,13 +137,13 @@ class EmbeddingSegmentsSum(OpenVinoOp, type="EmbeddingSegmentsSum", since=3, inp
     """
 
     operands = (
-        "table: number, indices: i32 | i64, segment ids: i32 | i64, segments: i32 | i64, "
-        "default index?: i32 | i64, weights?: number -> number"
+        "table: T, indices: I, segment ids: I, segments: I, default index?: I, weights?: T -> T "
+        "where T: number | boolean, I: i32 | i64"
     )
+    shapes = "*, N, N, (), (), N"
     meanings = (Indices(1, data=0),)
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        indexing.integers(args, 1, 2, 3)
         return _rows(args, searches.counted(args, 3))
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -176,7 +157,10 @@ class SegmentMax(OpenVinoOp, type="SegmentMax", since=16, inputs=(2, 3)):
     empty segment gives zero or the lowest number, depending on `fill_mode`.
     """
 
-    operands = "data: number, segment ids: i32 | i64, segments?: i32 | i64 -> number"
+    operands = (
+        "data: number | boolean, segment ids: i32 | i64, segments?: i32 | i64 -> number | boolean"
+    )
+    shapes = "S ..., S, ()"
 
     fill_mode: str = attribute(absent="zero")
 
@@ -185,8 +169,9 @@ class SegmentMax(OpenVinoOp, type="SegmentMax", since=16, inputs=(2, 3)):
             raise args.error(
                 "fill_mode is not known", "zero or lowest", self.fill_mode, kind="range"
             )
-        inference.numeric(args, 0)
-        indexing.integers(args, 1)
+        segments = args.ints(1)
+        if segments is not None and list(segments) != sorted(segments):
+            raise args.error("segments are not sorted", "ascending numbers", str(segments))
         return _rows(args, self._count(args))
 
     def _count(self, args: Arguments) -> Dim:
@@ -207,13 +192,13 @@ class SparseFillEmptyRows(OpenVinoOp, type="SparseFillEmptyRows", since=16, inpu
     """
 
     operands = (
-        "values: any, dense shape: i32 | i64, indices: i32 | i64, "
-        "default value: any -> indices: i32 | i64, values: any, empty rows: boolean"
+        "values: any, dense shape: I, indices: I, default value: any "
+        "-> indices: I, values: any, empty rows: boolean where I: i32 | i64"
     )
+    shapes = "V, 2, V 2, ()"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        element = inference.same_element(args, 0, 3)
-        indexing.integers(args, 1, 2)
+        element = args.element(0)
         dense = args.dims(1)
         rows = UNKNOWN_DIM if dense is None else dense[0]
         return [

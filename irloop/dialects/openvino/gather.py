@@ -22,7 +22,6 @@ __all__ = [
 
 
 def _gather(args: Arguments, batch_dims: int = 0) -> list[ValueType]:
-    indexing.integers(args, 1, 2)
     axis = args.ints(2)
     if axis is not None and len(axis) != 1:
         raise args.error(
@@ -41,7 +40,7 @@ def _gather_list(args: Arguments) -> tuple[Dim, ...] | None:
 class Gather(OpenVinoOp, type="Gather", since=1, inputs=3):
     """Slices at indices along an axis; inputs data, indices, axis (Gather-1)."""
 
-    operands = "data: any, indices: i32 | i64, axis: i32 | i64 -> any"
+    operands = "data: any, indices: integer, axis: integer -> any"
     meanings = (Indices(1, data=0),)
     cost = "parts"
 
@@ -61,7 +60,7 @@ class Gather7(OpenVinoOp, type="Gather", since=7, inputs=3):
     The first `batch_dims` axes of data and indices are batch axes.
     """
 
-    operands = "data: any, indices: i32 | i64, axis: i32 | i64 -> any"
+    operands = "data: any, indices: integer, axis: integer -> any"
     meanings = (Indices(1, data=0),)
     cost = "parts"
 
@@ -83,7 +82,7 @@ class Gather8(OpenVinoOp, type="Gather", since=8, inputs=3):
     Inputs: data, indices, axis. The first `batch_dims` axes of data and indices are batch axes.
     """
 
-    operands = "data: any, indices: i32 | i64, axis: i32 | i64 -> any"
+    operands = "data: any, indices: integer, axis: integer -> any"
     meanings = (Indices(1, data=0),)
     cost = "parts"
 
@@ -109,7 +108,6 @@ class GatherElements(OpenVinoOp, type="GatherElements", since=6, inputs=2):
     axis: int = attribute(absent="0")
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        indexing.integers(args, 1)
         found = indexing.gathered_elements(args, self.axis)
         axis = inference.axis_in(args, self.axis, args.rank(0))
         others = args.shape(0) if axis is None else args.shape(0).with_dim(axis, UNKNOWN_DIM)
@@ -130,14 +128,13 @@ class GatherND(OpenVinoOp, type="GatherND", since=5, inputs=2):
     The first `batch_dims` axes are batch axes; the result merges them into one.
     """
 
-    operands = "data: any, indices: i32 | i64 -> any"
+    operands = "data: any, indices: integer -> any"
     meanings = (Indices(1, data=0),)
     cost = "parts"
 
     batch_dims: int = 0
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        indexing.integers(args, 1)
         shape = indexing.gathered_nd(args, self.batch_dims, merge=True)
         return [TensorType(args.element(0), shape)]
 
@@ -152,14 +149,13 @@ class GatherND8(OpenVinoOp, type="GatherND", since=8, inputs=2):
     them into one.
     """
 
-    operands = "data: any, indices: i32 | i64 -> any"
+    operands = "data: any, indices: integer -> any"
     meanings = (Indices(1, data=0),)
     cost = "parts"
 
     batch_dims: int = 0
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        indexing.integers(args, 1)
         return [TensorType(args.element(0), indexing.gathered_nd(args, self.batch_dims))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -174,9 +170,9 @@ class GatherTree(OpenVinoOp, type="GatherTree", since=1, inputs=4):
     """
 
     operands = (
-        "step ids: number, parent ids: number, max sequence length: number, "
-        "end token: number -> number"
+        "step ids: T, parent ids: T, max sequence length: T, end token: T -> T where T: number"
     )
+    shapes = "S N K, S N K, N, ()"
     cost = "linear"
 
     def infer(self, args: Arguments) -> list[ValueType]:

@@ -21,12 +21,12 @@ class Range(OpenVinoOp, type="Range", since=1, inputs=3):
 
     expands = True
 
-    operands = "start: number, stop: number, step: number -> number"
+    operands = "start: T, stop: T, step: T -> T where T: number"
+    shapes = "(), (), ()"
     meanings = (Sizes(0), Sizes(1), Sizes(2))
     cost = "linear"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        inference.numeric(args)
         element = inference.same_element(args)
         return [TensorType(element, Shape((ranges.length(args, element),)))]
 
@@ -42,14 +42,13 @@ class Range4(OpenVinoOp, type="Range", since=4, inputs=3):
 
     expands = True
 
-    operands = "start: number, stop: number, step: number -> number"
+    operands = "start: float | integer, stop: float | integer, step: float | integer -> number"
     meanings = (Sizes(0), Sizes(1), Sizes(2))
     cost = "linear"
 
     output_type: ElementType
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        inference.numeric(args)
         shape = Shape((ranges.length(args, self.output_type),))
         return [TensorType(self.output_type, shape)]
 
@@ -68,6 +67,7 @@ class Eye(OpenVinoOp, type="Eye", since=9, inputs=(3, 4)):
     operands = (
         "rows: i32 | i64, columns: i32 | i64, diagonal: i32 | i64, batch shape?: i32 | i64 -> any"
     )
+    shapes = "(?), (?), (?), ?"
     cost = "linear"
 
     output_type: ElementType
@@ -87,7 +87,10 @@ class Eye(OpenVinoOp, type="Eye", since=9, inputs=(3, 4)):
 
 def _one_hot(args: Arguments, axis: int) -> list[ValueType]:
     element = inference.same_element(args, 2, 3)
-    shape = ranges.with_new_axis(args, args.shape(0), axis, searches.counted(args, 1))
+    depth = searches.counted(args, 1)
+    if isinstance(depth, int) and depth < 0:
+        raise args.error("depth is negative", "0 or more", str(depth), kind="range")
+    shape = ranges.with_new_axis(args, args.shape(0), axis, depth)
     return [TensorType(element, shape)]
 
 
@@ -99,7 +102,10 @@ class OneHot(OpenVinoOp, type="OneHot", since=1, inputs=4):
 
     expands = True
 
-    operands = "indices: i32 | i64, depth: i32 | i64, on value: any, off value: any -> any"
+    operands = (
+        "indices: integer | boolean, depth: integer, on value: T, off value: T -> T where T: any"
+    )
+    shapes = "*, (), (), ()"
     meanings = (Sizes(1),)
     cost = "linear"
 
@@ -121,7 +127,10 @@ class OneHot16(OpenVinoOp, type="OneHot", since=16, inputs=4):
 
     expands = True
 
-    operands = "indices: i32 | i64, depth: i32 | i64, on value: any, off value: any -> any"
+    operands = (
+        "indices: integer | boolean, depth: integer, on value: T, off value: T -> T where T: any"
+    )
+    shapes = "*, (), (), ()"
     meanings = (Sizes(1),)
     cost = "linear"
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import inference
+from irloop.dialects import inference, windows
 from irloop.dialects.einsum import einsum_types
 from irloop.dialects.matmul import product_shape, square
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
-from irloop.graph.types import UNKNOWN_SHAPE, Shape, TensorType, ValueType, broadcast_shapes
+from irloop.graph.types import (
+    UNKNOWN_SHAPE,
+    ElementType,
+    Shape,
+    TensorType,
+    ValueType,
+    broadcast_shapes,
+)
 
 __all__ = ["Einsum", "Inverse", "MatMul", "ScaledDotProductAttention"]
 
@@ -21,7 +28,7 @@ class MatMul(OpenVinoOp, type="MatMul", since=1, inputs=2):
     transposed.
     """
 
-    operands = "a: number, b: number -> number"
+    operands = "a: T, b: T -> T where T: number"
     cost = "product"
 
     transpose_a: bool = False
@@ -38,7 +45,7 @@ class MatMul(OpenVinoOp, type="MatMul", since=1, inputs=2):
 class Einsum(OpenVinoOp, type="Einsum", since=7, inputs=(1, None)):
     """The sum of products described by `equation` (Einsum-7)."""
 
-    operands = "operands...: number -> number"
+    operands = "operands...: T -> T where T: number"
 
     equation: str
 
@@ -73,23 +80,31 @@ class ScaledDotProductAttention(
     `causal` a query attends to the keys up to its own position, and the mask is ignored.
     """
 
-    operands = (
-        "query: float, key: float, value: float, mask?: float | boolean, scale?: float -> float"
-    )
+    operands = "query: T, key: T, value: T, mask?: float | boolean, scale?: T -> T where T: float"
 
     causal: bool = False
 
     def infer(self, args: Arguments) -> list[ValueType]:
         element = inference.same_element(args, 0, 1, 2)
+        if args.element(3) is not ElementType.BOOLEAN:
+            inference.same_element(args, 0, 3)
         query, key, value = (args.shape(position).dims for position in range(3))
         if query is None or key is None or value is None:
             rank = args.rank(0)
             return [TensorType(element, UNKNOWN_SHAPE if rank is None else Shape.of_rank(rank))]
         if min(map(len, (query, key, value))) < 2:
             raise args.error("Q, K and V are matrices", "rank 2 or more", "rank 1 or 0")
+        for name, left, right in (
+            ("the keys have another size than the queries", query[-1], key[-1]),
+            ("there are not as many values as keys", key[-2], value[-2]),
+        ):
+            windows.same_dim(args, name, left, right)
         lead = broadcast_shapes(Shape(dims[:-2]) for dims in (query, key, value))
         if lead is None or lead.dims is None:
             raise args.error("the leading dimensions of Q, K and V cannot be broadcast")
+        weights, mask = Shape((*lead.dims, query[-2], key[-2])), args.shape(3)
+        if args.rank(3) and (args.rank(3) == 1 or broadcast_shapes((weights, mask)) is None):
+            raise args.error("the mask cannot be broadcast", str(weights), str(mask))
         return [TensorType(element, Shape((*lead.dims, query[-2], value[-1])))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

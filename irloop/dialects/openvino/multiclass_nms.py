@@ -25,7 +25,8 @@ class _OfClasses(OpenVinoOp):
     """
 
     operands = (
-        "boxes: float, scores: float -> detections: float, indices: i32 | i64, counts: i32 | i64"
+        "boxes: T, scores: T -> detections: T, indices: i32 | i64, counts: i32 | i64 "
+        "where T: f16 | bf16 | f32"
     )
 
     sort_result_type: str = "none"
@@ -95,8 +96,8 @@ class MulticlassNms(_Multiclass, type="MulticlassNms", since=9, inputs=(2, 3), o
     """
 
     operands = (
-        "boxes: float, scores: float, boxes of each image?: i32 | i64 -> detections: float, "
-        "indices: i32 | i64, counts: i32 | i64"
+        "boxes: T, scores: T, boxes of each image?: i32 | i64 -> detections: T, "
+        "indices: i32 | i64, counts: i32 | i64 where T: f16 | bf16 | f32"
     )
 
     def infer(self, args: Arguments) -> list[ValueType]:

@@ -29,9 +29,10 @@ class Suppressing(OpenVinoOp):
     """
 
     operands = (
-        "boxes: float, scores: float, max output boxes per class?: i32 | i64, "
+        "boxes: float, scores: float, max output boxes per class?: float | integer, "
         "IoU threshold?: float, score threshold?: float -> i32 | i64"
     )
+    shapes = "N B 4, N ? B, (), (), ()"
 
     box_encoding: str = attribute(default="corner", words=("corner", "center"))
     sort_result_descending: bool = True
@@ -45,9 +46,6 @@ class Suppressing(OpenVinoOp):
         return self.box_encoding.lower() == "center"
 
     def _indices(self, args: Arguments) -> TensorType:
-        for position, name in ((0, "boxes"), (1, "scores")):
-            if args.rank(position) not in (None, 3):
-                raise args.error(f"the {name} have a wrong rank", "3", str(args.shape(position)))
         return TensorType(self.index_type(), Shape.of(None, 3))
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -94,10 +92,12 @@ class Scored(_Typed):
     """
 
     operands = (
-        "boxes: float, scores: float, max output boxes per class?: i32 | i64, "
-        "IoU threshold?: float, score threshold?: float, "
-        "soft NMS sigma?: float -> indices: i32 | i64, scores: float, count: i32 | i64"
+        "boxes: f16 | bf16 | f32, scores: f16 | bf16 | f32, "
+        "max output boxes per class?: float | integer, IoU threshold?: f16 | bf16 | f32, "
+        "score threshold?: f16 | bf16 | f32, soft NMS sigma?: f16 | bf16 | f32 "
+        "-> indices: i32 | i64, scores: f16 | bf16 | f32, count: i32 | i64"
     )
+    shapes = "N B 4, N ? B, (1), (1), (1), (1)"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         indices = self._indices(args)
@@ -128,19 +128,17 @@ class NMSRotated(OpenVinoOp, type="NMSRotated", since=13, inputs=5, outputs=3):
     """
 
     operands = (
-        "boxes: float, scores: float, max output boxes per class: i32 | i64, "
+        "boxes: float, scores: float, max output boxes per class: integer, "
         "IoU threshold: float, score threshold: float -> indices: i32 | i64, scores: float, "
         "count: i32 | i64"
     )
+    shapes = "N B 5, N ? B, (1), (1), (1)"
 
     sort_result_descending: bool = True
     output_type: ElementType = attribute(default=ElementType.I64, words=INDICES)
     clockwise: bool = True
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        for position, name in ((0, "boxes"), (1, "scores")):
-            if args.rank(position) not in (None, 3):
-                raise args.error(f"the {name} have a wrong rank", "3", str(args.shape(position)))
         dims = args.shape(0).dims
         if dims is not None and isinstance(dims[2], int) and dims[2] != 5:
             raise args.error("the boxes have no angle", "[B, N, 5]", str(args.shape(0)))

@@ -26,8 +26,6 @@ def _channel_parameters(args: Arguments, data: int, *positions: int) -> list[Val
 
     Returns the type of `data`.
     """
-    inference.floating(args, data)
-    inference.same_element(args)
     shape = args.shape(data)
     if shape.rank is not None and shape.rank < 2:
         raise args.error("data has no channels", "rank 2 or more", f"rank {shape.rank}")
@@ -47,7 +45,7 @@ class BatchNormInference1(OpenVinoOp, type="BatchNormInference", since=1, inputs
     Inputs: gamma, beta, data, mean, variance. BatchNormInference-0 is in opset1 to opset4.
     """
 
-    operands = "gamma: float, beta: float, data: float, mean: float, variance: float -> float"
+    operands = "gamma: T, beta: T, data: T, mean: T, variance: T -> T where T: float"
     cost = "linear"
 
     epsilon: float = attribute(least=0, absent="0")
@@ -66,7 +64,7 @@ class BatchNormInference5(OpenVinoOp, type="BatchNormInference", since=5, inputs
     (BatchNormInference-5).
     """
 
-    operands = "data: float, gamma: float, beta: float, mean: float, variance: float -> float"
+    operands = "data: T, gamma: T, beta: T, mean: T, variance: T -> T where T: float"
     cost = "linear"
 
     epsilon: float = attribute(least=0, absent="0")
@@ -82,10 +80,10 @@ class MVN2(OpenVinoOp, type="MVN", since=2, inputs=1):
     """Subtracts the mean and, optionally, divides by sqrt(variance + eps) (MVN-2).
 
     The statistics are taken over the spatial axes and, with `across_channels`, over the channels. A
-    file may give `reduction_axes` instead.
+    file may give `reduction_axes` instead: OpenVINO 2026.4 only looks whether axis 1 is among them.
     """
 
-    operands = "data: float -> float"
+    operands = "data: number | boolean -> number | boolean"
     cost = "linear"
 
     normalize_variance: bool = attribute(absent="false")
@@ -95,14 +93,11 @@ class MVN2(OpenVinoOp, type="MVN", since=2, inputs=1):
 
     def axes(self, rank: int) -> tuple[int, ...]:
         """The axes of the statistics for data of this rank."""
-        if self.reduction_axes:
-            return self.reduction_axes
-        return tuple(range(1 if self.across_channels else 2, rank))
+        axes = self.reduction_axes
+        across = 1 in axes if axes else self.across_channels
+        return tuple(range(1 if across else 2, rank))
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        inference.floating(args)
-        for axis in self.reduction_axes:
-            inference.axis_in(args, axis, args.rank(0))
         return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -122,7 +117,7 @@ class MVN6(OpenVinoOp, type="MVN", since=6, inputs=2):
     to the variance (inside_sqrt) or to its root (outside_sqrt).
     """
 
-    operands = "data: float, axes: i32 | i64 -> float"
+    operands = "data: number | boolean, axes: float | integer -> number | boolean"
     cost = "linear"
 
     normalize_variance: bool = attribute(absent="false")
@@ -135,7 +130,6 @@ class MVN6(OpenVinoOp, type="MVN", since=6, inputs=2):
         return self.eps_mode.lower() == "inside_sqrt"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        inference.floating(args, 0)
         self.check_words(args, "eps_mode")
         for axis in args.ints(1) or ():
             inference.axis_in(args, axis, args.rank(0))
@@ -154,7 +148,8 @@ class LRN(OpenVinoOp, type="LRN", since=1, inputs=2):
     elements to either side.
     """
 
-    operands = "data: float, axes: i32 | i64 -> float"
+    operands = "data: number | boolean, axes: integer -> number | boolean"
+    shapes = "*, ?"
 
     alpha: float
     beta: float
@@ -179,7 +174,8 @@ class NormalizeL2(OpenVinoOp, type="NormalizeL2", since=1, inputs=2):
     eps is added to the sum of squares (`eps_mode` add) or is its lower bound (max).
     """
 
-    operands = "data: float, axes: i32 | i64 -> float"
+    operands = "data: number | boolean, axes: float | integer -> number | boolean"
+    shapes = "*, (?)"
     cost = "linear"
 
     eps: float = attribute(absent="0")
@@ -203,7 +199,10 @@ class NormalizeL2(OpenVinoOp, type="NormalizeL2", since=1, inputs=2):
 class GroupNormalization(OpenVinoOp, type="GroupNormalization", since=12, inputs=3):
     """Normalises groups of channels; scale and bias are per channel (GroupNormalization-12)."""
 
-    operands = "data: float, scale: float, bias: float -> float"
+    operands = (
+        "data: number | boolean, scale: number | boolean, bias: number | boolean "
+        "-> number | boolean"
+    )
 
     num_groups: int
     epsilon: float = attribute(absent="0")

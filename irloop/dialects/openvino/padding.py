@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import indexing, inference, pads
+from irloop.dialects import inference, pads
 from irloop.dialects.openvino.base import PAD_MODES, OpenVinoOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.meanings import Sizes
 from irloop.graph.op import Kernel, attribute
-from irloop.graph.types import TensorType, ValueType
+from irloop.graph.types import Dim, ElementType, TensorType, ValueType
 
 __all__ = ["Pad", "Pad12"]
 
 
 def _infer(args: Arguments, mode: str, *, negative: bool) -> list[ValueType]:
     element = inference.same_element(args, 0, 3) if args.has(3) else args.element(0)
-    indexing.integers(args, 1, 2)
     if mode not in PAD_MODES:
         raise args.error("pad_mode is not known", ", ".join(PAD_MODES), mode, kind="range")
     begins, ends = args.dims(1), args.dims(2)
@@ -24,7 +23,31 @@ def _infer(args: Arguments, mode: str, *, negative: bool) -> list[ValueType]:
         raise args.error(
             "padding is negative", "0 or more before opset12", str(min(given)), kind="range"
         )
-    return [TensorType(element, pads.padded(args, args.shape(0), begins, ends))]
+    if element is ElementType.STRING and mode != "constant":
+        raise args.error("strings are padded with a constant only", "constant", mode, kind="range")
+    result = pads.padded(args, args.shape(0), begins, ends)
+    _check_reach(args, mode, begins, ends)
+    return [TensorType(element, result)]
+
+
+def _check_reach(
+    args: Arguments, mode: str, begins: tuple[Dim, ...] | None, ends: tuple[Dim, ...] | None
+) -> None:
+    """Check that every axis has the elements that are repeated or mirrored.
+
+    Raises:
+        InferenceError: when one has not.
+    """
+    if mode == "constant" or begins is None or ends is None:
+        return
+    for dim, *both in zip(args.shape(0).dims or (), begins, ends, strict=False):
+        if not isinstance(dim, int):
+            continue
+        known = [pad for pad in both if isinstance(pad, int)]
+        least = {"reflect": max(known, default=0) + 1, "symmetric": max(known, default=0)}
+        if dim < max(1, least.get(mode, 0)):
+            found = f"{dim} elements and padding {known}"
+            raise args.error(f"an axis is too short for the mode {mode}", "more elements", found)
 
 
 class Pad(OpenVinoOp, type="Pad", since=1, inputs=(3, 4)):
@@ -35,7 +58,8 @@ class Pad(OpenVinoOp, type="Pad", since=1, inputs=(3, 4)):
 
     expands = True
 
-    operands = "data: any, pads begin: i32 | i64, pads end: i32 | i64, value?: any -> any"
+    operands = "data: T, pads begin: integer, pads end: integer, value?: T -> T where T: any"
+    shapes = "*, ?, ?, ()"
     meanings = (Sizes(1), Sizes(2))
 
     pad_mode: str = attribute(default="constant", words=PAD_MODES)
@@ -55,7 +79,8 @@ class Pad12(OpenVinoOp, type="Pad", since=12, inputs=(3, 4)):
 
     expands = True
 
-    operands = "data: any, pads begin: i32 | i64, pads end: i32 | i64, value?: any -> any"
+    operands = "data: T, pads begin: integer, pads end: integer, value?: T -> T where T: any"
+    shapes = "*, ?, ?, ()"
     meanings = (Sizes(1), Sizes(2))
 
     pad_mode: str = attribute(default="constant", words=PAD_MODES)

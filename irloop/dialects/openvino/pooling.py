@@ -28,12 +28,12 @@ class _Pool(OpenVinoOp):
     The pads are used only if `auto_pad` is explicit.
     """
 
-    operands = "data: number -> number"
+    operands = "data: any -> any"
 
     kernel_size: tuple[int, ...] = attribute(name="kernel")
     strides: tuple[int, ...] = attribute(default=(), entries=(1, None), needed=True)
-    pads_begin: tuple[int, ...] = attribute(default=(), least=0)
-    pads_end: tuple[int, ...] = attribute(default=(), least=0)
+    pads_begin: tuple[int, ...] = ()
+    pads_end: tuple[int, ...] = ()
     rounding_type: str = attribute(default="floor", words=("floor", "ceil", "ceil_torch"))
     auto_pad: str = attribute(default="explicit", words=PADDINGS)
 
@@ -56,12 +56,30 @@ class _Pool(OpenVinoOp):
             self.rounding_type,
         )
 
+    def pooled(self, args: Arguments) -> Shape:
+        """The shape of the result.
+
+        Raises:
+            InferenceError: when the window does not fit, or the batch or the channels are empty.
+        """
+        self.check_pads(args, "pads_begin", "pads_end")
+        shape = windows.pooled(args, self.window)
+        window = self.window()
+        for axis, size in enumerate((args.shape(0).dims or ())[2:]):
+            # With rounding up, a window may start although none fits.
+            if isinstance(size, int) and size + sum(window.pads(axis, size)) < window.extent(axis):
+                message = f"the window is larger than spatial axis {axis}"
+                raise args.error(message, f"{window.extent(axis)} elements", str(size))
+        if 0 in (shape.dims or ())[:2]:
+            raise args.error("the batch or the channels are empty", "1 or more", str(args.shape(0)))
+        return shape
+
 
 class _Average(_Pool):
     exclude_pad: bool = attribute(default=False, name="exclude-pad")
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        shape = windows.pooled(args, self.window)
+        shape = self.pooled(args)
         if self.exclude_pad and self.auto_pad.lower() == "explicit":
             self._reaches_data(args)
         return [TensorType(args.element(0), shape)]
@@ -118,7 +136,7 @@ class MaxPool1(_Pool, type="MaxPool", since=1, inputs=1):
     """Maximum of each window (MaxPool-1)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        return [TensorType(args.element(0), windows.pooled(args, self.window))]
+        return [TensorType(args.element(0), self.pooled(args))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.pooling.max_values(self.window())
@@ -131,7 +149,7 @@ class _IndexedMax(_Pool):
     2, for example, it is h * W + w.
     """
 
-    operands = "data: number -> maxima: number, indices: i32 | i64"
+    operands = "data: any -> maxima: any, indices: i32 | i64"
 
     dilations: tuple[int, ...] = attribute(default=(), entries=(1, None), needed=True, absent="")
     index_element_type: ElementType = attribute(default=ElementType.I64, words=INDICES)
@@ -141,7 +159,7 @@ class _IndexedMax(_Pool):
         return self.dilations
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        shape = windows.pooled(args, self.window)
+        shape = self.pooled(args)
         rank = shape.rank or 0
         if not -rank <= self.axis < rank:
             raise args.error(
@@ -181,7 +199,7 @@ def _adaptive_shape(args: Arguments) -> Shape:
 class AdaptiveAvgPool(OpenVinoOp, type="AdaptiveAvgPool", since=8, inputs=2):
     """Mean of each bin; input 1 gives the number of bins per axis (AdaptiveAvgPool-8)."""
 
-    operands = "data: float, output size: i32 | i64 -> float"
+    operands = "data: any, output size: float | integer -> any"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return [TensorType(args.element(0), _adaptive_shape(args))]
@@ -193,7 +211,7 @@ class AdaptiveAvgPool(OpenVinoOp, type="AdaptiveAvgPool", since=8, inputs=2):
 class AdaptiveMaxPool(OpenVinoOp, type="AdaptiveMaxPool", since=8, inputs=2, outputs=2):
     """Maximum of each bin and its flat index in the spatial dimensions (AdaptiveMaxPool-8)."""
 
-    operands = "data: number, output size: i32 | i64 -> maxima: number, indices: i32 | i64"
+    operands = "data: any, output size: float | integer -> maxima: any, indices: i32 | i64"
 
     index_element_type: ElementType = attribute(default=ElementType.I64, words=INDICES)
 

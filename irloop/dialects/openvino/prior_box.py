@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from irloop import kernels
+from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
@@ -30,6 +31,7 @@ class Priored(OpenVinoOp):
     """
 
     operands = "map size: integer, image size: integer -> float"
+    shapes = "?, ?"
 
     def boxes(self) -> int:
         """The number of boxes per cell of the feature map."""
@@ -37,6 +39,9 @@ class Priored(OpenVinoOp):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         layer = args.dims(0)
+        if args.constant(0) is not None and args.constant(1) is not None:
+            # OpenVINO computes the boxes of constants when it reads them, and needs one type then.
+            inference.same_element(args)
         count: Dim = UNKNOWN_DIM
         if layer is not None:
             if len(layer) != 2:

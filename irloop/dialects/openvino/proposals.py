@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from irloop import kernels
-from irloop.dialects import inference
+from irloop.dialects import windows
 from irloop.dialects.openvino.base import INDICES, OpenVinoOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel, attribute
@@ -67,10 +67,12 @@ class Proposing(OpenVinoOp):
     framework: str = attribute(default="", words=("", "tensorflow"))
 
     def _rows(self, args: Arguments) -> Dim:
-        inference.floating(args, 0, 1, 2)
-        items = _items(args, 0, 4)
-        _items(args, 1, 4)
-        _items(args, 2, 1)
+        items, scores = args.shape(0).dim(0), args.shape(0).dim(1)
+        wanted = 2 * scores if isinstance(scores, int) else UNKNOWN_DIM
+        message = "the box logits have a wrong number of channels"
+        windows.same_dim(args, message, wanted, args.shape(1).dim(1))
+        if args.shape(2).dim(0) not in (3, 4, UNKNOWN_DIM):
+            raise args.error("the image shape is incomplete", "3 or 4 numbers", str(args.shape(2)))
         return items * self.post_nms_topn if isinstance(items, int) else UNKNOWN_DIM
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -104,6 +106,7 @@ class Proposal1(Proposing, type="Proposal", since=1, inputs=3):
     """The regions with the highest scores that do not overlap each other (Proposal-1)."""
 
     operands = "class scores: float, box logits: float, image shape: float -> float"
+    shapes = "N ? ? ?, N ? ? ?, ?"
 
 
 class Proposal(Proposing, type="Proposal", since=4, inputs=3, outputs=2):
@@ -112,6 +115,7 @@ class Proposal(Proposing, type="Proposal", since=4, inputs=3, outputs=2):
     operands = (
         "class scores: float, box logits: float, image shape: float -> boxes: float, scores: float"
     )
+    shapes = "N ? ? ?, N ? ? ?, ?"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         rows, element = self._rows(args), args.element(0)
@@ -141,8 +145,7 @@ class ExperimentalDetectronGenerateProposalsSingleImage(
     """
 
     operands = (
-        "image size: float, anchors: float, deltas: float, scores: float -> boxes: float, "
-        "scores: float"
+        "image size: T, anchors: T, deltas: T, scores: T -> boxes: T, scores: T where T: float"
     )
 
     once_experimental: ClassVar[bool] = True
@@ -174,8 +177,9 @@ class GenerateProposals(_Generating, type="GenerateProposals", since=9, inputs=4
     """
 
     operands = (
-        "image sizes: float, anchors: float, deltas: float, scores: float -> boxes: float, "
-        "scores: float, counts: i32 | i64"
+        "image sizes: number | boolean, anchors: number | boolean, deltas: number | boolean, "
+        "scores: number | boolean -> boxes: number | boolean, scores: number | boolean, "
+        "counts: i32 | i64"
     )
 
     pre_nms_count: int = attribute(least=1)

@@ -19,8 +19,8 @@ class FakeQuantize(OpenVinoOp, type="FakeQuantize", since=1, inputs=5):
     """
 
     operands = (
-        "data: float, input low: float, input high: float, output low: float, "
-        "output high: float -> float"
+        "data: number | boolean, input low: number | boolean, input high: number | boolean, "
+        "output low: number | boolean, output high: number | boolean -> number | boolean"
     )
     cost = "linear"
 
@@ -28,15 +28,19 @@ class FakeQuantize(OpenVinoOp, type="FakeQuantize", since=1, inputs=5):
     auto_broadcast: str = attribute(default="numpy", words=BROADCASTS)
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        inference.floating(args)
-        element = inference.same_element(args)
         if self.levels < 2:
             raise args.error("too few levels", "2 or more", str(self.levels))
-        shape = broadcast_shapes(args.shape(position) for position in range(5))
-        if shape is None:
-            found = ", ".join(str(args.shape(position)) for position in range(5))
-            raise args.error("limits do not broadcast", "dimensions equal or 1", found)
-        return [TensorType(element, shape)]
+        inference.check_auto_broadcast(args, self.auto_broadcast)
+        data = args.shape(0)
+        for position in range(1, 5):
+            limit = args.shape(position)
+            by_size = self.auto_broadcast.lower() in ("none", "explicit")
+            shape = data.refine(limit) if by_size else broadcast_shapes((data, limit))
+            if shape is None:
+                found = f"{data} and {limit}"
+                raise args.error("limits do not broadcast", "dimensions equal or 1", found)
+            data = shape
+        return [TensorType(args.element(0), data)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.quantize.fake_quantize(self.levels)

@@ -22,7 +22,7 @@ class RandomUniform(OpenVinoOp, type="RandomUniform", since=8, inputs=3):
 
     expands = True
 
-    operands = "shape: i32 | i64, least: number, most: number -> number"
+    operands = "shape: i32 | i64, least: T, most: T -> T where T: number"
 
     output_type: ElementType
     op_seed: int = 0
@@ -57,7 +57,8 @@ class Multinomial(OpenVinoOp, type="Multinomial", since=13, inputs=2):
     class is drawn twice. If both seeds are 0, every run gives different classes.
     """
 
-    operands = "probabilities: float, samples: i32 | i64 -> i32 | i64"
+    operands = "probabilities: float, samples: integer -> i32 | i64"
+    shapes = "? ?, (1)"
 
     convert_type: ElementType = attribute(words=("i32", "i64"))
     with_replacement: bool = attribute(absent="false")
@@ -67,7 +68,6 @@ class Multinomial(OpenVinoOp, type="Multinomial", since=13, inputs=2):
     pure: ClassVar[bool] = False
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        inference.floating(args, 0)
         shape = args.shape(0)
         if shape.rank not in (None, 1, 2):
             raise args.error("the input is not a batch of classes", "rank 1 or 2", str(shape))

@@ -78,9 +78,8 @@ class BatchToSpace(OpenVinoOp, type="BatchToSpace", since=2, inputs=4):
 
     expands = True
 
-    operands = (
-        "data: any, block shape: i32 | i64, crops begin: i32 | i64, crops end: i32 | i64 -> any"
-    )
+    operands = "data: any, block shape: I, crops begin: I, crops end: I -> any where I: integer"
+    shapes = "*, R, R, R"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         shape, block = args.shape(0), args.ints(1)
@@ -92,6 +91,9 @@ class BatchToSpace(OpenVinoOp, type="BatchToSpace", since=2, inputs=4):
         if block is None or begins is None or ends is None:
             return [TensorType(args.element(0), Shape.of_rank(len(shape.dims)))]
         _check_lengths(args, shape, block, begins, ends)
+        if min(*begins, *ends) < 0:
+            found = f"{begins} and {ends}"
+            raise args.error("crops are negative", "0 or more", found, kind="range")
         count = shapes.multiplied(block)
         assert isinstance(count, int)
         wide = [shapes.multiplied((dim, by)) for dim, by in zip(shape.dims, block, strict=True)]
@@ -99,6 +101,8 @@ class BatchToSpace(OpenVinoOp, type="BatchToSpace", since=2, inputs=4):
             shapes.total((dim, -begin, -end))
             for dim, begin, end in zip(wide, begins, ends, strict=True)
         ]
+        if any(isinstance(size, int) and size < 0 for size in sizes[1:]):
+            raise args.error("more is cropped than there is", str(wide), f"{begins} and {ends}")
         sizes[0] = blocks.divided(args, shape.dims[0], count, "the batch")
         return [TensorType(args.element(0), Shape(tuple(sizes)))]
 
@@ -116,9 +120,8 @@ class SpaceToBatch(OpenVinoOp, type="SpaceToBatch", since=2, inputs=4):
 
     expands = True
 
-    operands = (
-        "data: any, block shape: i32 | i64, pads begin: i32 | i64, pads end: i32 | i64 -> any"
-    )
+    operands = "data: any, block shape: integer, pads begin: integer, pads end: integer -> any"
+    shapes = "*, R, R, R"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         shape, block = args.shape(0), args.ints(1)
@@ -247,7 +250,8 @@ class Col2Im(OpenVinoOp, type="Col2Im", since=15, inputs=3):
     [n, c block, l] becomes [n, c, h, w]. Inputs: columns, size of the image, size of a block.
     """
 
-    operands = "data: any, output size: i32 | i64, kernel size: i32 | i64 -> any"
+    operands = "data: any, output size: I, kernel size: I -> any where I: i32 | i64"
+    shapes = "*, 2, 2"
 
     strides: tuple[int, ...] = attribute(default=(1, 1), least=1, entries=(2, 2), needed=True)
     dilations: tuple[int, ...] = attribute(default=(1, 1), least=1, entries=(2, 2), needed=True)

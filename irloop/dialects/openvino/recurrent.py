@@ -156,10 +156,7 @@ class LSTMCell1(_LstmCell, type="LSTMCell", since=1, inputs=(5, 7), outputs=2):
     runtime uses them, and neither does irloop.
     """
 
-    operands = (
-        "X: float, H: float, C: float, W: float, R: float, B?: float, "
-        "peepholes?: float -> H: float, C: float"
-    )
+    operands = "X: T, H: T, C: T, W: T, R: T, B?: T, peepholes?: T -> H: T, C: T where T: float"
 
     activations: tuple[str, ...] = attribute(default=(), entries=(3, None))
     input_forget: bool = False
@@ -169,7 +166,7 @@ class LSTMCell1(_LstmCell, type="LSTMCell", since=1, inputs=(5, 7), outputs=2):
 class LSTMCell(_LstmCell, type="LSTMCell", since=4, inputs=6, outputs=2):
     """One step of an LSTM (LSTMCell-4): X [N,I], H, C [N,S], W [4S,I], R [4S,S], B [4S]."""
 
-    operands = "X: float, H: float, C: float, W: float, R: float, B: float -> H: float, C: float"
+    operands = "X: T, H: T, C: T, W: T, R: T, B: T -> H: T, C: T where T: float"
 
     activations: tuple[str, ...] = attribute(default=(), entries=(3, None))
 
@@ -181,7 +178,7 @@ class GRUCell(_Gru, type="GRUCell", since=3, inputs=5):
     follows: the first one is added to the product of X and W, the second to that of H and R.
     """
 
-    operands = "X: float, H: float, W: float, R: float, B: float -> H: float"
+    operands = "X: T, H: T, W: T, R: T, B: T -> H: T where T: float"
 
     activations: tuple[str, ...] = attribute(default=(), entries=(2, None))
     once_experimental: ClassVar[bool] = True
@@ -196,7 +193,7 @@ class GRUCell(_Gru, type="GRUCell", since=3, inputs=5):
 class RNNCell(_Rnn, type="RNNCell", since=1, inputs=(4, 5)):
     """One step of a plain RNN (RNNCell-1): X [N,I], H [N,S], W [S,I], R [S,S], B [S]."""
 
-    operands = "X: float, H: float, W: float, R: float, B?: float -> H: float"
+    operands = "X: T, H: T, W: T, R: T, B?: T -> H: T where T: float"
 
     activations: tuple[str, ...] = attribute(default=(), entries=(1, None))
     not_in: ClassVar[frozenset[int]] = frozenset({2})
@@ -217,8 +214,8 @@ class LSTMSequence1(_Lstm, type="LSTMSequence", since=1, inputs=(7, 8), outputs=
     """
 
     operands = (
-        "X: float, H: float, C: float, sequence lengths: i32 | i64, W: float, R: float, "
-        "B: float, peepholes?: float -> Y: float, H: float, C: float"
+        "X: T, H: T, C: T, sequence lengths: number, W: T, R: T, B: T, peepholes?: T "
+        "-> Y: T, H: T, C: T where T: float"
     )
     meanings = (Lengths(3, data=0, axis=1),)
 
@@ -252,8 +249,8 @@ class LSTMSequence(_Lstm, type="LSTMSequence", since=5, inputs=7, outputs=3):
     """
 
     operands = (
-        "X: float, H: float, C: float, sequence lengths: i32 | i64, W: float, R: float, "
-        "B: float -> Y: float, H: float, C: float"
+        "X: T, H: T, C: T, sequence lengths: number, W: T, R: T, B: T "
+        "-> Y: T, H: T, C: T where T: float"
     )
     meanings = (Lengths(3, data=0, axis=1),)
 
@@ -274,10 +271,7 @@ class GRUSequence(_Gru, type="GRUSequence", since=5, inputs=6, outputs=2):
     [D,3S], or [D,4S] with `linear_before_reset`.
     """
 
-    operands = (
-        "X: float, H: float, sequence lengths: i32 | i64, W: float, R: float, "
-        "B: float -> Y: float, H: float"
-    )
+    operands = "X: T, H: T, sequence lengths: number, W: T, R: T, B: T -> Y: T, H: T where T: float"
     meanings = (Lengths(2, data=0, axis=1),)
 
     activations: tuple[str, ...] = attribute(default=(), written=_Gru.DEFAULTS)
@@ -297,10 +291,7 @@ class RNNSequence(_Rnn, type="RNNSequence", since=5, inputs=6, outputs=2):
     instead of 4S, and B is [D,S].
     """
 
-    operands = (
-        "X: float, H: float, sequence lengths: i32 | i64, W: float, R: float, "
-        "B: float -> Y: float, H: float"
-    )
+    operands = "X: T, H: T, sequence lengths: number, W: T, R: T, B: T -> Y: T, H: T where T: float"
     meanings = (Lengths(2, data=0, axis=1),)
 
     activations: tuple[str, ...] = attribute(default=(), written=_Rnn.DEFAULTS)

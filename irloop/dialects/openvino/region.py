@@ -42,7 +42,6 @@ class RegionYolo(OpenVinoOp, type="RegionYolo", since=1, inputs=1):
         return self.coords + 1 + self.classes
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        inference.floating(args, 0)
         element, dims = args.element(0), args.shape(0).dims
         if dims is None:
             return [TensorType(element, Shape(None))]

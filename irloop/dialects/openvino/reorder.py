@@ -8,7 +8,7 @@ from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.meanings import Lengths
 from irloop.graph.op import Kernel, attribute
-from irloop.graph.types import ElementType, ValueType
+from irloop.graph.types import ValueType
 
 __all__ = ["Reverse", "ReverseSequence", "Roll"]
 
@@ -17,6 +17,7 @@ class Reverse(OpenVinoOp, type="Reverse", since=1, until=1, inputs=2):
     """Reverses the elements along axes, given as a list or as a mask of all axes (Reverse-1)."""
 
     operands = "data: any, axes or mask: integer | boolean -> any"
+    shapes = "*, ?"
     cost = "linear"
     moves_text = True
 
@@ -29,8 +30,8 @@ class Reverse(OpenVinoOp, type="Reverse", since=1, until=1, inputs=2):
         axes = args.ints(1) if mode == "index" else None
         for axis in axes or ():
             inference.axis_in(args, axis, args.rank(0))
-        if mode == "mask" and args.element(1) not in (ElementType.BOOLEAN, ElementType.DYNAMIC):
-            raise args.error("the mask is not boolean", "boolean", str(args.element(1)))
+        check = inference.boolean if mode == "mask" else inference.integers
+        check(args, 1)
         return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -46,6 +47,7 @@ class ReverseSequence(OpenVinoOp, type="ReverseSequence", since=1, inputs=2):
     """
 
     operands = "data: any, sequence lengths: number -> any"
+    shapes = "..., ?"
     meanings = (Lengths(1, data=0, axis=1),)
     cost = "linear"
 
@@ -57,6 +59,8 @@ class ReverseSequence(OpenVinoOp, type="ReverseSequence", since=1, inputs=2):
         batch = inference.axis_in(args, self.batch_axis, rank)
         if batch is not None and batch == inference.axis_in(args, self.seq_axis, rank):
             raise args.error("batch_axis and seq_axis are the same", "two axes", str(batch))
+        if batch is not None:
+            inference.require_shape(args, 1, (args.shape(0).dim(batch),))
         return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from irloop import kernels
-from irloop.dialects import indexing, inference
+from irloop.dialects import inference
 from irloop.dialects.openvino.base import RESIZE_MODES, OpenVinoOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel, attribute
@@ -28,6 +28,11 @@ MODES = {
 
 def _padded(dim: Dim, low: int, high: int) -> Dim:
     return dim + low + high if isinstance(dim, int) else dim
+
+
+#: Element types that Interpolate-4 and Interpolate-11 resize, and those of sizes and axes.
+_IMAGES = "f16 | bf16 | f32 | f64 | i8 | u8 | i32 | i64"
+_SIZES = "i32 | i64 | u32 | u64"
 
 
 class Interpolation(OpenVinoOp):
@@ -56,9 +61,9 @@ class Interpolation(OpenVinoOp):
             return [TensorType(element, UNKNOWN_SHAPE)]
         if axes is None:
             return [TensorType(element, Shape.of_rank(len(dims)))]
-        if any(not -len(dims) <= axis < len(dims) for axis in axes):
+        if any(not 0 <= axis < len(dims) for axis in axes):
             raise args.error(
-                "an axis is outside of the data", f"rank {len(dims)}", str(axes), kind="range"
+                "an axis is out of range", f"0 to {len(dims) - 1}", str(axes), kind="range"
             )
         low, high = self.pads()
         result = [
@@ -111,7 +116,8 @@ class Interpolate1(Interpolation, type="Interpolate", since=1, inputs=2):
 
     expands = True
 
-    operands = "data: number, output size: i32 | i64 -> number"
+    operands = "data: any, output size: integer -> any"
+    shapes = "*, ?"
 
     axes: tuple[int, ...]
     mode: str = attribute(words=RESIZE_MODES)
@@ -199,12 +205,14 @@ class Interpolate(_Attributes, type="Interpolate", since=4, inputs=(3, 4)):
 
     expands = True
 
-    operands = "data: number, sizes: i32 | i64, scales: float, axes?: i32 | i64 -> number"
+    operands = (
+        f"data: T, sizes: {_SIZES}, scales: f16 | bf16 | f32, axes?: {_SIZES} -> T "
+        f"where T: {_IMAGES}"
+    )
+    shapes = "*, ?, ?, ?"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         self._check(args)
-        indexing.integers(args, 1)
-        inference.floating(args, 2)
         axes = args.ints(3) if args.has(3) else inference.all_axes(args)
         wanted = self._sizes_of(args, axes, 2) if self.by_scales() else args.dims(1)
         return self._resized(args, axes, wanted)
@@ -219,10 +227,16 @@ class Interpolate11(_Attributes, type="Interpolate", since=11, inputs=(2, 3)):
 
     expands = True
 
-    operands = "data: number, sizes or scales: i32 | i64 | float, axes?: i32 | i64 -> number"
+    operands = (
+        f"data: T, sizes or scales: {_SIZES} | f16 | bf16 | f32, axes?: {_SIZES} -> T "
+        f"where T: {_IMAGES}"
+    )
+    shapes = "*, ?, ?"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         self._check(args)
+        check = inference.floating if self.by_scales() else inference.integers
+        check(args, 1)
         axes = args.ints(2) if args.has(2) else inference.all_axes(args)
         wanted = self._sizes_of(args, axes, 1) if self.by_scales() else args.dims(1)
         return self._resized(args, axes, wanted)

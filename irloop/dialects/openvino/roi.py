@@ -53,7 +53,7 @@ class ROIPooling(OpenVinoOp, type="ROIPooling", since=1, inputs=2):
     a region are in 0..1, and the data is sampled at a grid of positions in the region.
     """
 
-    operands = "data: float, regions: float -> float"
+    operands = "data: T, regions: T -> T where T: float"
 
     pooled_h: int = attribute(default=0, least=1)
     pooled_w: int = attribute(default=0, least=1)
@@ -81,7 +81,8 @@ class ROIPooling(OpenVinoOp, type="ROIPooling", since=1, inputs=2):
 
 
 class _Align(OpenVinoOp):
-    operands = "data: float, regions: float, batch indices: i32 | i64 -> float"
+    operands = "data: T, regions: T, batch indices: integer -> T where T: float"
+    shapes = "? ? ? ?, R 4, R"
 
     pooled_h: int = attribute(least=1)
     pooled_w: int = attribute(least=1)
@@ -144,7 +145,7 @@ class PSROIPooling(OpenVinoOp, type="PSROIPooling", since=1, inputs=2):
 
     output_dim: int
     spatial_scale: float
-    group_size: int = attribute(default=1, needed=True)
+    group_size: int = attribute(default=1, least=1, needed=True)
     mode: str = attribute(default="average", words=("average", "bilinear"), needed=True)
     spatial_bins_x: int = 1
     spatial_bins_y: int = 1
@@ -180,7 +181,8 @@ class ROIAlignRotated(OpenVinoOp, type="ROIAlignRotated", since=15, inputs=3):
     Input 2 holds the batch item of each region. Each bin is the mean of its bilinear samples.
     """
 
-    operands = "data: float, regions: float, batch indices: i32 | i64 -> float"
+    operands = "data: T, regions: T, batch indices: integer -> T where T: float"
+    shapes = "? ? ? ?, R 5, R"
 
     pooled_h: int = attribute(least=1)
     pooled_w: int = attribute(least=1)
@@ -209,7 +211,7 @@ class DeformablePSROIPooling(OpenVinoOp, type="DeformablePSROIPooling", since=1,
     (DeformablePSROIPooling-1).
     """
 
-    operands = "data: float, regions: float, offsets?: float -> float"
+    operands = "data: any, regions: any, offsets?: any -> any"
 
     output_dim: int
     spatial_scale: float

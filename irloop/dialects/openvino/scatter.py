@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import indexing, inference
+from irloop.dialects import indexing
 from irloop.dialects.openvino.base import REDUCTIONS, OpenVinoOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.meanings import Indices
@@ -19,18 +19,12 @@ __all__ = [
 ]
 
 
-def _check(args: Arguments) -> None:
-    indexing.integers(args, 1)
-    inference.same_element(args, 0, 2)
-
-
 def _reduction(args: Arguments, reduction: str, known: tuple[str, ...]) -> None:
     if reduction.lower() not in known:
         raise args.error("reduction is not known", ", ".join(known), reduction, kind="range")
 
 
 def _elements(args: Arguments) -> list[ValueType]:
-    _check(args)
     axis = args.ints(3)
     at = axis[0] if axis is not None and len(axis) == 1 else None
     return [TensorType(args.element(0), indexing.scattered_elements(args, at))]
@@ -42,7 +36,7 @@ class ScatterElementsUpdate(OpenVinoOp, type="ScatterElementsUpdate", since=3, i
     Inputs: data, indices, updates, axis (ScatterElementsUpdate-3).
     """
 
-    operands = "data: any, indices: integer, updates: any, axis: integer -> any"
+    operands = "data: T, indices: integer | boolean, updates: T, axis: integer -> T where T: any"
     meanings = (Indices(1, data=0),)
     cost = "linear"
 
@@ -61,7 +55,7 @@ class ScatterElementsUpdate12(OpenVinoOp, type="ScatterElementsUpdate", since=12
     element takes part in it.
     """
 
-    operands = "data: any, indices: integer, updates: any, axis: integer -> any"
+    operands = "data: T, indices: integer | boolean, updates: T, axis: integer -> T where T: any"
     meanings = (Indices(1, data=0),)
     cost = "linear"
 
@@ -83,12 +77,11 @@ class ScatterNDUpdate(OpenVinoOp, type="ScatterNDUpdate", since=4, inputs=3):
     opset that has it is opset4.
     """
 
-    operands = "data: any, indices: i32 | i64, updates: any -> any"
+    operands = "data: T, indices: i32 | i64, updates: T -> T where T: any"
     meanings = (Indices(1, data=0),)
     cost = "linear"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        _check(args)
         return [TensorType(args.element(0), indexing.scattered_nd(args))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -102,7 +95,7 @@ class ScatterNDUpdate15(OpenVinoOp, type="ScatterNDUpdate", since=15, inputs=3):
     in ScatterNDUpdate-3.
     """
 
-    operands = "data: any, indices: i32 | i64, updates: any -> any"
+    operands = "data: T, indices: i32 | i64, updates: T -> T where T: any"
     meanings = (Indices(1, data=0),)
     cost = "linear"
 
@@ -110,7 +103,6 @@ class ScatterNDUpdate15(OpenVinoOp, type="ScatterNDUpdate", since=15, inputs=3):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         _reduction(args, self.reduction, ("none", "sum", "sub", "prod", "min", "max"))
-        _check(args)
         return [TensorType(args.element(0), indexing.scattered_nd(args))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -123,12 +115,12 @@ class ScatterUpdate(OpenVinoOp, type="ScatterUpdate", since=3, inputs=4):
     Inputs: data, indices, updates in the shape of a gather's result, axis.
     """
 
-    operands = "data: any, indices: integer, updates: any, axis: integer -> any"
+    operands = "data: T, indices: integer, updates: T, axis: integer -> T where T: any"
+    shapes = "*, *, *, (1)"
     meanings = (Indices(1, data=0),)
     cost = "linear"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        _check(args)
         axis = args.ints(3)
         at = axis[0] if axis is not None and len(axis) == 1 else None
         expected = indexing.gathered(args, args.shape(0), args.shape(1), at)

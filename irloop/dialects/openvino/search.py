@@ -16,7 +16,8 @@ __all__ = ["Bucketize", "CumSum", "NonZero", "SearchSorted", "TopK", "TopK3", "T
 class _TopK(OpenVinoOp):
     """Base of TopK: the k best elements along an axis and their positions."""
 
-    operands = "data: number, k: integer -> values: number, indices: i32 | i64"
+    operands = "data: T, k: integer -> values: T, indices: i32 | i64 where T: number | boolean"
+    shapes = "*, ()"
     cost = "linear"
 
     axis: int = attribute(absent="0")
@@ -25,7 +26,6 @@ class _TopK(OpenVinoOp):
     index_element_type: ElementType = attribute(default=ElementType.I32, words=INDICES)
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        inference.numeric(args, 0)
         self.check_words(args, "mode", "sort", "index_element_type")
         shape = searches.best(args, args.shape(0), self.axis, searches.counted(args, 1))
         return [
@@ -46,6 +46,7 @@ class TopK(_TopK, type="TopK", since=1, inputs=2, outputs=2):
     elements the one at the lower position ranks first.
     """
 
+    operands = "data: T, k: i8 | i32 | i64 -> values: T, indices: i32 where T: number | boolean"
     meanings = (Sizes(1),)
 
 
@@ -69,6 +70,11 @@ class TopK11(_TopK, type="TopK", since=11, inputs=2, outputs=2):
 
     stable: bool = False
 
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if self.stable and self.sort.lower() == "none":
+            raise args.error("stable needs a sort", "value or index", self.sort, kind="range")
+        return super().infer(args)
+
 
 class NonZero(OpenVinoOp, type="NonZero", since=3, inputs=1):
     """The coordinates of nonzero elements: [rank, count] (NonZero-3).
@@ -76,7 +82,7 @@ class NonZero(OpenVinoOp, type="NonZero", since=3, inputs=1):
     A scalar counts as a list of one element.
     """
 
-    operands = "data: number | boolean -> i32 | i64"
+    operands = "data: any -> i32 | i64"
     cost = "linear"
 
     output_type: ElementType = attribute(default=ElementType.I64, words=INDICES)
@@ -97,15 +103,13 @@ class CumSum(OpenVinoOp, type="CumSum", since=3, inputs=2):
     missing axis is 0; OpenVINO 2026.4 refuses such a file.
     """
 
-    operands = "data: number, axis: i32 | i64 -> number"
+    operands = "data: T, axis: i32 | i64 -> T where T: number | boolean"
     cost = "linear"
 
     exclusive: bool = False
     reverse: bool = False
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        inference.numeric(args, 0)
-        inference.integers(args, 1)
         axis = args.ints(1) if args.has(1) else (0,)
         if axis is not None and len(axis) != 1:
             raise args.error(
@@ -147,15 +151,21 @@ class SearchSorted(OpenVinoOp, type="SearchSorted", since=15, inputs=2):
     With `right_mode` the position is after equal elements, else before them.
     """
 
-    operands = "sorted sequence: number, values: number -> i32 | i64"
+    operands = "sorted sequence: T, values: T -> i32 | i64 where T: any"
     cost = "linear"
 
     right_mode: bool = False
     output_type: ElementType = attribute(default=ElementType.I64, words=INDICES)
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        inference.same_element(args, 0, 1)
-        return [TensorType(self.output_type, args.shape(1))]
+        rows, values = args.shape(0), args.shape(1)
+        if rows.rank == 0:
+            raise args.error("the sorted sequence is a scalar", "rank 1 or more", str(rows))
+        if None not in (rows.rank, values.rank) and rows.rank != 1:
+            wanted = Shape((*(rows.dims or ())[:-1], values.dim(-1)))
+            if wanted.refine(values) is None:
+                raise args.error("the values do not match the rows", str(wanted), str(values))
+        return [TensorType(self.output_type, values)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.search.search_sorted(self.right_mode, self.output_type.numpy())
@@ -172,6 +182,7 @@ class Unique(OpenVinoOp, type="Unique", since=10, inputs=(1, 2), outputs=4):
         "data: any, axis?: i32 | i64 -> values: any, first indices: i32 | i64, "
         "inverse indices: i32 | i64, counts: i32 | i64"
     )
+    shapes = "*, (1)"
     cost = "linear"
 
     sorted: bool = True

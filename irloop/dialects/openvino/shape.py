@@ -105,7 +105,7 @@ class Squeeze(OpenVinoOp, type="Squeeze", since=1, inputs=(1, 2)):
     A listed axis of another size is kept.
     """
 
-    operands = "data: any, axes?: i32 | i64 -> any"
+    operands = "data: any, axes?: float | integer -> any"
     reshapes = True
     cost = "parts"
 
@@ -128,7 +128,7 @@ class Squeeze15(OpenVinoOp, type="Squeeze", since=15, inputs=(1, 2)):
     if a listed axis has an unknown size.
     """
 
-    operands = "data: any, axes?: i32 | i64 -> any"
+    operands = "data: any, axes?: float | integer -> any"
     reshapes = True
     cost = "parts"
 
@@ -157,7 +157,7 @@ class Squeeze15(OpenVinoOp, type="Squeeze", since=15, inputs=(1, 2)):
 class Unsqueeze(OpenVinoOp, type="Unsqueeze", since=1, inputs=2):
     """Inserts dimensions of size 1 at the given positions of the result (Unsqueeze-1)."""
 
-    operands = "data: any, axes: i32 | i64 -> any"
+    operands = "data: any, axes: float | integer -> any"
     reshapes = True
     cost = "parts"
 
@@ -179,6 +179,7 @@ class Transpose(OpenVinoOp, type="Transpose", since=1, inputs=2):
     """Permutes the axes; an empty order reverses them (Transpose-1)."""
 
     operands = "data: any, order: integer -> any"
+    shapes = "*, ?"
     cost = "parts"
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -217,7 +218,8 @@ class Broadcast(OpenVinoOp, type="Broadcast", since=1, inputs=(2, 3)):
 
     expands = True
 
-    operands = "data: any, target shape: i32 | i64, axes mapping?: i32 | i64 -> any"
+    operands = "data: any, target shape: integer, axes mapping?: any -> any"
+    shapes = "*, ?"
     meanings = (Sizes(1),)
     cost = "linear"
     moves_text = True
@@ -253,7 +255,8 @@ class Broadcast3(OpenVinoOp, type="Broadcast", since=3, inputs=(2, 3)):
 
     expands = True
 
-    operands = "data: any, target shape: i32 | i64, axes mapping?: i32 | i64 -> any"
+    operands = "data: any, target shape: integer, axes mapping?: any -> any"
+    shapes = "*, ?"
     meanings = (Sizes(1),)
     cost = "linear"
     moves_text = True
@@ -305,6 +308,7 @@ class Tile(OpenVinoOp, type="Tile", since=1, inputs=2):
     expands = True
 
     operands = "data: any, repeats: integer -> any"
+    shapes = "*, ?"
     meanings = (Sizes(1),)
     cost = "linear"
     moves_text = True

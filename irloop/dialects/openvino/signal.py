@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel, attribute
@@ -74,10 +73,9 @@ def _sized(dims: tuple[Dim, ...], axes: list[int], lengths: list[Dim | None]) ->
 class _Transform(OpenVinoOp):
     """Base of transforms along axes that are first cropped or zero-padded to `signal_size`."""
 
-    operands = "data: float, axes: i32 | i64, signal size?: i32 | i64 -> float"
+    operands = "data: T, axes: i32 | i64, signal size?: i32 | i64 -> T where T: f16 | bf16 | f32"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        inference.floating(args, 0)
         dims = _pairs(args)
         if dims is None:
             return [TensorType(args.element(0), UNKNOWN_SHAPE)]
@@ -114,10 +112,9 @@ class RDFT(OpenVinoOp, type="RDFT", since=9, inputs=(2, 3)):
     It has one more axis, of size 2, for the real and imaginary parts.
     """
 
-    operands = "data: float, axes: i32 | i64, signal size?: i32 | i64 -> float"
+    operands = "data: T, axes: i32 | i64, signal size?: i32 | i64 -> T where T: f16 | bf16 | f32"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        inference.floating(args, 0)
         element, dims = args.element(0), args.shape(0).dims
         if dims is None:
             return [TensorType(element, UNKNOWN_SHAPE)]
@@ -135,10 +132,9 @@ class RDFT(OpenVinoOp, type="RDFT", since=9, inputs=(2, 3)):
 class IRDFT(OpenVinoOp, type="IRDFT", since=9, inputs=(2, 3)):
     """Inverse of RDFT; the result is real (IRDFT-9)."""
 
-    operands = "data: float, axes: i32 | i64, signal size?: i32 | i64 -> float"
+    operands = "data: T, axes: i32 | i64, signal size?: i32 | i64 -> T where T: f16 | bf16 | f32"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        inference.floating(args, 0)
         element, dims = args.element(0), _pairs(args)
         if dims is None:
             return [TensorType(element, UNKNOWN_SHAPE)]
@@ -162,6 +158,14 @@ def _one(args: Arguments, position: int) -> int | None:
     return found[0] if found else None
 
 
+def _check_frames(args: Arguments, size: int | None, step: int | None) -> None:
+    if (size is not None and size < 1) or (step is not None and step < 1):
+        raise args.error("frame size and step are not positive", "1 or more", f"{size}, {step}")
+    window = args.shape(1).dim(0)
+    if size is not None and isinstance(window, int) and not 1 <= window <= size:
+        raise args.error("the window does not fit the frame", f"1 to {size}", str(window))
+
+
 class STFT(OpenVinoOp, type="STFT", since=15, inputs=4):
     """Short-time Fourier transform of a signal [L] or [B, L] (STFT-15).
 
@@ -169,20 +173,21 @@ class STFT(OpenVinoOp, type="STFT", since=15, inputs=4):
     before the frames.
     """
 
-    operands = "signal: float, window: float, frame size: i32 | i64, frame step: i32 | i64 -> float"
+    operands = (
+        "signal: T, window: T, frame size: i32 | i64, frame step: i32 | i64 -> T where T: float"
+    )
+    shapes = "..., W, (), ()"
 
     transpose_frames: bool = attribute(absent="false")
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        inference.floating(args, 0)
         element, dims = args.element(0), args.shape(0).dims
         if dims is None:
             return [TensorType(element, UNKNOWN_SHAPE)]
         if len(dims) not in (1, 2):
             raise args.error("the signal has the wrong rank", "1 or 2", str(len(dims)))
         size, step, length = _one(args, 2), _one(args, 3), dims[-1]
-        if (size is not None and size < 1) or (step is not None and step < 1):
-            raise args.error("frame size and step are not positive", "1 or more", f"{size}, {step}")
+        _check_frames(args, size, step)
         bins = UNKNOWN_DIM if size is None else _half(size)
         frames: Dim = UNKNOWN_DIM
         if isinstance(length, int) and size is not None and step is not None:
@@ -203,15 +208,15 @@ class ISTFT(OpenVinoOp, type="ISTFT", since=16, inputs=(4, 5)):
     """
 
     operands = (
-        "data: float, window: float, frame size: i32 | i64, frame step: i32 | i64, "
-        "signal length?: i32 | i64 -> float"
+        "data: T, window: T, frame size: i32 | i64, frame step: i32 | i64, "
+        "signal length?: i32 | i64 -> T where T: float"
     )
+    shapes = "..., W, (), (), ()"
 
     center: bool = attribute(absent="false")
     normalized: bool = attribute(absent="false")
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        inference.floating(args, 0)
         element, dims = args.element(0), args.shape(0).dims
         if dims is None:
             return [TensorType(element, UNKNOWN_SHAPE)]
@@ -219,6 +224,10 @@ class ISTFT(OpenVinoOp, type="ISTFT", since=16, inputs=(4, 5)):
             raise args.error("data has the wrong rank", "3 or 4", str(len(dims)))
         size, step, frames = _one(args, 2), _one(args, 3), dims[-2]
         length: Dim = UNKNOWN_DIM
+        _check_frames(args, size, step)
+        if size is not None and dims[-3] not in (_half(size), UNKNOWN_DIM):
+            expected = f"{_half(size)} for frames of {size}"
+            raise args.error("the number of frequencies is wrong", expected, str(dims[-3]))
         if args.has(4):
             wanted = _one(args, 4)
             length = UNKNOWN_DIM if wanted is None else wanted

@@ -17,7 +17,7 @@ __all__ = ["Concat", "Slice", "SliceScatter", "Split", "StridedSlice", "Variadic
 class Concat(OpenVinoOp, type="Concat", since=1, inputs=(1, None)):
     """The inputs concatenated along `axis` (Concat-1)."""
 
-    operands = "inputs...: any -> any"
+    operands = "inputs...: T -> T where T: any"
     cost = "linear"
     moves_text = True
 
@@ -46,7 +46,8 @@ def _axis(args: Arguments, position: int) -> int | None:
 class Split(OpenVinoOp, type="Split", since=1, inputs=2, outputs=None):
     """Splits into `num_splits` equal parts along the axis in input 1 (Split-1)."""
 
-    operands = "data: any, axis: i32 | i64 -> parts...: any"
+    operands = "data: any, axis: integer -> parts...: any"
+    shapes = "*, ()"
     cost = "parts"
 
     num_splits: int
@@ -68,7 +69,8 @@ class VariadicSplit(OpenVinoOp, type="VariadicSplit", since=1, inputs=3, outputs
     One length may be -1, which means the rest of the axis.
     """
 
-    operands = "data: any, axis: i32 | i64, lengths: i32 | i64 -> parts...: any"
+    operands = "data: any, axis: float | integer, lengths: float | integer -> parts...: any"
+    shapes = "*, (1), ?"
     meanings = (Parts(2),)
     cost = "parts"
 
@@ -88,14 +90,15 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
     the entry represents all axes that have no entry of their own. Masks are extended with zeros.
     """
 
-    operands = "data: any, begin: i32 | i64, end: i32 | i64, stride?: i32 | i64 -> any"
+    operands = "data: any, begin: integer, end: integer, stride?: float | integer -> any"
+    shapes = "*, L, L, ?"
     cost = "parts"
 
-    begin_mask: tuple[int, ...] = attribute(default=(), needed=True)
-    end_mask: tuple[int, ...] = ()
-    new_axis_mask: tuple[int, ...] = ()
-    shrink_axis_mask: tuple[int, ...] = ()
-    ellipsis_mask: tuple[int, ...] = ()
+    begin_mask: tuple[int, ...] = attribute(default=(), least=0, most=1, needed=True)
+    end_mask: tuple[int, ...] = attribute(default=(), least=0, most=1)
+    new_axis_mask: tuple[int, ...] = attribute(default=(), least=0, most=1)
+    shrink_axis_mask: tuple[int, ...] = attribute(default=(), least=0, most=1)
+    ellipsis_mask: tuple[int, ...] = attribute(default=(), least=0, most=1)
 
     @property
     def masks(self) -> tuple[tuple[int, ...], ...]:
@@ -138,6 +141,8 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
                 result.append(1)
             elif at >= len(dims):
                 raise args.error("more positions than dimensions", str(len(dims)), str(count))
+            elif strides[position] == 0:
+                raise args.error("a stride is zero", "1 or -1, for example", "0", kind="range")
             else:
                 if not self._is(self.shrink_axis_mask, position):
                     first = None if self._is(self.begin_mask, position) else begin[position]
@@ -161,7 +166,10 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
 
     @staticmethod
     def _bounds(args: Arguments, position: int, count: int) -> tuple[Dim, ...]:
-        found = args.dims(position)
+        found, array = args.dims(position), args.constant(position)
+        if found is None and array is not None and array.dtype.kind == "f":
+            # OpenVINO takes strides of any type, and rounds them towards zero.
+            found = tuple(int(number) for number in array.reshape(-1).tolist())
         if found is None:
             return (UNKNOWN_DIM,) * count
         if len(found) != count:
@@ -195,13 +203,11 @@ class Slice(OpenVinoOp, type="Slice", since=8, inputs=(4, 5)):
     Without `axes`, the first axes are sliced.
     """
 
-    operands = (
-        "data: any, start: i32 | i64, stop: i32 | i64, step: i32 | i64, axes?: i32 | i64 -> any"
-    )
+    operands = "data: any, start: integer, stop: integer, step: integer, axes?: integer -> any"
+    shapes = "*, ?, ?, ?, ?"
     cost = "parts"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        inference.integers(args, 1, 2, 3, 4)
         bounds = slices.SliceBounds.of_inputs(args, 1, 2, 4, 3)
         return [TensorType(args.element(0), slices.sliced(args, args.shape(0), bounds))]
 
@@ -219,20 +225,20 @@ class SliceScatter(OpenVinoOp, type="SliceScatter", since=15, inputs=(5, 6)):
     """
 
     operands = (
-        "data: any, updates: any, start: i32 | i64, stop: i32 | i64, step: i32 | i64, "
-        "axes?: i32 | i64 -> any"
+        "data: any, updates: any, start: integer, stop: integer, step: integer, axes?: integer "
+        "-> any"
     )
+    shapes = "*, *, ?, ?, ?, ?"
     cost = "linear"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        element = inference.same_element(args, 0, 1)
         bounds = slices.SliceBounds.of_inputs(args, 2, 3, 5, 4)
         expected = slices.sliced(args, args.shape(0), bounds)
         if expected.refine(args.shape(1)) is None:
             raise args.error(
                 "updates must have the shape of the slice", str(expected), str(args.shape(1))
             )
-        return [TensorType(element, args.shape(0))]
+        return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.slicing.slice_scatter

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
@@ -19,7 +18,8 @@ class StringTensorPack(OpenVinoOp, type="StringTensorPack", since=15, inputs=3):
     ends have the shape of the result; the bytes are a list of u8.
     """
 
-    operands = "begins: i32 | i64, ends: i32 | i64, symbols: u8 -> string"
+    operands = "begins: I, ends: I, symbols: u8 -> string where I: i32 | i64"
+    shapes = "B..., B..., ?"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         for position in (0, 1):
@@ -49,7 +49,6 @@ class StringTensorUnpack(OpenVinoOp, type="StringTensorUnpack", since=15, inputs
     operands = "data: string -> begins: i32, ends: i32, symbols: u8"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        inference.strings(args)
         place = TensorType(ElementType.I32, args.shape(0))
         return [place, place, TensorType(ElementType.U8, Shape.of(None))]
 

@@ -84,9 +84,11 @@ class OutlineGraph:
     order of the file. `path` is empty for the main graph; for a body it is the path of its node,
     followed by a label such as `then`.
 
-    Three fields are for wrong declarations. `untyped` has the names of inputs without a type.
+    Five fields are for wrong declarations. `untyped` has the names of inputs without a type.
     `unknown_types` maps names to the number of an unknown element type, or to 0 if the type is
-    missing. `negative_sizes` maps names to a dimension that is negative.
+    missing. `negative_sizes` maps names to a dimension that is negative. `undeclared` has the names
+    of initializers that no input declares, and `other_shapes` maps the names of declared ones to
+    their dimensions, if these differ from the declared ones.
     """
 
     name: str
@@ -103,6 +105,8 @@ class OutlineGraph:
     nodes: list[OutlineNode] = field(default_factory=list)
     unknown_types: dict[str, int] = field(default_factory=dict)
     negative_sizes: dict[str, int] = field(default_factory=dict)
+    undeclared: frozenset[str] = frozenset()
+    other_shapes: dict[str, list[int]] = field(default_factory=dict)
 
     def type_of(self, name: str) -> ValueType:
         """The declared type of a name, here or in an outer graph; unknown otherwise."""
@@ -210,8 +214,12 @@ def _graph(
     )
     for item in named:
         _misdeclared(graph, item)
+    given = {item.name: item.type for item in proto.input if item.name in initializers}
+    graph.undeclared = initializers - given.keys()
     for tensor in proto.initializer:
         _constant(graph, tensor.name, tensor, files)
+        if tensor.name in given and not _fits(given[tensor.name], list(tensor.dims)):
+            graph.other_shapes[tensor.name] = list(tensor.dims)
     for node in nodes:
         graph.nodes.append(_node(graph, node, files))
     return graph
@@ -258,6 +266,17 @@ def _misdeclared(graph: OutlineGraph, proto: onnx.ValueInfoProto) -> None:
     for dim in tensor.shape.dim:
         if dim.HasField("dim_value") and dim.dim_value < 0:
             graph.negative_sizes[proto.name] = dim.dim_value
+
+
+def _fits(declared: onnx.TypeProto, dims: list[int]) -> bool:
+    """Return whether an initializer with dimensions `dims` can be of the declared type."""
+    tensor = declared.tensor_type
+    if not tensor.HasField("shape"):
+        return True
+    sizes = [dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim]
+    return len(sizes) == len(dims) and all(
+        size in (None, dim) for size, dim in zip(sizes, dims, strict=True)
+    )
 
 
 _LABELS = {"then_branch": "then", "else_branch": "else"}

@@ -20,7 +20,7 @@ from irloop.formats.openvino.places import at_data, at_edge, at_layer, at_port
 from irloop.formats.openvino.port_map_record import port_map_of
 from irloop.formats.openvino.problems import Problem
 from irloop.formats.openvino.reader_state import Shared
-from irloop.formats.openvino.texts import element_of_name, parse_shape, static_shape
+from irloop.formats.openvino.texts import element_of_name, parameter_shape, static_shape
 from irloop.graph.model import Body, Graph, Node, Value
 from irloop.graph.types import ElementType, TensorType
 from irloop.progress import counted
@@ -56,7 +56,9 @@ class NetReader:
             self._parameter(graph, layer)
         results = index.results
         if not results and not index.of_type("assign"):
-            raise self._error(problems.no_result(index))
+            missing = problems.no_result(index)
+            if not missing.is_warning:
+                raise self._error(missing)
         layers: Iterable[Layer] = self.net.layers if index.is_in_order else self._ordered()
         if not self.net.path:
             layers = counted("layers", layers, len(self.net.layers), every=256)
@@ -124,7 +126,7 @@ class NetReader:
             raise self._error(problems.no_data(layer))
         for edge in self.index.edges_into(layer):
             raise self._error(edge_problems.edge_into_source(self.index, edge, layer))
-        shape = parse_shape(data.get("shape", ""))
+        shape = parameter_shape(data.get("shape", ""))
         element = element_of_name(data.get("element_type", "dynamic"))
         if element is None:
             raise self._first(problems.unknown_element_type(layer, "element_type"))

@@ -127,6 +127,7 @@ def no_result(index: NetIndex) -> Problem:
         found="none" if wrong is None else f"type {wrong.type!r}",
         cause="" if wrong is None else "the type must be spelled Result, capital R",
         fix="add a Result layer for each output" if wrong is None else 'write type="Result"',
+        is_warning=owner is None and wrong is None and bool(index.net.layers),
     )
 
 
@@ -305,7 +306,7 @@ def bad_shape(layer: Layer, name: str) -> Problem | None:
     """IRL112 if a shape cannot be read; None if it can be read or is absent."""
     text = layer.data.get(name)
     problem = None if text is None else texts.shape_problem(text)
-    if problem is None:
+    if text is None or problem is None:
         return None
     return Problem(
         "IRL112",
@@ -314,6 +315,7 @@ def bad_shape(layer: Layer, name: str) -> Problem | None:
         expected="numbers separated by commas, as in 1,3,224,224",
         found=repr(text),
         fix="correct the shape",
+        is_warning=layer.type == "Parameter" and texts.parameter_shape(text) is not None,
     )
 
 

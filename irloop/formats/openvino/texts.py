@@ -27,6 +27,7 @@ __all__ = [
     "dim_problem",
     "element_of_name",
     "element_of_precision",
+    "parameter_shape",
     "parse_dim",
     "parse_shape",
     "precision_of",
@@ -142,6 +143,8 @@ def show_dims(dims: Dims | None) -> str:
 # --- shapes
 
 _RANGE = re.compile(r"(\d*)\.\.(\d*)", re.ASCII)
+#: A negative size other than -1.
+_BELOW = re.compile(r"(?<![^\s,\[])-(?!1\b)\d{1,18}(?=\s*(?:,|\]|$))", re.ASCII)
 
 
 def parse_shape(text: str) -> Shape | None:
@@ -157,6 +160,11 @@ def shape_problem(text: str) -> str | None:
     """The reason why a shape text is malformed; None if it is well-formed."""
     found = _shape(text)
     return found if isinstance(found, str) else None
+
+
+def parameter_shape(text: str) -> Shape | None:
+    """The shape of a Parameter, in which a number below -1 means 0, as in OpenVINO 2026.4."""
+    return parse_shape(_BELOW.sub("0", text))
 
 
 @lru_cache(maxsize=4096)

@@ -20,8 +20,8 @@ class NothingToCompute(
         computed.
     Why is this bad:
         OpenVINO starts at the Results and keeps the layers that they need. Without one, 2026.4
-        reads the file "successfully" as a model without outputs. The spelling of `Result` matters:
-        `result` is not found.
+        reads the file "successfully" as a model without outputs, so that this is only a warning
+        for a model with layers. The spelling of `Result` matters: `result` is not found.
     Bad example:
         <layer id="2" name="out" type="result" version="opset1">
     Good example:

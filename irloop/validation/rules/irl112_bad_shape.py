@@ -18,8 +18,8 @@ class BadShape(Rule, code="IRL112", severity=Severity.ERROR, title="malformed sh
         Reads `1,2`, `[1, 2]`, the empty text (a scalar), `?` and `-1` (dynamic), ranges
         (`1..5`, `..5`, `1..`) and a single `...` (dynamic rank); everything else is reported.
     Why is this bad:
-        OpenVINO 2026.4 refuses most malformed shapes; `-2` is silently read as 0, and `5..1` fails
-        only later. OpenVINO 2021.4 accepts static shapes only.
+        OpenVINO 2026.4 refuses most malformed shapes; `-2` in a Parameter is silently read as 0 (a
+        warning), and `5..1` fails only later. OpenVINO 2021.4 accepts static shapes only.
     Bad example:
         <data shape="1,,2" element_type="f32"/>
     Good example:

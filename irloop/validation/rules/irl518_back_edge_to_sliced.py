@@ -15,7 +15,7 @@ from irloop.validation.rule import Rule
 class BackEdgeToSliced(
     Rule,
     code="IRL518",
-    severity=Severity.ERROR,
+    severity=Severity.WARNING,
     title="back edge to a sliced Parameter",
     requires=("IRL104",),
 ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.formats.openvino.document import Layer
@@ -13,6 +14,9 @@ from irloop.validation.declared import Declared
 from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule
 from irloop.validation.scalar_edits import as_scalar
+
+#: The element types that OpenVINO takes for booleans here.
+_AS_BOOLEAN = (ElementType.U8, ElementType.U4)
 
 
 class ConditionType(
@@ -28,7 +32,8 @@ class ConditionType(
         execution condition are boolean, of rank 0 or 1, with one element.
     Why is this bad:
         OpenVINO 2026.4 refuses it when it compiles the model, and a constant of two elements
-        already when it reads the file. ONNX Runtime needs a scalar.
+        already when it reads the file. ONNX Runtime needs a scalar. A u8 or u4 is only a warning,
+        since OpenVINO takes it for a boolean.
     Bad example:
         a condition Result fed by an f32 value, or by a boolean of shape [2]
     Good example:
@@ -69,10 +74,13 @@ class ConditionType(
         wrong_type = declared.element not in (None, ElementType.BOOLEAN)
         wrong_shape = declared.elements not in (None, 1) or (declared.rank or 0) > 1
         if wrong_type or wrong_shape:
-            yield self.found(
+            finding = self.found(
                 place,
                 f"the condition of {describe(owner)} is not one boolean",
                 expected="boolean[] or boolean[1]",
                 found=str(declared),
                 fix="reduce it to one boolean element",
             )
+            if declared.element in _AS_BOOLEAN and not wrong_shape:
+                finding = replace(finding, severity=Severity.WARNING)
+            yield finding

@@ -12,6 +12,16 @@ from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule
 from irloop.validation.scalar_edits import as_scalar
 
+#: The element types with which OpenVINO compiles the loop.
+_INTEGERS = (
+    ElementType.I16,
+    ElementType.I32,
+    ElementType.I64,
+    ElementType.U16,
+    ElementType.U32,
+    ElementType.U64,
+)
+
 
 class TripCountType(
     Rule,
@@ -19,7 +29,7 @@ class TripCountType(
     severity=Severity.ERROR,
     title="trip count is not one integer",
 ):
-    """The trip count of a Loop is not an i32 or i64 with one element.
+    """The trip count of a Loop is not an integer of 16 bits or more, or has several elements.
 
     What it does:
         Checks the declared type of input 0 of each Loop.
@@ -35,19 +45,19 @@ class TripCountType(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """Yield a finding for each Loop whose trip count is not a single i32 or i64."""
+        """Yield a finding for each Loop whose trip count is not a single integer."""
         for wiring in context.loops:
             owner = wiring.owner
             if not wiring.is_loop or not owner.inputs:
                 continue
             declared = context.external(wiring, 0)
-            integer = declared.element in (None, ElementType.I32, ElementType.I64)
+            integer = declared.element in (None, *_INTEGERS)
             if integer and declared.elements in (None, 1) and (declared.rank or 0) < 2:
                 continue
             yield self.found(
                 at_port(owner, owner.inputs[0]),
                 f"the trip count of {describe(owner)} is not one integer",
-                expected="i64 or i32, with one element of rank 0 or 1",
+                expected="i64, with one element of rank 0 or 1",
                 found=str(declared),
                 fix="convert it to i64 and reshape it to a scalar",
             )

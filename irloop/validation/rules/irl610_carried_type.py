@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino.places import at_back_edge, at_entry, describe
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
+
+#: Types of layers that accept any element type.
+_INDIFFERENT = frozenset({"Result", "Convert", "ShapeOf"})
 
 
 class CarriedType(
@@ -25,7 +29,8 @@ class CarriedType(
     Why is this bad:
         OpenVINO 2026.4 refuses the file when the body then mixes types; otherwise a Loop silently
         overrides the declared type, and a TensorIterator silently converts in every iteration.
-        2021.4 refuses some of these files. In ONNX a state must keep its type.
+        2021.4 refuses some of these files. In ONNX a state must keep its type. It is a warning if
+        only Results, Converts and shapes are made of the Parameter.
     Bad example:
         a Parameter declared i64 that receives an f32 input, or an i32 Result carried back to it
     Good example:
@@ -49,13 +54,17 @@ class CarriedType(
                 if outer.element in (None, declared.element) or declared.element is None:
                     continue
                 assert wiring.section is not None
-                yield self.found(
+                finding = self.found(
                     at_entry(wiring.owner, wiring.section, entry.entry),
                     f"{describe(inner)} is {declared.element} but receives {outer.element}",
                     expected=f"{outer.element}, as outer input {entry.position}",
                     found=str(declared.element),
                     fix="insert a Convert before the loop, or correct the Parameter",
                 )
+                readers = [] if wiring.body is None else wiring.body.downstream(inner)
+                if all(reader.type in _INDIFFERENT for reader in readers):
+                    finding = replace(finding, severity=Severity.WARNING)
+                yield finding
             for entry, result, edge in wiring.carried:
                 assert entry.inner is not None
                 state = context.parameter(entry.inner).element

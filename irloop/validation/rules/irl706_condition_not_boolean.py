@@ -14,7 +14,7 @@ from irloop.validation.rule import Rule
 class ConditionNotBoolean(
     Rule,
     code="IRL706",
-    severity=Severity.ERROR,
+    severity=Severity.WARNING,
     title="condition of an If is not boolean",
 ):
     """The condition of an If has an element type other than boolean.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.onnx.outline import OutlineNode
@@ -24,7 +25,8 @@ class NumberOfInputs(
         mandatory inputs.
     Why is this bad:
         onnx.checker and ONNX Runtime refuse the model. OpenVINO ignores surplus inputs.
-        ONNX Runtime skips a node that has neither inputs nor outputs, whatever its type is.
+        ONNX Runtime skips a node that has neither inputs nor outputs, whatever its type is, so that
+        this is only a warning.
     Bad example:
         MatMul(a)
     Good example:
@@ -42,8 +44,15 @@ class NumberOfInputs(
         for node, signature in context.standard_nodes:
             if signature is None:
                 continue
-            yield from self._count(node, signature, "input", signature.inputs, node.inputs)
-            yield from self._count(node, signature, "output", signature.outputs, node.outputs)
+            counts = (
+                *self._count(node, signature, "input", signature.inputs, node.inputs),
+                *self._count(node, signature, "output", signature.outputs, node.outputs),
+            )
+            for finding in counts:
+                is_idle = not node.inputs and not node.outputs
+                yield replace(finding, severity=Severity.WARNING) if is_idle else finding
+            if node.type == "Optional" and not any(node.inputs):
+                yield from self._untyped(node)
             first = signature.variadic
             for at, name in enumerate(node.inputs):
                 if not name and (at in signature.mandatory or (first is not None and at >= first)):
@@ -54,6 +63,16 @@ class NumberOfInputs(
                         found="an empty name",
                         fix="connect it",
                     )
+
+    def _untyped(self, node: OutlineNode) -> Iterator[Diagnostic]:
+        if "type" not in {name for name, _ in node.attributes}:
+            yield self.found(
+                at_node(node),
+                f"Optional {node.label!r} has neither an input nor a type",
+                expected="an input, or the attribute type",
+                found="neither",
+                fix="add the attribute",
+            )
 
     def _count(
         self,

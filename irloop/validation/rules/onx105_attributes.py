@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.dialects.attributes import attributes_of
@@ -11,6 +12,9 @@ from irloop.formats.onnx.outline import OutlineNode
 from irloop.formats.onnx.signature import Signature
 from irloop.validation.onnx_context import OnnxContext, at_node
 from irloop.validation.rule import OnnxRule
+
+#: Operations for which ONNX Runtime refuses booleans other than 0 and 1.
+_STRICT = frozenset({"CumSum"})
 
 
 class Attributes(
@@ -23,7 +27,8 @@ class Attributes(
 
     What it does:
         Compares the attributes of each standard node with those of its operation. A boolean
-        attribute must be 1 or 0, because runtimes do not agree on what other numbers mean.
+        attribute should be 1 or 0, because runtimes do not agree on what other numbers mean; it is
+        a warning if ONNX Runtime accepts the number.
     Why is this bad:
         onnx.checker and ONNX Runtime refuse the model ("Unrecognized attribute", "Required
         attribute is missing"); OpenVINO ignores unknown attributes and those of a wrong kind.
@@ -71,7 +76,9 @@ class Attributes(
                     number = node.number(name)
                     if number not in (0, 1):
                         what = f"has {name!r} that is neither 0 nor 1"
-                        yield self._of(node, signature, what, "0 or 1", str(number))
+                        finding = self._of(node, signature, what, "0 or 1", str(number))
+                        is_refused = node.type in _STRICT
+                        yield finding if is_refused else replace(finding, severity=Severity.WARNING)
                 seen.add(name)
 
     def _of(

@@ -13,17 +13,19 @@ class DeclaredTypes(
     OnnxRule,
     code="ONX106",
     severity=Severity.ERROR,
-    title="declared type that does not exist",
+    title="wrong or missing declaration",
 ):
-    """A model input has no type, or a declaration names an element type that does not exist.
+    """An input, an output, a value or an initializer is declared wrongly, or not at all.
 
     What it does:
         Checks the types of inputs, outputs and `value_info`, bodies included. Where the main graph
-        declares a type, its element type must not be 0 (UNDEFINED).
+        declares a type, its element type must not be 0 (UNDEFINED). An initializer must have the
+        shape that an input declares for it; up to IR version 3, an initializer that no node reads
+        must be declared as an input.
     Why is this bad:
         onnx.checker and ONNX Runtime refuse the model, OpenVINO cannot compile it.
     Bad example:
-        an input whose TypeProto is empty; elem_type 99
+        an input whose TypeProto is empty; elem_type 99; an initializer [1,3] of an input [4,3]
     Good example:
         float[batch, 3]
     Fix:
@@ -31,7 +33,7 @@ class DeclaredTypes(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """Report model inputs without a type, and names declared with an unknown element type."""
+        """Report missing types, unknown element types, and declarations of initializers."""
         main = context.outline.graph
         for name in main.inputs:
             if name in main.untyped:
@@ -42,6 +44,7 @@ class DeclaredTypes(
                     found="an empty type",
                     fix="declare its type",
                 )
+        yield from self._initializers(context)
         for graph in context.graphs:
             for name, number in graph.unknown_types.items():
                 yield self.found(
@@ -51,3 +54,25 @@ class DeclaredTypes(
                     found=str(number),
                     fix="correct the declaration",
                 )
+
+    def _initializers(self, context: OnnxContext) -> Iterator[Diagnostic]:
+        main = context.outline.graph
+        for name, dims in main.other_shapes.items():
+            yield self.found(
+                at_graph(main),
+                f"the initializer {name!r} has another shape than the input of this name declares",
+                expected=str(main.types[name]),
+                found=str(dims),
+                fix="correct the declaration",
+            )
+        if context.outline.ir_version > 3 or not main.undeclared:
+            return
+        read = {name for graph in context.graphs for node in graph.nodes for name in node.inputs}
+        for name in sorted(main.undeclared - read - set(main.outputs)):
+            yield self.found(
+                at_graph(main),
+                f"no node reads the initializer {name!r}, and no input declares it",
+                expected="an input of this name (before IR version 4)",
+                found="none",
+                fix="remove the initializer",
+            )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.validation.onnx_context import OnnxContext, at_node
@@ -13,10 +14,12 @@ class Unsorted(OnnxRule, code="ONX202", severity=Severity.WARNING, title="nodes 
     """A node comes before the one whose output it reads.
 
     What it does:
-        Checks the nodes of the graph and of each body in the order of the file.
+        Checks the nodes of the graph and of each body in the order of the file. In a body it is an
+        error.
     Why is this bad:
         The specification demands a topological order, and onnx.checker refuses the file. ONNX
-        Runtime sorts the nodes itself; other readers fail.
+        Runtime sorts the nodes of the main graph itself, but refuses unsorted bodies; other readers
+        fail.
     Bad example:
         y = Relu(x) before x = Abs(a)
     Good example:
@@ -33,12 +36,15 @@ class Unsorted(OnnxRule, code="ONX202", severity=Severity.WARNING, title="nodes 
             for node in graph.nodes:
                 late = next((n for n in node.inputs if n in makers and n not in made), None)
                 if late is not None and makers[late] is not node:
-                    yield self.found(
+                    finding = self.found(
                         at_node(node),
                         f"{node.type} {node.label!r} comes before a node whose output it reads",
                         expected=f"{makers[late].type} {makers[late].label!r} before it",
                         found=f"{late!r} is defined later",
                         fix="sort the nodes",
                     )
+                    if graph.parent is not None:
+                        finding = replace(finding, severity=Severity.ERROR)
+                    yield finding
                     break
                 made.update(node.outputs)

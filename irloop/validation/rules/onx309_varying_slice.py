@@ -13,7 +13,7 @@ from irloop.validation.rule import FILE, OnnxRule
 class VaryingSlice(
     OnnxRule,
     code="ONX309",
-    severity=Severity.ERROR,
+    severity=Severity.WARNING,
     title="value of a scan output changes its shape",
     requires=("ONX101",),
     scope=FILE,
@@ -24,8 +24,8 @@ class VaryingSlice(
         Infers the shapes of the scan outputs of each body in the first and in the second iteration,
         and compares them. Loops with at most one iteration are not checked.
     Why is this bad:
-        Values of different shapes cannot be stacked. ONNX Runtime fails when it runs the model;
-        OpenVINO returns uninitialised memory without an error.
+        Values of different shapes cannot be stacked. ONNX Runtime fails when it runs more than one
+        iteration; OpenVINO returns uninitialised memory without an error.
     Bad example:
         a state [1] that becomes [2], and is also a scan output
     Good example:

@@ -13,7 +13,7 @@ from irloop.validation.rule import OnnxRule
 class ConditionType(
     OnnxRule,
     code="ONX315",
-    severity=Severity.ERROR,
+    severity=Severity.WARNING,
     title="a Loop body returns a condition that is not boolean",
     requires=("ONX201", "ONX207"),
 ):

@@ -229,7 +229,6 @@ def test_an_assign_is_a_sink(ir_file: IrFile) -> None:
 @pytest.mark.parametrize(
     ("layers", "edges", "code", "says"),
     [
-        (layer(0, "ReLU", "0"), "", "IRL108", "no Result"),
         ("", "", "IRL108", "no layers"),
         (parameter(0) + layer(1, "result", "0", ""), "0.0 > 1.0", "IRL108", "no Result"),
         (parameter(0) + result(0), "", "IRL105", "already taken"),
