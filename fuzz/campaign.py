@@ -34,7 +34,8 @@ from typing import Any
 
 FUZZ = Path(__file__).resolve().parent
 KINDS = {"ir": ".xml", "onnx": ".onnx", "npz": ".npz", "settings": ".toml",
-         "ir-readings": ".xml", "onnx-readings": ".onnx"}  # fmt: skip
+         "ir-readings": ".xml", "onnx-readings": ".onnx", "page": ".onnx", "table": ".parquet",
+         "archive": ".zip"}  # fmt: skip
 
 #: The limit of one input in processor seconds. A process that does not heed it is ended after
 #: HANGING processor seconds, or after BLOCKED seconds of the clock.
@@ -238,7 +239,7 @@ def gather_seeds(kind: str, folder: Path) -> None:
 def _seeds(kind: str) -> list[bytes]:
     kind = kind.removesuffix("-readings")
     found = [path.read_bytes() for path in sorted((FUZZ / "corpus" / kind).iterdir())]
-    if kind not in ("ir", "onnx"):
+    if kind not in ("ir", "onnx", "page"):
         return found
     fixtures = FUZZ.parent / "tests" / "fixtures"
     models = [item for item in sorted(fixtures.rglob("*.xml")) if item.stat().st_size < 30_000]
@@ -249,8 +250,8 @@ def _seeds(kind: str) -> list[bytes]:
     for case in load_model_tests(kind="node"):
         if case.model is not None and case.model.ByteSize() <= BIGGEST_SEED:
             data = case.model.SerializeToString()
-            found += [data] if kind == "onnx" else _converted(data, ".onnx")
-    if kind == "onnx":
+            found += _converted(data, ".onnx") if kind == "ir" else [data]
+    if kind != "ir":
         for path in models:
             found += _converted(path.read_bytes(), ".xml")
     return found

@@ -10,8 +10,10 @@ import re
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
+from itertools import islice
 from pathlib import Path
+from shutil import rmtree
 
 import onnx_steps
 from irloop_cli.baseline import Baseline
@@ -20,7 +22,12 @@ from readings import one_reading_in_pieces
 
 import irloop
 from irloop.budget import Budget
+from irloop.fleet.fetching import fetch
+from irloop.fleet.sources import entries
+from irloop.fleet.summary import summarized
+from irloop.fleet.table import rows_of
 from irloop.formats.onnx import apart
+from irloop.pages.page import page as empty_page
 
 __all__ = ["STEPS", "arrays", "attempt", "everything", "folder", "settings"]
 
@@ -111,6 +118,43 @@ def settings(path: Path) -> None:
     attempt(lambda: Baseline.read(str(baseline)))
 
 
+def page(path: Path) -> None:
+    """Write the page of a model: the model's texts add no markup, and nothing invisible."""
+    texts: list[str] = []
+    attempt(lambda: texts.append(irloop.view(path)))
+    for text in texts:
+        assert (text.count("<"), text.count(">")) == _signs(), "markup from a model"
+        assert all(char.isprintable() for char in set(text) - {"\n"}), "an invisible character"
+
+
+@cache
+def _signs() -> tuple[int, int]:
+    """How often the signs of markup are in a page without a model."""
+    text = empty_page({})
+    return text.count("<"), text.count(">")
+
+
+def table(path: Path) -> None:
+    """Report a table of results, one of whose files has these bytes."""
+    part = folder / "results" / "table" / "day=2026-11-28" / "step=validate" / "part-00.parquet"
+    part.parent.mkdir(parents=True, exist_ok=True)
+    path.replace(part)
+    results = str(folder / "results")
+    attempt(lambda: summarized(results, results, all_paths=True))
+    attempt(lambda: rows_of(results, ["d"], lambda _: True))
+
+
+def archive(path: Path) -> None:
+    """List the models in an archive, and extract them."""
+    is_zip = path.read_bytes()[:2] == b"PK"
+    source = path.replace(path.with_suffix(".zip" if is_zip else ".tar"))
+    copies = folder / "copies"
+    copies.mkdir()
+    attempt(lambda: list(fetch(list(islice(entries([str(source)]), 50)), str(copies), 1 << 20)))
+    assert {item.name for item in copies.iterdir()} <= {str(number) for number in range(50)}
+    rmtree(copies)
+
+
 #: The work on a file of each kind.
 STEPS: dict[str, Callable[[Path], None]] = {
     "ir": everything,
@@ -119,4 +163,7 @@ STEPS: dict[str, Callable[[Path], None]] = {
     "settings": settings,
     "ir-readings": one_reading_in_pieces,
     "onnx-readings": one_reading_in_pieces,
+    "page": page,
+    "table": table,
+    "archive": archive,
 }

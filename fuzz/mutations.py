@@ -30,7 +30,7 @@ class Mutator:
     """Creates inputs of one kind from seeds; the number of an input determines it."""
 
     def __init__(self, kind: str, seeds: list[bytes], seed: int) -> None:
-        self._kind = kind
+        self._kind = "onnx" if kind == "page" else kind
         #: By size, because small seeds are drawn more often: they take less time, and a change of
         #: one part of a few matters more.
         self._seeds = sorted(seeds, key=len)
@@ -45,7 +45,7 @@ class Mutator:
             return bytes(changed_markup(self._seeds[at], draw))
         if self._kind == "onnx-readings":
             return bytes(changed_wire(self._seeds[at], onnx.ModelProto.DESCRIPTOR, draw))
-        if self._kind in ("npz", "settings") or draw.random() < 0.2:
+        if self._kind in ("npz", "settings", "table", "archive") or draw.random() < 0.2:
             return changed_bytes(self._seeds[at], draw, is_text=self._kind in ("ir", "settings"))
         made, other = self._parse(at), self._tree(draw.randrange(len(self._seeds)))
         if made is None or other is None:

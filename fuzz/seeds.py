@@ -7,20 +7,28 @@ Inputs that once did harm are added by hand, named by their effect.
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
 import json
+import lzma
 import struct
+import tarfile
 import warnings
 import zipfile
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
+import pyarrow as pa
+import pyarrow.parquet as pq
 from onnx import TensorProto, helper
 
 import irloop
+from irloop.fleet.table import schema_of_parts
 
 CORPUS = Path(__file__).parent / "corpus"
 MODELS = Path(__file__).parents[1] / "tests" / "fixtures" / "models"
@@ -98,6 +106,65 @@ def main() -> None:
         (CORPUS / "settings" / f"baseline_{name}").write_bytes(SETTINGS + b"\0" + text)
     for name, data in readings().items():
         (CORPUS / "readings" / name).write_bytes(data)
+    (CORPUS / "page" / "names.onnx").write_bytes(names().SerializeToString())
+    for name, data in models_in_archives().items():
+        (CORPUS / "archive" / name).write_bytes(data)
+    for name, table in tables().items():
+        pq.write_table(table, CORPUS / "table" / name, compression="none")
+
+
+def names() -> onnx.ModelProto:
+    """A model whose names are markup, commands of CI services and invisible characters."""
+    found = _one("Relu", [2], {})
+    found.graph.node[0].name = "</script><img src=x onerror=alert(1)>"
+    found.graph.name = "\n::error::x\x1b[31m\u202e"
+    found.doc_string = "<!-- ]]> -->"
+    return found
+
+
+def models_in_archives() -> dict[str, bytes]:
+    """An ONNX model, and an IR with its weights, in archives of several kinds."""
+    model = _one("Relu", [2], {}).SerializeToString()
+    layers = (CORPUS / "ir" / "halving.xml").read_bytes()
+    files = {"a/m.onnx": model, "b.xml": layers, "b.bin": bytes(60), "../c.onnx": model}
+    found = {}
+    for name, method in (("stored.zip", zipfile.ZIP_STORED), ("packed.zip", zipfile.ZIP_DEFLATED)):
+        stream = io.BytesIO()
+        with zipfile.ZipFile(stream, "w", method) as archive:
+            for member, data in files.items():
+                archive.writestr(zipfile.ZipInfo(member, (2020, 1, 1, 0, 0, 0)), data)
+        found[name] = stream.getvalue()
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as tar:
+        for member, data in files.items():
+            info = tarfile.TarInfo(member)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    plain = stream.getvalue()
+    packed = {"gz": gzip.compress(plain, mtime=0), "bz2": bz2.compress(plain)}
+    packed["xz"] = lzma.compress(plain)
+    return found | {"plain.tar": plain} | {f"{kind}.tar": data for kind, data in packed.items()}
+
+
+def tables() -> dict[str, pa.Table]:
+    """Files of a table of results: complete, empty, with columns that are missing or foreign."""
+    finding = {"code": "IRL203", "severity": "error", "message": "m", "line": 7, "place": "p"}
+    row = {
+        "path": "a.xml", "digest": "d", "mark": "1-2", "format": "ir", "size": 3, "settings": "",
+        "versions": "irloop 1", "time": datetime(2026, 11, 28, tzinfo=UTC), "verdict": "invalid",
+        "detail": "", "codes": [finding], "seconds": 0.5, "memory": 9, "max_abs": 0.25,
+        "refusals": [{"operation": "Roll-7", "reason": "r", "place": "p"}],
+    }  # fmt: skip
+    schema = schema_of_parts()
+    whole = pa.Table.from_pylist([row, row | {"path": "b.onnx", "verdict": "valid"}], schema=schema)
+    nothing = pa.Table.from_pylist([dict.fromkeys(schema.names)], schema=schema)
+    return {
+        "whole.parquet": whole,
+        "empty.parquet": whole.slice(0, 0),
+        "nothing.parquet": nothing,
+        "part.parquet": whole.select(["path", "verdict", "time"]),
+        "numbers.parquet": pa.table({name: [1] for name in schema.names}),
+    }
 
 
 def readings() -> dict[str, bytes]:

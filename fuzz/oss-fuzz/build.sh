@@ -1,6 +1,6 @@
 #!/bin/bash -eu
 # Run by OSS-Fuzz in its own image: one executable and one corpus for each harness.
-pip3 install --require-hashes -r requirements/locked.txt
+pip3 install --require-hashes -r requirements/fleet.txt
 pip3 install --no-deps .
 for harness in fuzz/fuzz_*.py; do
   name="$(basename "$harness" .py)"

@@ -20,7 +20,7 @@ from irloop.errors import UsageError
 from irloop.fleet.places import fetching_from, place_of, put, without_secrets
 from irloop.fleet.verdicts import VERDICTS, done_key
 
-__all__ = ["append", "exists", "latest", "parts", "rows_of", "scan"]
+__all__ = ["append", "exists", "latest", "parts", "rows_of", "scan", "schema_of_parts"]
 
 Row = dict[str, Any]
 
@@ -35,10 +35,14 @@ _ALWAYS = ("path", "digest", "mark", "size", "settings", "versions", "time", "ve
 #: The lists, with the texts that each of their items has.
 _LISTS = {"codes": ("code", "severity", "message"), "refusals": ("operation", "reason", "place")}
 
+#: The first microsecond after the last year that Python's dates have.
+_END_OF_9999 = 253_402_300_800 * 10**6
+
 _CODE = re.compile(r"[A-Z]{3,4}[0-9]{1,4}")
 
 
-def _schema() -> Any:
+def schema_of_parts() -> Any:
+    """The columns of the files of a table, with their types."""
     import pyarrow as pa
 
     finding = [("code", pa.string()), ("severity", pa.string()), ("message", pa.string())]
@@ -79,7 +83,7 @@ def append(target: str, rows: Sequence[Row]) -> None:
     groups: dict[tuple[date, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row["time"].date(), row["step"]), []).append(row)
-    schema = _schema()
+    schema = schema_of_parts()
     for (day, step), group in groups.items():
         buffer = io.BytesIO()
         pq.write_table(pa.Table.from_pylist(group, schema=schema), buffer, compression="zstd")
@@ -140,7 +144,7 @@ def scan(target: str, columns: Sequence[str]) -> Iterator[tuple[str, str, dict[s
 
 
 def _require_columns(path: str, schema: Any, columns: Sequence[str]) -> None:
-    for field in map(_schema().field, columns):
+    for field in map(schema_of_parts().field, columns):
         found = schema.field(field.name).type if field.name in schema.names else None
         if found is None or not found.equals(field.type):
             raise _damaged(path, f"a column {field.name} of {field.type}", str(found or "none"))
@@ -161,10 +165,18 @@ def _require_values(path: str, batch: Any) -> None:
             missing.append(name)
         elif name == "codes":
             _require_words(path, "a code", texts[0], _CODE.fullmatch)
+    if "time" in columns and not _are_times(columns["time"]):
+        raise _damaged(path, "a time from 1970 to 9999", "another time")
     if missing:
         raise _damaged(path, f"a value of {missing[0]} in every row", "a row without one")
     if "verdict" in columns:
         _require_words(path, "a verdict", columns["verdict"], VERDICTS.__contains__)
+
+
+def _are_times(column: Any) -> bool:
+    """Return whether Python has a date for each value of a column of microseconds."""
+    values = column.cast("int64").drop_null().to_numpy()
+    return not len(values) or (values.min() >= 0 and values.max() < _END_OF_9999)
 
 
 def _require_words(path: str, what: str, column: Any, is_known: Callable[[str], Any]) -> None:
@@ -231,9 +243,11 @@ def rows_of(
     named: set[tuple[str, str, str]] = set()
     for path, _, step in parts(target):
         with fetching_from(path), place.fs.open(path, "rb") as file:
-            _require_columns(path, pq.read_schema(file), _schema().names)
+            _require_columns(path, pq.read_schema(file), schema_of_parts().names)
             file.seek(0)
-            table = pq.read_table(file, filters=[("digest", "in", wanted)], schema=_schema())
+            table = pq.read_table(
+                file, filters=[("digest", "in", wanted)], schema=schema_of_parts()
+            )
             for batch in table.to_batches():
                 _require_values(path, batch)
         for row in table.to_pylist():

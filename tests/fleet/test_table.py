@@ -90,5 +90,6 @@ def test_a_time_that_no_clock_shows(tmp_path: Path) -> None:
         at = found.schema.names.index("time")
         return found.set_column(at, "time", pa.array([1 << 62], pa.int64()).cast(kind))
 
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match="is no file of a table of results") as raised:
         summarized(written(tmp_path, far))
+    assert raised.value.diagnostics[0].expected == "a time from 1970 to 9999"

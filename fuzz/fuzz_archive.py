@@ -1,0 +1,23 @@
+"""Archives of models: the bytes are a ZIP or a tar."""
+
+from __future__ import annotations
+
+import sys
+
+import atheris
+
+with atheris.instrument_imports(include=["irloop"]):
+    from harness import STEPS, folder
+
+PATH = folder / "m.zip"
+
+
+def one_input(data: bytes) -> None:
+    """Do everything with one input."""
+    PATH.write_bytes(data)
+    STEPS["archive"](PATH)
+
+
+if __name__ == "__main__":
+    atheris.Setup(sys.argv, one_input)
+    atheris.Fuzz()
