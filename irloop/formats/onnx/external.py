@@ -123,7 +123,7 @@ class ExternalFiles:
                 expected=error.expected,
                 found=repr(location),
                 cause=error.cause,
-                fix="put the data file itself next to the model",
+                fix="put the data file itself next to the model, as model.onnx.data for example",
             ) from None
         except (OSError, ValueError) as error:
             if isinstance(error, OSError) and error.errno in (errno.EINVAL, errno.EACCES):
