@@ -147,6 +147,8 @@ def command(ctx: click.Context, /, source: str, output: str, **options: Any) -> 
     """
     piped = output == "-"
     if piped:
+        # Nothing but the model may go to stdout.
+        console_of(ctx).style = "text"
         _require_pipeable(options)
         output = os.path.join(ctx.with_resource(scratch()), "stdout.onnx")
     job = _Job(source, output, console_of(ctx), piped=piped, **options)

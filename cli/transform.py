@@ -142,6 +142,8 @@ def command(ctx: click.Context, /, source: str, **options: Any) -> None:
     """
     piped = options["output"] == "-"
     if piped:
+        # Nothing but the model may go to stdout.
+        console_of(ctx).style = "text"
         _require_pipeable(source, options)
         options["output"] = os.path.join(ctx.with_resource(scratch()), "stdout.onnx")
     _require_sensible(source, options)

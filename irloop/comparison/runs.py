@@ -16,7 +16,13 @@ from irloop import budget
 from irloop.comparison.inputs import Trial
 from irloop.engines.answer import Failure
 from irloop.engines.process import Process
-from irloop.errors import ExecutionError, IrloopError, LimitError, UnsupportedError
+from irloop.errors import (
+    ExecutionError,
+    InternalError,
+    IrloopError,
+    LimitError,
+    UnsupportedError,
+)
 from irloop.execution.limits import Limits
 from irloop.execution.loops import UNDEFINED
 from irloop.execution.session import Session
@@ -97,6 +103,8 @@ def run_inside(
 ) -> list[Run]:
     """Run a model in irloop's own executor, once for each trial, each within `seconds`.
 
+    A bug in irloop is raised as an InternalError, since it says nothing about the model.
+
     With `widen`, half precision is computed in single precision (see `Session`). `affordable` is a
     callback that can start work in other engines, such as loading the model. The callback runs
     after the first trial that no limit refuses, and not at all if limits refuse every trial. If the
@@ -104,6 +112,8 @@ def run_inside(
     """
     try:
         session = Session(model, widen=widen)
+    except InternalError:
+        raise
     except IrloopError as error:
         if affordable is not None:
             affordable()
@@ -194,6 +204,8 @@ def run_trial(session: Session, trial: Trial, seconds: float, iterations: int = 
         session.reset()
     try:
         found = session.run(trial.arrays, limits=limits_of(seconds, iterations))
+    except InternalError:
+        raise
     except LimitError as error:
         return Run(reason=reason_of(error), late=True, refused=not error.by_clock)
     except IrloopError as error:

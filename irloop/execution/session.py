@@ -163,10 +163,14 @@ def input_names(graph: Graph) -> tuple[str, ...]:
 def output_names(graph: Graph) -> tuple[str, ...]:
     """The names of the outputs, in order; a repeated name gets a number."""
     names = [node.name for node in graph.results]
+    known = {*names}
     twice = {name for name, count in Counter(names).items() if count > 1}
     seen: Counter[str] = Counter()
     found = []
     for name in names:
+        # Another output may have the name with this number.
+        while name in twice and f"{name}#{seen[name]}" in known:
+            seen[name] += 1
         found.append(f"{name}#{seen[name]}" if name in twice else name)
         seen[name] += 1
     return tuple(found)

@@ -36,12 +36,12 @@ TARGETS: dict[str, tuple[str, int | None]] = {
 FINDINGS = frozenset(
     {
         *("invalid", "refused", "different", "unreadable", "failed", "quarantined"),
-        *("timeout", "out-of-memory", "too-many-steps", "lfs-pointer", "too-big", "internal-error"),
+        *("timeout", "out-of-memory", "too-many-steps", "lfs-pointer", "too-big"),
     }
 )
 
 #: Verdicts that leave the quality of the model unknown: they make the exit status 2.
-UNKNOWN = frozenset({"inconclusive", "unavailable"})
+UNKNOWN = frozenset({"inconclusive", "unavailable", "internal-error"})
 
 #: The verdict of files that are not models.
 IGNORED = "no-model"

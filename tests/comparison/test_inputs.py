@@ -136,8 +136,8 @@ def test_names_and_ranges_of_dimensions_are_respected() -> None:
     assert [_sized(ranged, size, {}) for size in (2, 5, 9)] == [4, 5, 6]
 
 
-@pytest.mark.parametrize("shape", ["4611686018427387904,4611686018427387904", ",".join("1" * 65)])
-def test_shapes_that_no_array_can_have_are_refused(shape: str) -> None:
+def test_shapes_that_no_array_can_have_are_refused() -> None:
+    shape = "4611686018427387904,4611686018427387904"
     subject = model(f"m (float[{shape}] x) => (float[{shape}] z) {{ z = Identity (x) }}")
     with pytest.raises(UsageError, match="too large to be generated"):
         trials(subject)
