@@ -35,6 +35,10 @@ With further rules: of 10,000 mutants of ONNX models (seed 40001) 2,420 have no 
 Runtime 1.32 refuses 8 (0.3 %), seven reasons; of 10,000 of IRs (seed 40002) 3,189, and OpenVINO
 2026.4 refuses 14 (0.4 %): sizes without memory, and types and axes that the CPU plugin does not
 take.
+With declared element types and shapes of operands: of 3,000 mutants of ONNX models (seed 77602) 695
+have no errors, and ONNX Runtime 1.32 refuses 3 (0.4 %); of 2,500 of IRs (seed 77601) 788, and
+OpenVINO 2026.4 reads all but one, and cannot compile 6 (0.9 % together): conversions that the CPU
+plugin lacks, and inputs of dynamic type.
 """
 
 from __future__ import annotations
@@ -73,6 +77,8 @@ EXPLAINED: dict[str, dict[str, str]] = {
     },
     "ir": {
         "Failed to allocate": "sizes that do not fit into memory",
+        "bad_alloc": "the same",
+        "Cannot allocate memory for type": "the same",
         "not supported": "a limit of the CPU plugin",
         "doesn't support": "a limit of the CPU plugin",
     },

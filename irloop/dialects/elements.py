@@ -24,11 +24,13 @@ PLAIN = "boolean | f16 | f32 | f64 | i8 | i16 | i32 | i64 | u8 | u16 | u32 | u64
 #: All element types of the first version of ONNX.
 EVERY = f"{PLAIN} | c64 | c128 | string"
 
+#: Files of IR have no complex numbers. Conversion from ONNX refuses them in its own words.
+_COMPLEX = frozenset({ElementType.C64, ElementType.C128})
 _NUMBERS = frozenset(element for element in ElementType if element.is_float or element.is_integer)
 #: OpenVINO misreads indices that share a byte, and takes nf4 for no float.
 _WORDS = {
     "any": frozenset(ElementType),
-    "number": _NUMBERS,
+    "number": _NUMBERS | _COMPLEX,
     "float": frozenset(item for item in _NUMBERS if item.is_float) - {ElementType.NF4},
     "integer": frozenset(item for item in _NUMBERS if item.is_integer and item.bits >= 8),
 }

@@ -217,6 +217,8 @@ class Op(Record):
         """
         for key, name, least, most in _bounds(type(self)):
             value = getattr(self, key)
+            if value == self._defaults.get(key):
+                continue  # A default out of the bounds means that the attribute is not there.
             for number in value if isinstance(value, tuple) else (value,):
                 # NaN is neither in range nor out of it, and no engine accepts it here.
                 if number is None or (number >= least and number <= most):

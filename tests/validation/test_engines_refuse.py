@@ -124,8 +124,6 @@ REFUSED = {
         for attributes in (
             "size = 0",
             "size = -1",
-            "size = 3, alpha = 0.0",
-            "size = 3, beta = -1.0",
         )
     },
     **{

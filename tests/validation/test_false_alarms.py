@@ -190,12 +190,12 @@ def test_numbers_where_the_specification_has_other_types(
 @pytest.mark.parametrize(
     ("name", "code"),
     [
-        ("irl108/bad_no_result", "IRL108"),
-        ("irl112/bad_negative", "IRL112"),
+        ("irl108/bad_warning_no_result", "IRL108"),
+        ("irl112/bad_warning_negative", "IRL112"),
         ("irl518/bad_axis_wins", "IRL518"),
-        ("irl604/bad_input", "IRL604"),
+        ("irl604/bad_warning_input", "IRL604"),
         ("irl706/bad_float", "IRL706"),
-        ("irl208/bad_unneeded", "IRL208"),
+        ("irl208/bad_warning_unneeded", "IRL208"),
     ],
 )
 def test_oddities_that_openvino_compiles_are_warnings(name: str, code: str, tmp_path: Path) -> None:

@@ -169,6 +169,15 @@ def test_operands_that_openvino_refuses(name: str, number: int, tmp_path: Path) 
     assert errors & {"IRL115", "IRL403", "IRL404", "IRL405"}, errors
 
 
+def test_an_output_that_the_operation_does_not_have(tmp_path: Path) -> None:
+    path = write(tmp_path, "ReLU-1", "", [("f32", [2])])
+    assert verdicts(path) == (set(), True)
+    port = '<port id="80" precision="dynamic"/>'
+    text = path.read_text(encoding="utf-8").replace(port, port + port.replace("80", "81"))
+    path.write_text(text, encoding="utf-8")
+    assert verdicts(path) == ({"IRL404"}, False)
+
+
 @pytest.mark.parametrize(
     ("first", "second"), [("i64", "i32"), ("i32", "f32")], ids=["two sizes", "a float"]
 )

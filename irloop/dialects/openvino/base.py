@@ -67,6 +67,9 @@ class OpenVinoOp(Op):
 
     def check(self, args: Arguments) -> None:
         super().check(args)
+        if self.n_outputs is not None and args.n_outputs > self.n_outputs:
+            found = str(args.n_outputs)
+            raise args.error("it has too many outputs", str(self.n_outputs), found)
         check_elements(args, type(self), "OpenVINO")
         check_shapes(args, type(self))
 
