@@ -250,7 +250,7 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
             console.max_seconds,
             # A baseline needs all findings to tell the known ones from the new ones.
             (settings.max_same or None) if baseline is None else None,
-            not options["no_ignore"],
+            options["no_ignore"],
         )
         for model in readable
     ]

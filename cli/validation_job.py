@@ -25,7 +25,7 @@ class Job(NamedTuple):
     memory: int | None = None
     seconds: float | None = None
     max_same: int | None = None
-    suppressions: bool = True
+    no_ignore: bool = False
 
 
 class Outcome(NamedTuple):
@@ -76,7 +76,7 @@ def run(job: Job) -> Outcome:
                 ignore=job.ignore,
                 engines=job.engines,
                 max_same_findings=job.max_same,
-                suppressions=job.suppressions,
+                no_ignore=job.no_ignore,
             )
     except (ReadError, LimitError, InternalError) as error:
         return Outcome([item.in_file(job.model) for item in error.diagnostics], [])

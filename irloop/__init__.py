@@ -283,7 +283,7 @@ def validate(
     ignore: Iterable[str] = (),
     engines: Iterable[str] = (),
     max_same_findings: int | None = None,
-    suppressions: bool = True,
+    no_ignore: bool = False,
 ) -> Report:
     """Check a model file without running it, and report everything that is wrong with it.
 
@@ -296,8 +296,8 @@ def validate(
             patterns that these engines get wrong.
         max_same_findings: list at most this many findings of one code, and one that counts the
             others; None lists all.
-        suppressions: whether comments and metadata in the model may suppress findings, which are
-            then in `suppressed` of the report. Use False for the models of strangers.
+        no_ignore: disregard comments and metadata in the model that suppress findings; otherwise
+            these findings are in `suppressed` of the report. Use it for the models of strangers.
 
     Raises:
         UsageError: for a code or an engine that does not exist, or a file that cannot be opened. A
@@ -312,7 +312,7 @@ def validate(
         ignore=several("ignore", ignore),
         engines=several("engines", engines),
         max_same_findings=max_same_findings,
-        suppressions=suppressions,
+        no_ignore=no_ignore,
     )
 
 

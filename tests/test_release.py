@@ -115,6 +115,16 @@ def test_a_checkout_leaves_no_credentials_beside_the_models(path: Path) -> None:
     assert text.count("actions/checkout@") == text.count("persist-credentials: false")
 
 
+def test_the_tests_that_security_names_exist() -> None:
+    text = (ROOT / "SECURITY.md").read_text("utf-8")
+    paths = re.findall(r"`((?:tests|fuzz)/[\w/.]+)`", text)
+    assert len(paths) > 10
+    assert not [path for path in paths if not (ROOT / path).exists()]
+    names = re.findall(r"`(test_\w+)`", text)
+    sources = "".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    assert not [name for name in names if f"def {name}(" not in sources]
+
+
 def test_the_release_is_built_from_the_hash_lock() -> None:
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8"))
     runs = [step.get("run", "") for step in workflow["jobs"]["build"]["steps"]]

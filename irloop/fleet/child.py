@@ -187,7 +187,7 @@ def _validate(model: _Model) -> Answer:
     from irloop import validate
 
     # A sweep judges models of many authors, so they cannot suppress what is wrong with them.
-    report = validate(model.file, suppressions=False)
+    report = validate(model.file, no_ignore=True)
     verdict = "invalid" if report.has_errors else "valid"
     return {"verdict": verdict, "codes": _codes(report)}
 

@@ -106,7 +106,7 @@ class Rewriter:
         for node, position in old.uses:
             self.set_input(node, position, new)
         if keep_names and old.names:
-            new.names = (*old.names, *(name for name in new.names if name not in old.names))
+            new.names = tuple(dict.fromkeys((*old.names, *new.names)))
             old.names = ()
         self.modified = True
 

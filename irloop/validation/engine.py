@@ -128,7 +128,7 @@ def validate(
     ignore: Iterable[str] = (),
     engines: Iterable[str] = (),
     max_same_findings: int | None = None,
-    suppressions: bool = True,
+    no_ignore: bool = False,
 ) -> Report:
     """Validate one model file and report everything that is wrong with it.
 
@@ -141,7 +141,7 @@ def validate(
             "openvino-2021.4".
         max_same_findings: list at most this many findings of one code, and count the others; None
             lists all.
-        suppressions: whether comments and metadata in the model may suppress findings.
+        no_ignore: disregard comments and metadata in the model that suppress findings.
 
     Raises:
         UsageError: for a code or an engine that does not exist. A file that cannot be read is a
@@ -167,7 +167,7 @@ def validate(
         for item in findings:
             if not selection.wants(item.code):
                 continue
-            by_model = suppressions and selection.suppressed and selection.suppressed(item)
+            by_model = not no_ignore and selection.suppressed and selection.suppressed(item)
             if (left_out if by_model else listed).wants(item):
                 kept = report.suppressed if by_model else report.diagnostics
                 kept.append(item.in_file(file))

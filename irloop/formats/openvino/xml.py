@@ -59,7 +59,7 @@ _LABELS = {"": "body", "then_": "then", "else_": "else"}
 
 #: The encodings that OpenVINO and expat read in the same way; tags are bytes of ASCII in all of
 #: them but UTF-16.
-_ENCODINGS = {"utf-8", "us-ascii", "utf-16", "utf-16le", "utf-16be"}
+_ENCODINGS = {"utf-8", "utf8", "us-ascii", "utf-16", "utf-16le", "utf-16be"}
 _LATIN = {"iso-8859-1", "latin1"}
 
 #: Marks a place in the text of a dimension where a comment or other markup begins or ends. XML

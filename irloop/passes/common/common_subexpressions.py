@@ -37,6 +37,10 @@ class CommonSubexpressions(ModelPass):
     def _merge(self, graph: Graph) -> bool:
         rewriter = Rewriter(graph)
         seen: dict[Any, Node] = {}
+        #: The nodes of which an output is an output of the graph.
+        outputs = {value.producer for value in graph.outputs}
+        #: The tensor names of the nodes that were merged into a node, the first one's last.
+        names: dict[Node, list[tuple[tuple[str, ...], ...]]] = {}
         for node in graph.nodes:
             for body in node.bodies:
                 rewriter.modified |= self._merge(body.graph)
@@ -44,18 +48,24 @@ class CommonSubexpressions(ModelPass):
             if key is None or self.transformation_callback(node):
                 continue
             first = seen.setdefault(key, node)
-            if first is node or _are_outputs(first, node):
+            # Each output of the graph needs its own producer.
+            if first is node or (first in outputs and node in outputs):
                 continue
+            outputs |= {first} if node in outputs else set()
+            names.setdefault(first, [_names(first)]).append(_names(node))
+            for value in node.outputs:
+                value.names = ()
             rewriter.replace_node(node, first.outputs)
+        for node, merged in names.items():
+            for value, several in zip(
+                node.outputs, zip(*reversed(merged), strict=True), strict=True
+            ):
+                value.names = tuple(dict.fromkeys(name for part in several for name in part))
         return rewriter.modified
 
 
-def _are_outputs(first: Node, second: Node) -> bool:
-    """True if each of the two nodes has an output that is an output of the graph.
-
-    They cannot be merged then, because each output of the graph needs its own producer.
-    """
-    return all(any(value.is_output for value in node.outputs) for node in (first, second))
+def _names(node: Node) -> tuple[tuple[str, ...], ...]:
+    return tuple(value.names for value in node.outputs)
 
 
 def _key(node: Node) -> Any:

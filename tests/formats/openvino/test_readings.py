@@ -116,6 +116,7 @@ ENCODED: dict[str, bytes] = {
     "UTF-16 without a mark": UTF16.encode("utf-16-le"),
     "UTF-16, big end first": UTF16.encode("utf-16-be"),
     "UTF-8 declared as UTF-16": UTF16.encode(),
+    "UTF-8 under its short name": LATIN.replace("iso-8859-1", "utf8").encode(),
     "Windows": LATIN.replace("iso-8859-1", "windows-1252").encode("cp1252"),
     "KOI8": LATIN.replace("ö", "я").replace("iso-8859-1", "koi8-r").encode("koi8-r"),
     "not UTF-8": BASE.replace('name="out"', 'name="öut"').encode("latin-1"),
