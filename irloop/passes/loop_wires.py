@@ -562,7 +562,9 @@ class LoopWires:
         An unread iteration number of an OpenVINO Loop is removed, too. Returns True if anything was
         removed.
         """
-        unread = [item for item in self.inputs if item.result is None and not item.parameter.is_used]
+        unread = [
+            item for item in self.inputs if item.result is None and not item.parameter.is_used
+        ]
         changed = self.remove(op, unread)
         if isinstance(op, ov.Loop) and self.iteration is not None and not self.iteration.is_used:
             self.iteration, changed = None, True

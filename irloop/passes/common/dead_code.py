@@ -36,8 +36,8 @@ class DeadCode(ModelPass):
         Loop(M, cond, x):     state a: x, a' = a + 1      -> out
 
     The pass keeps all inputs of the model, the last slice or concatenated output that determines
-    the trip count of a TensorIterator or a Scan, operations that write a variable, and, before opset 11, one state of
-    an ONNX Loop.
+    the trip count of a TensorIterator or a Scan, operations that write a variable, and, before
+    opset 11, one state of an ONNX Loop.
     """
 
     name = "dead_code"
