@@ -310,7 +310,7 @@ def _own(model: irloop.Model, sets: Sets) -> list[list[Any]]:
     return [list(session.run(list(given)).values()) for given in sets]
 
 
-def _written(model: irloop.Model, path: Path, form: Form) -> bool:
+def _written(model: irloop.Model, path: Path, form: Form | None) -> bool:
     irloop.save_model(irloop.convert(model, loops=form)[0], path)
     return True
 

@@ -546,7 +546,7 @@ class LoopWires:
         `op` is the operation of the loop. One wire is kept if nothing else determines the trip
         count.
         """
-        items = [*self.inputs, *self.outputs]
+        items: list[Entering | Leaving] = [*self.inputs, *self.outputs]
         gone = set(unread)
         removed = {at for at, item in enumerate(items) if item in gone}
         kept = kept_for_count(op, [item.port for item in items], removed)
