@@ -74,6 +74,14 @@ class _Joined:
     axis: int
     back: bool
     size: int = 1
+    #: The number of iterations that the range of the output determines.
+    trips: int | None = None
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The start and the end of the range."""
+        whole = -1 if self.trips is None else self.trips * self.size
+        return (whole, 0) if self.back else (0, whole)
 
 
 @dataclass
@@ -116,7 +124,9 @@ class _Wires:
     def _trips(self, given: Sequence[Array]) -> tuple[int, bool]:
         if self.is_loop:
             return int(given[0]), bool(given[1])
-        sliced = next(port for port in self.ports.inputs if isinstance(port, Sliced))
+        sliced = next((port for port in self.ports.inputs if isinstance(port, Sliced)), None)
+        if sliced is None:
+            return next((item.trips for item in self.joined if item.trips is not None), 1), True
         low, high = _range(sliced, given[sliced.external])
         return (high - low) // sliced.part_size, True
 
@@ -348,7 +358,10 @@ class _Writer:
         random, inner = self.random, Block(self.net, block)
         inner.is_iterator = True
         states = self.states(block, inner, 0) if random.random() < 0.8 else []
-        if random.random() < 0.4:
+        counted = random.choice([2, 3, 4]) if random.random() < 0.2 else None
+        if counted is not None:
+            self.net.features.add("counted by an output")
+        elif random.random() < 0.4:
             source = block.enter(self.given["xs"])
             for _ in range(random.choice([1, 1, 2])):
                 self.slice(inner, source, F32, 0, 1, (0, 0))
@@ -367,8 +380,10 @@ class _Writer:
         self.fill(inner)
         results = self.following(inner, states)
         joined = self.joined(inner)
-        if not states and not joined:
+        if not joined and (counted is not None or not states):
             joined = [self.always_joined(inner)]
+        for item in joined:
+            item.trips = counted
         results += [item.value for item in joined]
         outputs: list[OutputPort] = [LastValue(at, at) for at in range(len(states))]
         outputs += self.concatenated(joined, len(states), len(states))
@@ -435,7 +450,8 @@ class _Writer:
                 result + at,
                 first + at,
                 item.axis,
-                *((-1, 0, -item.size) if item.back else (0, -1, item.size)),
+                *item.ends,
+                -item.size if item.back else item.size,
                 item.size,
             )
             for at, item in enumerate(joined)

@@ -2,7 +2,9 @@
 
 An ONNX program is validated, run, written again, and converted to IR, which OpenVINO runs; the IR
 is converted back, which ONNX Runtime runs with its default optimisations. For a program in IR the
-directions are swapped. All inputs of a program run successively in one compiled model.
+directions are swapped. Then some outputs of the program are removed, and the other ones must stay
+the same after a conversion and a pass. All inputs of a program run successively in one compiled
+model.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 import onnx
@@ -20,10 +22,12 @@ import onnx
 import irloop
 from benchmarks.cases import differences
 from benchmarks.engines import same_but_empty
+from benchmarks.loop_programs.fewer_outputs import choices, with_outputs
 from benchmarks.loop_programs.ir_programs import IrProgram
 from benchmarks.loop_programs.onnx_programs import Program, twin
 from irloop.engines.onnxruntime_runner import OnnxRuntimeRunner
 from irloop.engines.openvino_runner import OpenVinoRunner
+from irloop.passes.common import LIBRARY
 
 __all__ = ["FINDINGS", "Case", "judge_ir", "judge_onnx"]
 
@@ -33,6 +37,11 @@ Made = TypeVar("Made")
 
 #: Verdicts that are faults, the worst first. A limitation of an engine is not a fault.
 FINDINGS = ("died", "hung", "crashed", "invalid", "wrong", "stale", "engine refuses", "refused")
+
+#: The passes that change no number, and the forms of loops.
+PASSES = sorted(LIBRARY.keys() - {"compress_to_fp16", "low_latency"})
+Form = Literal["keep", "scan", "loop", "unroll", "sequence"]
+FORMS: tuple[Form | None, ...] = (None, *get_args(Form))
 
 NO_STRINGS = "OpenVINO's CPU plugin runs no loop over strings"
 
@@ -222,6 +231,8 @@ def judge_onnx(case: Case, program: Program, random: Random) -> None:
         return
     _valid(case, "validate the way back", back)
     _in_onnxruntime(case, back, sets, judge)
+    if wanted:
+        _with_fewer_outputs(case, source, sets, wanted, random)
 
 
 def _excuse_unknown_rank(case: Case, source: Path, sets: Sets) -> None:
@@ -266,6 +277,52 @@ def judge_ir(case: Case, program: IrProgram, random: Random) -> None:
         return
     _valid(case, "validate the way back", back)
     case.in_openvino("the way back, engine OpenVINO", back, sets, wanted)
+    _with_fewer_outputs(case, source, sets, wanted, random)
+
+
+def _with_fewer_outputs(
+    case: Case, source: Path, sets: Sets, wanted: list[list[Any]], random: Random
+) -> None:
+    """Judge a program that lacks outputs: after a pass, as the other format, and converted back."""
+    model = irloop.read_model(source)
+    kept = random.choice(list(choices(len(wanted[0]))))
+    few, inputs = with_outputs(model, kept, prune=random.random() < 0.5)
+    some = [[given[at] for at in inputs] for given in sets]
+    left = [[value for at, value in enumerate(row) if at in kept] for row in wanted]
+    name = random.choice([x for x in PASSES if model.dialect in LIBRARY[x].dialects])
+    stage = f"fewer outputs, pass {name}"
+    found = case.stage(stage, lambda: _own(irloop.transform(few, [name])[0], some))
+    case.compare(stage, found, left)
+    there, back = (case.folder / f"fewer{suffix}" for suffix in (".xml", ".onnx"))
+    if model.dialect == "openvino":
+        there, back = back, there
+    form = random.choice(FORMS)
+    if not case.stage("fewer outputs, convert", lambda: _written(few, there, form)):
+        return
+    _in_engine(case, "fewer outputs", there, some, left)
+    made = irloop.read_model(there)
+    if case.stage("fewer outputs, convert back", lambda: _written(made, back, form)):
+        _in_engine(case, "fewer outputs, the way back", back, some, left)
+
+
+def _own(model: irloop.Model, sets: Sets) -> list[list[Any]]:
+    session = irloop.Session(model)
+    return [list(session.run(list(given)).values()) for given in sets]
+
+
+def _written(model: irloop.Model, path: Path, form: Form | None) -> bool:
+    irloop.save_model(irloop.convert(model, loops=form)[0], path)
+    return True
+
+
+def _in_engine(case: Case, name: str, path: Path, sets: Sets, wanted: list[list[Any]]) -> None:
+    """Run a model in the engine of its format."""
+    if path.suffix == ".xml":
+        case.in_openvino(f"{name}, engine OpenVINO", path, sets, wanted)
+        return
+    stage = f"{name}, engine ONNX Runtime"
+    found = case.stage(stage, lambda: in_turn(OnnxRuntimeRunner(str(path)), sets))
+    case.compare(stage, found, wanted)
 
 
 def _in_onnxruntime(case: Case, path: Path, sets: Sets, wanted: list[list[Any]]) -> None:

@@ -19,6 +19,7 @@ from irloop.graph.loops import (
     Invariant,
     LastValue,
     OutputPort,
+    PortMap,
     ScanInput,
     ScanOutput,
     Sliced,
@@ -42,12 +43,15 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 __all__ = [
+    "counting_output",
     "from_front",
     "infer_branches",
     "infer_loop",
     "is_consistent",
+    "joined_count",
     "normal_axis",
     "parameter_types",
+    "sets_the_count",
     "sliced_count",
 ]
 
@@ -97,6 +101,34 @@ def sliced_count(port: Sliced | Concatenated, size: int) -> int | None:
     if step == 0 or not 0 <= low < high <= size or (high - low) % step:
         return None
     return (high - low) // step
+
+
+def sets_the_count(port: InputPort | OutputPort) -> bool:
+    """Return whether the range of an output sets the trip count of a TensorIterator without slices.
+
+    Only a range with non-negative bounds has a known length.
+    """
+    return isinstance(port, Concatenated) and port.start >= 0 and port.end >= 0
+
+
+def counting_output(ports: PortMap) -> Concatenated | None:
+    """Return the output whose range is the trip count of a TensorIterator; None if there is none.
+
+    A TensorIterator that slices an input takes its trip count from the slices.
+    """
+    if any(isinstance(port, Sliced) for port in ports.inputs):
+        return None
+    joined = (port for port in ports.outputs if isinstance(port, Concatenated))
+    return next(filter(sets_the_count, joined), None)
+
+
+def joined_count(ports: PortMap) -> int | None:
+    """Return the trip count of a TensorIterator without slices; None for an invalid range."""
+    port = counting_output(ports)
+    if port is None:
+        return 1
+    length, step = abs(port.end - port.start), abs(port.stride)
+    return None if step == 0 or length == 0 or length % step else length // step
 
 
 def parameter_types(

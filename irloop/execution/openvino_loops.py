@@ -7,13 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from irloop.dialects.loops import is_consistent, normal_axis, sliced_count
+from irloop.dialects.loops import (
+    counting_output,
+    is_consistent,
+    joined_count,
+    normal_axis,
+    sliced_count,
+)
 from irloop.execution.branch import truth
 from irloop.execution.failure import StepError
 from irloop.execution.iterations import Feed
 from irloop.execution.loops import Loop, integer
 from irloop.execution.program import Context
-from irloop.graph.loops import Carried, Concatenated, Sliced
+from irloop.graph.loops import Carried, Sliced
 from irloop.graph.types import ElementType, TensorType
 
 __all__ = ["OpenVinoLoop", "TensorIterator"]
@@ -162,18 +168,16 @@ class TensorIterator(_OpenVino):
 
         It follows from the range of a concatenated output; without such a range it is 1.
         """
-        for port in self.ports.outputs:
-            if isinstance(port, Concatenated) and port.start >= 0 and port.end >= 0:
-                length, step = abs(port.end - port.start), abs(port.stride)
-                if step == 0 or length == 0 or length % step:
-                    raise StepError(
-                        self.node,
-                        f"the range of output {port.external} is not a whole number of iterations",
-                        expected=f"a multiple of {step}",
-                        found=f"{port.start}..{port.end}",
-                    )
-                return length // step
-        return 1
+        count, port = joined_count(self.ports), counting_output(self.ports)
+        if count is None:
+            assert port is not None
+            raise StepError(
+                self.node,
+                f"the range of output {port.external} is not a whole number of iterations",
+                expected=f"a multiple of {abs(port.stride)}",
+                found=f"{port.start}..{port.end}",
+            )
+        return count
 
 
 def _cut(array: Array, axis: int, low: int, high: int, part: int, *, backwards: bool) -> Array:

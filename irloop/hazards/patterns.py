@@ -8,14 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
-from irloop.dialects.loops import from_front
+from irloop.dialects.loops import from_front, joined_count, sets_the_count
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.convert import Convert, Identity
 from irloop.dialects.openvino.gather import Gather, Gather7, Gather8
 from irloop.dialects.openvino.shape import RESHAPING, Transpose
 from irloop.graph.builder import element_of, shape_of
-from irloop.graph.loops import Carried, Concatenated, Invariant, LastValue, ScanInput, ScanOutput
+from irloop.graph.loops import (
+    Carried,
+    Concatenated,
+    Invariant,
+    LastValue,
+    ScanInput,
+    ScanOutput,
+    Sliced,
+)
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant, Parameter
 from irloop.graph.types import ElementType, Shape
@@ -26,6 +34,7 @@ __all__ = [
     "VIEWS",
     "changing_states",
     "computes_its_condition",
+    "counted_by_unread_ports",
     "dropped_before_iteration",
     "has_one_constant_element",
     "is_computed",
@@ -246,6 +255,27 @@ def unread_beside_shared(node: Node) -> list[int]:
         for port in ports
         if results.count(port.result) > 1 and not is_live(node.outputs[port.external])
     ]
+
+
+def counted_by_unread_ports(node: Node) -> list[Sliced] | list[Concatenated]:
+    """Return the ports that set the trip count of a TensorIterator if OpenVINO removes all of them.
+
+    These are its slices, or the concatenated output whose range counts. OpenVINO removes a slice or
+    an output on which no output of the model depends, and then the body runs once. The list is
+    empty if one of them stays, or if the body runs once anyway.
+    """
+    if not isinstance(node.op, ov.TensorIterator):
+        return []
+    body = node.body()
+    slices = [port for port in body.ports.inputs if isinstance(port, Sliced)]
+    if slices:
+        read = (body.graph.input(port.parameter) for port in slices)
+        return [] if any(is_live(value, sizes_count=False) for value in read) else slices
+    joined = [port for port in body.ports.outputs if isinstance(port, Concatenated)]
+    joined = [port for port in joined if sets_the_count(port)]
+    if joined_count(body.ports) == 1 or any(is_live(node.outputs[x.external]) for x in joined):
+        return []
+    return joined
 
 
 def dropped_before_iteration(node: Node) -> list[int]:

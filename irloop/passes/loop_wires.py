@@ -12,7 +12,7 @@ the value while a pass runs, the wire passes on the new value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from irloop.dialects.loops import from_front
@@ -37,6 +37,7 @@ from irloop.graph.record import Record
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.trips import kept_for_count
 
 __all__ = ["LOOPS", "Entering", "Leaving", "LoopWires", "is_passed_on"]
 
@@ -539,19 +540,32 @@ class LoopWires:
             taken.add(name)
             self.graph.add_result(value, name, self.node.location)
 
-    def drop_unread(self, op: Op) -> bool:
-        """Remove slices and invariants that the body does not read.
+    def remove(self, op: Op, unread: Iterable[Entering | Leaving]) -> bool:
+        """Remove wires that nothing reads; return True if any was removed.
 
-        `op` is the operation of the loop. One slice is kept if nothing else determines the trip
-        count. An unread iteration number of an OpenVINO Loop is removed, too. Returns True if
-        anything was removed.
+        `op` is the operation of the loop. One wire is kept if nothing else determines the trip
+        count.
         """
-        kept = [item for item in self.inputs if item.result is not None or item.parameter.is_used]
-        counted = isinstance(op, ov.Loop | onnx.Loop)
-        if not counted and not any(isinstance(item.port, Sliced | ScanInput) for item in kept):
-            kept += self.slices[:1]
-        changed = len(kept) != len(self.inputs)
-        self.inputs = [item for item in self.inputs if item in kept]
+        items: list[Entering | Leaving] = [*self.inputs, *self.outputs]
+        gone = set(unread)
+        removed = {at for at, item in enumerate(items) if item in gone}
+        kept = kept_for_count(op, [item.port for item in items], removed)
+        if kept is not None:
+            gone.remove(items[kept])
+        self.inputs = [item for item in self.inputs if item not in gone]
+        self.outputs = [item for item in self.outputs if item not in gone]
+        return bool(gone)
+
+    def drop_unread(self, op: Op) -> bool:
+        """Remove slices and invariants that the body does not read; see `remove`.
+
+        An unread iteration number of an OpenVINO Loop is removed, too. Returns True if anything was
+        removed.
+        """
+        unread = [
+            item for item in self.inputs if item.result is None and not item.parameter.is_used
+        ]
+        changed = self.remove(op, unread)
         if isinstance(op, ov.Loop) and self.iteration is not None and not self.iteration.is_used:
             self.iteration, changed = None, True
         return changed

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from irloop.dialects.loops import normal_axis, sliced_count
+from collections.abc import Collection, Sequence
+
+from irloop.dialects.loops import joined_count, normal_axis, sets_the_count, sliced_count
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.inference import Inference
-from irloop.graph.loops import Carried, Concatenated, ScanInput, Sliced
+from irloop.graph.loops import Carried, InputPort, OutputPort, ScanInput, Sliced
 from irloop.graph.model import Body, Node, Value
+from irloop.graph.op import Op
 from irloop.graph.types import TensorType
 
-__all__ = ["condition_after", "one_element", "trip_count"]
+__all__ = ["condition_after", "kept_for_count", "one_element", "trip_count"]
 
 
 def one_element(parameter: Value) -> tuple[int, ...]:
@@ -109,9 +112,21 @@ def _slice_count(node: Node, body: Body) -> int | None:
         size = _size(node, port)
         if size is not None:
             return sliced_count(port, size)
-    if sliced:
+    return None if sliced else joined_count(body.ports)
+
+
+def kept_for_count(
+    op: Op, ports: Sequence[InputPort | OutputPort], removed: Collection[int]
+) -> int | None:
+    """Return which port must stay so that a loop runs as often as before; None if none must.
+
+    Every pass that removes ports asks this function. `op` is the operation of the loop, `ports` are
+    all its inputs and outputs, and `removed` are the positions in `ports` of those that would be
+    removed. A Scan and a TensorIterator count their slices, and a TensorIterator without slices the
+    range of a concatenated output. A Loop has its trip count.
+    """
+    if not isinstance(op, ov.TensorIterator | onnx.Scan | onnx.Scan8):
         return None
-    for out in body.ports.outputs:
-        if isinstance(out, Concatenated) and out.start >= 0 and out.end >= 0 and out.stride:
-            return abs(out.end - out.start) // abs(out.stride)
-    return 1
+    counting = [at for at, port in enumerate(ports) if isinstance(port, Sliced | ScanInput)]
+    counting = counting or [at for at, port in enumerate(ports) if sets_the_count(port)]
+    return counting[0] if counting and all(at in removed for at in counting) else None

@@ -46,6 +46,8 @@ class Plan:
     runtime_trip: bool
     uses_iteration: bool
     invariant: bool
+    #: Outputs of the loop that are no outputs of the model, unless all would be.
+    unread: frozenset[int] = frozenset()
 
 
 @st.composite
@@ -57,25 +59,28 @@ def plans(draw: st.DrawFn) -> Plan:
     slices = draw(
         st.lists(
             st.tuples(st.integers(0, 1), st.booleans(), st.integers(1, 2)),
-            min_size=0 if kind == "Loop" else 1,
             max_size=2,
         )
     )
+    joined = draw(
+        st.lists(st.tuples(st.integers(0, 9), st.integers(0, 1), st.booleans()), max_size=2)
+    )
+    trips = draw(st.integers(low, 4))
+    if kind == "TensorIterator" and not slices and not joined:
+        # Nothing sets the trip count.
+        trips = 1
     return Plan(
         kind=kind,
-        trips=draw(st.integers(low, 4)),
+        trips=trips,
         # Each state becomes the sum of two values of the body, or one value itself.
         states=tuple((draw(st.integers(0, 9)), draw(st.integers(-1, 9))) for _ in range(n_states)),
         slices=tuple(slices),
-        joined=tuple(
-            draw(
-                st.lists(st.tuples(st.integers(0, 9), st.integers(0, 1), st.booleans()), max_size=2)
-            )
-        ),
+        joined=tuple(joined),
         stop_after=draw(st.none() | st.integers(0, 3)) if kind == "Loop" else None,
         runtime_trip=draw(st.booleans()) and kind == "Loop",
         uses_iteration=draw(st.booleans()) and kind == "Loop",
         invariant=draw(st.booleans()),
+        unread=draw(st.frozensets(st.integers(0, 4), max_size=4)),
     )
 
 
@@ -147,8 +152,11 @@ def build(plan: Plan) -> tuple[Model, list[Array]]:
     outputs: list[OutputPort] = [
         LastValue(first_result + index, index) for index in range(len(plan.states))
     ]
+    # Without slices, a TensorIterator counts by the range of its output.
+    counts = plan.kind == "TensorIterator" and not plan.slices
     for source, axis, reverse in plan.joined:
-        start, end, stride = (-1, 0, -2) if reverse else (0, -1, 2)
+        whole = 2 * plan.trips if counts else -1
+        start, end, stride = (whole, 0, -2) if reverse else (0, whole, 2)
         outputs.append(Concatenated(len(results), len(outputs), axis, start, end, stride, 2))
         results.append(pool[source % len(pool)])
     for index, value in enumerate(results):
@@ -157,7 +165,9 @@ def build(plan: Plan) -> tuple[Model, list[Array]]:
     condition = 0 if plan.kind == "Loop" else None
     body = Body("body", inner.graph, PortMap(tuple(ports), tuple(outputs), iteration, condition))
     node = b.emit(op, *externals, n_outputs=len(outputs), bodies=(body,), name="loop")
-    for index, value in enumerate(node.outputs):
+    read = [at for at in range(len(outputs)) if at not in plan.unread] or range(len(outputs))
+    for index in read:
+        value = node.outputs[index]
         value.names = (f"out{index}",)
         b.result(value, f"out{index}")
     verify(b.graph)

@@ -167,6 +167,18 @@ def _unread_parameter() -> Model:
     return m.done(*loop.done())
 
 
+def _unread_output_counts() -> Model:
+    m = IrModel()
+    loop = m.tensor_iterator()
+    state = loop.state(m.input("x", 1, 2))
+    after = loop(Add(), state, loop.constant([[1, 1]]))
+    loop.carry(state, after)
+    loop.last(after)
+    loop.joined(loop(Negative(), after), 0, 0, 4)
+    last, _ = loop.done()
+    return m.done(last)
+
+
 def _unread_slices() -> Model:
     m = IrModel()
     x, y = m.input("x", 3, 2), m.input("y", 1, 2)
@@ -331,6 +343,15 @@ CASES = (
         COUNT,
         _unread_slices,
         (run([[[1, 2], [3, 4], [5, 6]], [[10, 20]]], [[[13, 26]]]),),
+    ),
+    Case(
+        "iterator_unread_output_counts",
+        FEATURE,
+        ITERATOR,
+        COUNT,
+        _unread_output_counts,
+        # Each of the 4 iterations of the range 0 to 4 adds 1.
+        (run([[[1, 2]]], [[[5, 6]]]),),
     ),
     Case(
         "pad_with_a_computed_value",

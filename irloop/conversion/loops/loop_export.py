@@ -17,7 +17,7 @@ from irloop.conversion.loops.loop_parts import (
 )
 from irloop.conversion.loops.onnx_loop_builder import OnnxLoopBuilder, reverse_axis
 from irloop.conversion.loops.scan_export import can_scan, export_as_scan
-from irloop.dialects.loops import is_consistent, sliced_count
+from irloop.dialects.loops import is_consistent, joined_count, sliced_count
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Concatenated, Sliced
@@ -114,10 +114,7 @@ def _trip_count(c: Conversion, plan: LoopPlan, inputs: tuple[Value | None, ...])
         ]
         low, high = bounds if port.stride > 0 else reversed(bounds)
         return forms.div(c, forms.sub(c, high, low), c.i64(abs(port.stride)))
-    for out in plan.joined:
-        if out.start >= 0 and out.end >= 0 and out.stride:
-            return c.i64(abs(out.end - out.start) // abs(out.stride))
-    return c.i64(1)
+    return c.i64(joined_count(plan.body.ports) or 0)
 
 
 def _export_as_loop(

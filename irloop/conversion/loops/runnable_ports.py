@@ -59,9 +59,10 @@ class RunnablePorts(LoopPass):
             if item.output.is_used and uses[item.value] > 1 and not is_live(item.output):
                 inside = Emitter(self.session.rewriter(wires.graph), None, node.name)
                 item.value, changed = copy_of(item.value, inside.emit), True
-        kept = [item for item in wires.outputs if item.output.is_used or uses[item.value] == 1]
-        if kept and len(kept) < len(wires.outputs):
-            wires.outputs, changed = kept, True
+        unread = [item for item in wires.outputs if not item.output.is_used]
+        unread = [item for item in unread if uses[item.value] > 1]
+        if len(unread) < len(wires.outputs) and wires.remove(node.op, unread):
+            changed = True
         if changed:
             wires.replace(node.op, rewriter)
 
@@ -113,7 +114,7 @@ def _change_ports_of_loop(node: Node, wires: LoopWires) -> bool:
     changed = bool(ports.iteration) or any(port.external < 2 for port in ports.inputs)
     if special or any(not item.parameter.is_used for item in wires.slices):
         changed |= wires.drop_unread(node.op)
-    read = [item for item in wires.outputs if item.output.is_used]
-    if special and read and len(read) < len(wires.outputs):
-        wires.outputs, changed = read, True
+    unread = [item for item in wires.outputs if not item.output.is_used]
+    if special and len(unread) < len(wires.outputs):
+        changed |= wires.remove(node.op, unread)
     return changed

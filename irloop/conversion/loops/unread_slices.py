@@ -1,26 +1,28 @@
-"""Preserves the number of iterations of a TensorIterator whose slices no output depends on.
+"""Preserves the number of iterations of a TensorIterator if no output depends on what counts them.
 
-OpenVINO removes such slices, and would then run the TensorIterator only once.
+OpenVINO removes such slices and outputs, and would then run the TensorIterator only once.
 """
 
 from __future__ import annotations
 
 from irloop.conversion.loops.unread_states import TRUTH, one_of
 from irloop.graph.builder import element_of
-from irloop.graph.loops import Invariant
+from irloop.graph.loops import Invariant, Sliced
 from irloop.graph.model import Node
-from irloop.graph.types import ElementType
+from irloop.graph.types import ElementType, Shape, TensorType
 from irloop.hazards.live_values import is_live
+from irloop.hazards.patterns import counted_by_unread_ports
 from irloop.passes.common.tensor_iterator_to_loop import TensorIteratorToLoop
 from irloop.passes.forms import Emitter, Forms, selected
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.trips import trip_count
 
 __all__ = ["CountIterations"]
 
 
 class CountIterations(TensorIteratorToLoop):
-    """Writes a TensorIterator as a Loop if no output depends on its slices.
+    """Writes a TensorIterator as a Loop if no output depends on what counts its iterations.
 
     Given::
 
@@ -30,9 +32,10 @@ class CountIterations(TensorIteratorToLoop):
 
         Loop(5, true, x, h):   p: x[axis 0] (not read)   s: h, s' = s + h   -> last s
 
-    OpenVINO removes such slices, and the TensorIterator would run only once (hazard OVN121). If
-    OpenVINO's Loop does not support the port map, for example because of slices of two elements,
-    the TensorIterator stays, and one of its outputs reads a slice::
+    OpenVINO removes such slices, and the TensorIterator would run only once (hazard OVN121). The
+    same holds without slices, if the range of an output that nothing reads is the trip count
+    (hazard OVN170). If OpenVINO's Loop does not support the port map, for example because of slices
+    of two elements, the TensorIterator stays, and one of its outputs reads a slice::
 
         TensorIterator(x [6,2], h, true):   p: x[axis 0, 2 elements]   s: h, s' = s + h
                                             -> last Select(running, s', ReduceMax(p))
@@ -41,10 +44,12 @@ class CountIterations(TensorIteratorToLoop):
     name = "count_iterations"
 
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
-        if not wires.slices or any(
-            is_live(item.parameter, sizes_count=False) for item in wires.slices
-        ):
+        if not counted_by_unread_ports(node):
             return
+        # If a Loop counts, nothing needs these outputs, whose parts a Loop may not support.
+        unread = [item for item in wires.outputs if not item.output.is_used]
+        if len(unread) < len(wires.outputs):
+            wires.outputs = [item for item in wires.outputs if item.output.is_used]
         super().change(node, wires, rewriter)
         if node.graph is not None:
             self._read_slice(node, wires, rewriter)
@@ -53,8 +58,14 @@ class CountIterations(TensorIteratorToLoop):
         live = [item for item in wires.outputs if is_live(item.output)]
         if not live:
             return
+        outside = Emitter(rewriter, node, node.name)
         inside = Forms(self.model, self.session.rewriter(wires.graph), None, node.name)
-        true = Emitter(rewriter, node, node.name).constant(True, ElementType.BOOLEAN)
+        if not wires.slices:
+            count = trip_count(node, self.session.inference)
+            numbers = outside.constant([0] * (count or 1))
+            seen = TensorType(ElementType.I64, Shape.of(1))
+            wires.enter(numbers, inside.names.fresh("number"), Sliced(0, 0, 0), seen)
+        true = outside.constant(True, ElementType.BOOLEAN)
         running = wires.enter(true, inside.names.fresh("running"), Invariant(0, 0), TRUTH)
         value = live[0].value
         part = inside.converted(one_of(inside, wires.slices[0].parameter), element_of(value))

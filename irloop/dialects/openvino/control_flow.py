@@ -7,7 +7,7 @@ from dataclasses import replace
 from irloop.dialects import loops
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.loops import Carried, Concatenated, Sliced
+from irloop.graph.loops import Carried, Sliced
 from irloop.graph.meanings import Condition, TripCount
 from irloop.graph.model import Body
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType, widen_types
@@ -101,14 +101,7 @@ def _slices(args: Arguments, body: Body) -> int | None:
                     f"{port.start}..{port.end}",
                 )
             return count
-    if sliced:
-        return None
-    joined = [port for port in body.ports.outputs if isinstance(port, Concatenated)]
-    for out in joined:
-        # Without a sliced input, only a range with non-negative bounds has a known length.
-        if out.start >= 0 and out.end >= 0 and out.stride:
-            return abs(out.end - out.start) // abs(out.stride)
-    return 1
+    return None if sliced else loops.joined_count(body.ports)
 
 
 def _trips(args: Arguments, body: Body) -> int | None:

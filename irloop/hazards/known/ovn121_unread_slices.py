@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.loops import Sliced
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
-from irloop.hazards.live_values import is_live
+from irloop.hazards.patterns import counted_by_unread_ports
 
 __all__ = ["UnreadSlices"]
 
@@ -37,11 +36,6 @@ class UnreadSlices(
     only_with_body = True
 
     def find(self, node: Node) -> Iterator[str]:
-        if not isinstance(node.op, ov.TensorIterator):
-            return
-        body = node.body()
-        slices = [port for port in body.ports.inputs if isinstance(port, Sliced)]
-        if slices and not any(
-            is_live(body.graph.input(port.parameter), sizes_count=False) for port in slices
-        ):
-            yield f"nothing in the body reads the slices of input {slices[0].external}"
+        for port in counted_by_unread_ports(node)[:1]:
+            if isinstance(port, Sliced):
+                yield f"nothing in the body reads the slices of input {port.external}"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
-from irloop.graph.loops import Carried, Concatenated, Invariant, LastValue, ScanInput, Sliced
+from irloop.graph.loops import Carried, Concatenated, InputPort, LastValue, OutputPort
 from irloop.graph.model import Body, Graph, Model, Node
 from irloop.graph.rewriter import Rewriter
 from irloop.passes.base import ModelPass
 from irloop.passes.match_rewriter import is_unread
+from irloop.passes.trips import kept_for_count
 from irloop.passes.wire_removal import (
     drop_inputs,
     drop_outputs,
@@ -34,9 +35,9 @@ class DeadCode(ModelPass):
 
         Loop(M, cond, x):     state a: x, a' = a + 1      -> out
 
-    The pass keeps all inputs of the model, the last slice that determines the trip count of a
-    TensorIterator or a Scan, operations that write a variable, and, before opset 11, one state of
-    an ONNX Loop.
+    The pass keeps all inputs of the model, the last slice or concatenated output that determines
+    the trip count of a TensorIterator or a Scan, operations that write a variable, and, before
+    opset 11, one state of an ONNX Loop.
     """
 
     name = "dead_code"
@@ -121,7 +122,10 @@ def _unread_outputs(
 ) -> set[int]:
     unread = {at for at, value in enumerate(node.outputs) if not value.is_used}
     if not positional:
-        return unread - _counting_outputs(node, body)
+        ports = [*body.ports.inputs, *body.ports.outputs]
+        removed = {at for at, port in enumerate(ports) if _is_output_of(port, unread)}
+        kept = kept_for_count(node.op, ports, removed)
+        return unread if kept is None else unread - {ports[kept].external}
     dead = {port.result for port in dead_states}
     carried = {port.result for port in body.ports.carried}
     held = {
@@ -132,17 +136,8 @@ def _unread_outputs(
     return unread - held
 
 
-def _counting_outputs(node: Node, body: Body) -> set[int]:
-    """Return the positions of the outputs that determine a TensorIterator's trip count.
-
-    These are its concatenated outputs, if it has no sliced input. For any other loop the result is
-    empty.
-    """
-    if not isinstance(node.op, ov.TensorIterator):
-        return set()
-    if any(isinstance(port, Sliced) for port in body.ports.inputs):
-        return set()
-    return {port.external for port in body.ports.outputs if isinstance(port, Concatenated)}
+def _is_output_of(port: InputPort | OutputPort, positions: set[int]) -> bool:
+    return isinstance(port, LastValue | Concatenated) and port.external in positions
 
 
 def _drop_states(node: Node, body: Body, dead: list[Carried], rewriter: Rewriter) -> None:
@@ -165,19 +160,17 @@ def _drop_unused_results(node: Node, body: Body, rewriter: Rewriter) -> None:
 
 
 def _drop_unused_parameters(node: Node, body: Body, rewriter: Rewriter, positional: bool) -> None:
-    counting = [port for port in body.ports.inputs if isinstance(port, Sliced | ScanInput)]
     unused = set()
     for index, value in enumerate(body.graph.inputs):
         port = body.ports.by_parameter.get(index)
         if value.is_used or isinstance(port, Carried):
             continue
-        if positional and index == body.ports.iteration:
-            continue
-        if isinstance(port, Sliced | ScanInput) and not isinstance(node.op, ov.Loop | onnx.Loop):
-            if len(counting) == 1:
-                continue
-            counting.remove(port)
-        if port is None or isinstance(port, Invariant | Sliced | ScanInput):
+        if not positional or index != body.ports.iteration:
             unused.add(index)
+    ports = body.ports.inputs
+    removed = {at for at, port in enumerate(ports) if port.parameter in unused}
+    kept = kept_for_count(node.op, [*ports, *body.ports.outputs], removed)
+    if kept is not None:
+        unused.remove(ports[kept].parameter)
     if unused:
         drop_parameters(node, body, unused, rewriter)

@@ -51,12 +51,13 @@ class LoopToTensorIterator(LoopPass):
         fed = any(item.parameter.is_used for item in wires.inputs)
         if not count or not fed or _beside_another(node):
             return
-        # OpenVINO drops slices that the body does not read, so they cannot determine the trip
+        # OpenVINO drops slices and outputs that nothing reads, so they cannot determine the trip
         # count.
         unread = [item for item in wires.slices if not item.parameter.is_used]
         read = [item for item in wires.slices if item not in unread]
         counted = wires.iteration is not None and wires.iteration.is_used
-        joins = any(isinstance(item.port, Concatenated) for item in wires.outputs)
+        joined = [item for item in wires.outputs if isinstance(item.port, Concatenated)]
+        joins = any(item.output.is_used for item in joined)
         # OpenVINO crashes when it folds a TensorIterator that has only constant invariants.
         held = _states_without_condition(wires) and (joins or count == 1)
         if not (read or counted or held):
