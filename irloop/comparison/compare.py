@@ -14,8 +14,9 @@ from irloop.comparison.judge import Judge
 from irloop.comparison.lanes import AUTO, NUMPY, Engines, Lane, Lanes, Side, lanes_of
 from irloop.comparison.matching import converted, input_positions, output_positions, refined
 from irloop.comparison.measure import Tolerance
+from irloop.comparison.outcome import DIFFERENT, INCONCLUSIVE
 from irloop.comparison.report import Comparison, EngineReport, Evidence, OutputReport, TrialReport
-from irloop.comparison.runs import FEWER_ITERATIONS, Run, run_inside
+from irloop.comparison.runs import FEWER, ITERATIONS, Run, run_inside
 from irloop.comparison.sizes import require_dimensions
 from irloop.comparison.tally import Tally
 from irloop.comparison.trials import tried
@@ -43,6 +44,10 @@ __all__ = ["Comparison", "EngineReport", "OutputReport", "TrialReport", "compare
 #: At most so many names of inputs or outputs are listed if two models have other numbers of them.
 NAMED = 8
 
+#: The time limit of a run in an engine, in seconds, if irloop's own executor finished none: the
+#: model may be endless.
+SECONDS_ALONE = 10.0
+
 #: Maximum number of trials with different outputs that are searched for a cause.
 EXPLAINED = 3
 
@@ -65,6 +70,8 @@ def compare(
     tolerance: Tolerance | None = None,
     seconds: float = 60.0,
     max_memory: int | None = MEMORY,
+    max_iterations: int | None = None,
+    converted: bool = False,
 ) -> Comparison:
     """Run two models with the same inputs and report what differs.
 
@@ -84,6 +91,9 @@ def compare(
             element type.
         seconds: the time that one run of one model may take.
         max_memory: the bytes that the process of an engine may hold; None means no limit.
+        max_iterations: how often each loop may run in irloop's executor; None means `ITERATIONS`.
+        converted: the second model was made from the first: faults of the first model's engine are
+            notes then.
 
     Raises:
         UsageError: for an engine that is missing or cannot run such a model, or inputs that do not
@@ -95,6 +105,8 @@ def compare(
     with Lanes(lanes, max_memory) as processes:
         sides = _with_input_types((_side(first), _side(second)), shapes or {}, types or {})
         work = _Work(sides, lanes, missing, processes, tolerance or Tolerance(), seconds)
+        work.iterations = max_iterations or ITERATIONS
+        work.is_converted = converted
         require_dimensions(sizes, [side.model for side in sides])
         problems = list(_structure(sides))
         if problems:
@@ -108,6 +120,7 @@ def compare(
                 trips=trips,
                 sizes=sizes,
                 seconds=seconds,
+                iterations=work.iterations,
                 widen=work.widen,
                 affordable=lambda: processes.load(0, sides[0]),
             )
@@ -117,10 +130,11 @@ def compare(
                 sides[0].model,
                 trials,
                 seconds,
+                iterations=work.iterations,
                 widen=work.widen,
                 affordable=lambda: processes.load(0, sides[0]),
             )
-        return work.compared(trials, own, made=inputs is None)
+        return work.compared(trials, own)
 
 
 def _with_refusals(trials: Sequence[Trial], own: Sequence[Run]) -> list[Trial]:
@@ -231,6 +245,10 @@ class _Work:
         self._processes = processes
         self._tolerance = tolerance
         self._seconds = seconds
+        #: How often each loop may run in irloop's executor.
+        self.iterations = ITERATIONS
+        #: True if the second model was made from the first.
+        self.is_converted = False
         first, second = (side.model for side in sides)
         #: True if the formats differ: rounding half precision after each operation would hide
         #: smaller differences.
@@ -243,19 +261,23 @@ class _Work:
     def refused(self, problems: Sequence[str]) -> Comparison:
         """Make the report for two models whose inputs or outputs do not correspond."""
         notes = tuple(_named(self._sides))
-        return Comparison(
-            "different", self._engines, (), (), None, tuple(problems), (), notes=notes
-        )
+        return Comparison(DIFFERENT, self._engines, (), (), None, tuple(problems), (), notes=notes)
 
-    def compared(self, trials: Sequence[Trial], own: Sequence[Run], *, made: bool) -> Comparison:
+    def compared(self, trials: Sequence[Trial], own: Sequence[Run]) -> Comparison:
         """Compare the results of all trials in all engines, and make the report.
 
-        `own` are the first model's results in irloop's executor. `made` is True if irloop itself
-        made the inputs of the trials.
+        `own` are the first model's results in irloop's executor.
         """
         first, second = (side.model for side in self._sides)
-        trials = _with_refusals(trials, own)
-        futures = self._processes.start(0, trials, self._seconds)
+        is_judge = Lane(0, NUMPY) in self._lanes
+        # Engines that are named without irloop's executor have limits of their own.
+        trials = _with_refusals(trials, own) if is_judge else list(trials)
+        if not is_judge and all(run.refused for run in own):
+            self._processes.load(0, self._sides[0])
+        # If a limit ended the executor's runs, the model may be endless.
+        ended = not any(run.outputs is not None for run in own) and any(run.late for run in own)
+        seconds = min(self._seconds, SECONDS_ALONE) if ended else self._seconds
+        futures = self._processes.start(0, trials, seconds)
         others = self._for_second_model(trials)
         runs: dict[Lane, Sequence[Run]] = {}
         if Lane(0, NUMPY) in self._lanes:
@@ -267,13 +289,14 @@ class _Work:
                 second,
                 others,
                 self._seconds,
+                iterations=self.iterations,
                 widen=self.widen,
                 affordable=lambda: self._processes.load(1, self._sides[1]),
             )
             others = _with_refusals(others, runs[Lane(1, NUMPY)])
         elif not all(trial.refused for trial in others):
             self._processes.load(1, self._sides[1])
-        futures |= self._processes.start(1, others, self._seconds)
+        futures |= self._processes.start(1, others, seconds)
         waiting = counted("engines", futures.items(), len(futures))
         runs |= {lane: future.result() for lane, future in waiting}
         problems = [text for lane in runs for text in self._miscounted(lane, runs[lane])]
@@ -286,9 +309,15 @@ class _Work:
             tuple(at for at in places if at is not None),
         )
         explainer = Explainer(
-            self._sides, self._processes, judge, (trials, others), runs, self._seconds
+            self._sides,
+            self._processes,
+            judge,
+            (trials, others),
+            runs,
+            self._seconds,
+            self.is_converted,
         )
-        tally = Tally(judge, explainer, runs, trials, seconds=self._seconds, made=made)
+        tally = Tally(judge, explainer, runs, trials, seconds=seconds)
         tally.count()
         divergence, cause = None, None
         shown = None
@@ -301,13 +330,13 @@ class _Work:
             divergence = self._divergence(pairs[best])
         else:
             at = tally.stopped
-            if at is None and tally.outcome() == "inconclusive":
+            if at is None and not tally.has_compared and tally.outcome() == INCONCLUSIVE:
                 at = 0 if tally.limited is None and trials else tally.limited
             if at is not None:
                 arrays = trials[at].arrays, others[at].arrays
                 # If a limit ended this trial, trace fewer iterations, so that the trace does not
                 # reach the same limit.
-                most = FEWER_ITERATIONS if own[at].refused else None
+                most = self.iterations // FEWER if own[at].late else None
                 cause = self._cause(arrays, most)
         # If there is no report, `problems` already contains the first reason why a trial was
         # skipped, so leave it out here.
@@ -326,6 +355,7 @@ class _Work:
             self._missing,
             tuple(tally.notes()),
             cause,
+            tally.unrun(),
             self._evidence(tally, trials, others, own, shown),
         )
 

@@ -15,7 +15,7 @@ import numpy as np
 from irloop.comparison.fitting import Attempt, fitted
 from irloop.comparison.inputs import INTEGERS, TRIPS, Trial, made_trials
 from irloop.comparison.measure import all_finite, all_nan
-from irloop.comparison.runs import FEWER_ITERATIONS, ITERATIONS, Run, run_trial
+from irloop.comparison.runs import FEWER, ITERATIONS, Run, run_trial
 from irloop.comparison.sizes import (
     Sizes,
     groups_of,
@@ -69,6 +69,7 @@ class Settler:
         trips: Sequence[int],
         given: Mapping[str, int] | None,
         seconds: float,
+        iterations: int = ITERATIONS,
     ) -> None:
         """Prepare to try sizes and integers; nothing is run yet.
 
@@ -80,6 +81,7 @@ class Settler:
             trips: trip counts to try if an input is a trip count.
             given: the sizes of dimensions by name; "?" stands for dimensions without a name.
             seconds: the time limit of each run.
+            iterations: the limit of iterations of each loop.
         """
         self._model = model
         self._session = session
@@ -90,7 +92,8 @@ class Settler:
         self._groups = groups_of(model, given)
         self._elements = 0
         #: Maximum number of iterations of a loop; it is lowered after a run that a limit ended.
-        self._iterations = ITERATIONS
+        self._iterations = iterations
+        self._fewer = iterations // FEWER
         self._places = {node: at for at, node in enumerate(all_nodes(runner.graph))}
 
     def settle(self) -> Settled:
@@ -164,8 +167,8 @@ class Settler:
         trial = self._trial(settled)
         self._elements += sum(np.size(item) for item in trial.arrays if not isinstance(item, list))
         run = run_trial(self._session, trial, self._seconds, self._iterations)
-        if run.refused:
-            self._iterations = FEWER_ITERATIONS
+        if run.late:
+            self._iterations = self._fewer
         return run
 
     def _is_over(self) -> bool:
