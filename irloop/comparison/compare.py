@@ -32,7 +32,7 @@ from irloop.graph.clone import clone_model
 from irloop.graph.inference import Inference
 from irloop.graph.input_types import has_input, set_input_shapes, set_input_types
 from irloop.graph.model import Model
-from irloop.graph.types import Shape
+from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 from irloop.progress import counted
 
 if TYPE_CHECKING:
@@ -123,6 +123,7 @@ def compare(
                 iterations=work.iterations,
                 widen=work.widen,
                 affordable=lambda: processes.load(0, sides[0]),
+                twin=sides[1].model,
             )
         else:
             trials = with_arrays(sides[0].model, inputs)
@@ -208,6 +209,24 @@ def _structure(sides: tuple[Side, Side]) -> Iterator[str]:
     ):
         if len(left) != len(right):
             yield f"{len(left)} {what} against {len(right)}"
+            return
+    for node, at in zip(first.parameters, input_positions(first, second), strict=True):
+        if at is None:
+            continue
+        mine, other = node.outputs[0].type, second.input(at).type
+        if not _accept_the_same(mine, other):
+            yield f"input {node.name!r} is {mine} in the first model and {other} in the second"
+
+
+def _accept_the_same(mine: ValueType, other: ValueType) -> bool:
+    """Return whether two inputs can take the same arrays: numbers of one kind, of one shape."""
+    if not isinstance(mine, TensorType) or not isinstance(other, TensorType):
+        return True
+    elements = mine.element, other.element
+    is_known = ElementType.DYNAMIC not in elements
+    if is_known and len({(item.is_float, item.is_integer) for item in elements}) > 1:
+        return False
+    return mine.shape.refine(other.shape) is not None
 
 
 def _named(sides: tuple[Side, Side]) -> Iterator[str]:

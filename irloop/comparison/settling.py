@@ -70,6 +70,7 @@ class Settler:
         given: Mapping[str, int] | None,
         seconds: float,
         iterations: int = ITERATIONS,
+        twin: Model | None = None,
     ) -> None:
         """Prepare to try sizes and integers; nothing is run yet.
 
@@ -82,8 +83,10 @@ class Settler:
             given: the sizes of dimensions by name; "?" stands for dimensions without a name.
             seconds: the time limit of each run.
             iterations: the limit of iterations of each loop.
+            twin: another model that runs with the same inputs.
         """
         self._model = model
+        self._twin = twin
         self._session = session
         self._seeds = seeds
         self._trips = trips
@@ -161,6 +164,7 @@ class Settler:
             seeds=self._seeds[:1],
             trips=self._trips,
             integers=settled.integers,
+            twin=self._twin,
         )[0]
 
     def _run(self, settled: Settled) -> Run:
