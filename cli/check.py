@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from irloop.comparison.outcome import INCONCLUSIVE
 from irloop.errors import UsageError
 
 from . import report_json
@@ -143,7 +142,7 @@ def exit_of(comparison: Comparison) -> Exit:
     """Return status 0 if the models are equal, 2 if nothing is known about them, and else 1."""
     if comparison.equal:
         return Exit.FINE
-    return Exit.NOT_CHECKED if comparison.outcome == INCONCLUSIVE else Exit.FINDINGS
+    return Exit.NOT_CHECKED if comparison.inconclusive else Exit.FINDINGS
 
 
 def comparison_text(comparison: Comparison) -> str:

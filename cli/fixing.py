@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irloop.comparison.outcome import DIFFERENT
 from irloop.diagnostics import one_line
 from irloop.errors import IrloopError, WriteError
 from irloop.files import reason_of, replacing, scratch
@@ -118,7 +117,7 @@ def _proof(model: str, weights: str | None, fixed: Fixed) -> str:
             found = compare(before, read_model(file, bin_file), engines="numpy", seeds=1)
         except IrloopError as error:
             return f"not proved: {error.message}"
-    if found.outcome == DIFFERENT:
+    if found.differs:
         return f"changed: {str(found).splitlines()[0]}"
     if not found.equal:
         why = next(iter((*found.problems, *found.not_exercised)), "nothing could be compared")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 
-from irloop.comparison.outcome import DIFFERENT
 from irloop.errors import IrloopError, UsageError
 from irloop.files import scratch
 
@@ -367,10 +366,10 @@ def _compared(
     from irloop import compare
 
     comparison = compare(original, result, **how)
-    if comparison.outcome != DIFFERENT:
+    if not comparison.differs:
         return comparison, None
     for name, model in steps:
-        if compare(original, model, **how).outcome == DIFFERENT:
+        if compare(original, model, **how).differs:
             return comparison, name
     return comparison, None
 

@@ -82,7 +82,6 @@ def assert_equivalent(
     # Pytest shows the line of the test that failed, not the raise below.
     __tracebackhide__ = True
     import irloop
-    from irloop.comparison.outcome import INCONCLUSIVE
 
     found = irloop.compare(
         a,
@@ -103,8 +102,7 @@ def assert_equivalent(
         max_memory=max_memory,
     )
     if not found.equal:
-        unknown = found.outcome == INCONCLUSIVE
-        words = "could not be compared" if unknown else "are not equivalent"
+        words = "could not be compared" if found.inconclusive else "are not equivalent"
         raise AssertionError(f"{_called(a)} and {_called(b)} {words}\n{found}")
     return found
 

@@ -20,6 +20,7 @@ from irloop.comparison.runs import FEWER, ITERATIONS, Run, run_inside
 from irloop.comparison.sizes import require_dimensions
 from irloop.comparison.tally import Tally
 from irloop.comparison.trials import tried
+from irloop.comparison.verdict import outputs_of_loops
 from irloop.engines.catalogue import Engine
 from irloop.engines.watch import MEMORY
 from irloop.errors import IrloopError, UsageError
@@ -103,7 +104,9 @@ def compare(
     dialects = (_dialect(first), _dialect(second))
     lanes, missing = lanes_of(engines, (engine_a, engine_b), dialects)
     with Lanes(lanes, max_memory) as processes:
-        sides = _with_input_types((_side(first), _side(second)), shapes or {}, types or {})
+        sides = _with_input_types(
+            (_side(first), _side(second)), shapes or {}, types or {}, converted=converted
+        )
         work = _Work(sides, lanes, missing, processes, tolerance or Tolerance(), seconds)
         work.iterations = max_iterations or ITERATIONS
         work.is_converted = converted
@@ -170,21 +173,28 @@ def _with_input_types(
     sides: tuple[Side, Side],
     shapes: Mapping[str, Shape | Sequence[int | None]],
     types: Mapping[str, str],
+    *,
+    converted: bool,
 ) -> tuple[Side, Side]:
-    """Set `shapes` and `types` of inputs, by name, in copies of the models of both sides."""
+    """Set `shapes` and `types` of inputs, by name, in copies of the models of both sides.
+
+    A model that was `converted` with these shapes may have fixed dimensions where they have none.
+    """
     left, right = (side.model for side in sides)
     for name in (*shapes, *types):
         if not has_input(left, name) and not has_input(right, name):
             names = ", ".join(node.name for node in left.graph.parameters)
             raise UsageError(f"no input is called {name!r}", expected=f"one of the inputs {names}")
-    first, second = (_told_side(side, shapes, types) for side in sides)
-    return first, second
+    first = _told_side(sides[0], shapes, types)
+    return first, _told_side(sides[1], shapes, types, keeps_fixed=converted)
 
 
 def _told_side(
     side: Side,
     shapes: Mapping[str, Shape | Sequence[int | None]],
     types: Mapping[str, str],
+    *,
+    keeps_fixed: bool = False,
 ) -> Side:
     own_shapes = {name: item for name, item in shapes.items() if has_input(side.model, name)}
     own_types = {name: item for name, item in types.items() if has_input(side.model, name)}
@@ -192,7 +202,7 @@ def _told_side(
         return side
     model = clone_model(side.model)
     set_input_types(model, own_types)
-    set_input_shapes(model, own_shapes)
+    set_input_shapes(model, own_shapes, keeps_fixed=keeps_fixed)
     Inference(tolerant=True).run(model.graph)
     # An engine may be unable to run a file with unknown element types. It gets the model with the
     # given types instead.
@@ -322,10 +332,13 @@ class _Work:
         if problems:
             return self.refused(problems)
         places = output_positions(first.graph, second.graph)
+        order = tuple(at for at in places if at is not None)
+        mine, others_looped = outputs_of_loops(first.graph), outputs_of_loops(second.graph)
         judge = Judge(
             self._tolerance,
             (output_names(first.graph), output_names(second.graph)),
-            tuple(at for at in places if at is not None),
+            order,
+            tuple(own or others_looped[at] for own, at in zip(mine, order, strict=True)),
         )
         explainer = Explainer(
             self._sides,

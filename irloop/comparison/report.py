@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from irloop.comparison.measure import Difference, Tolerance
 from irloop.comparison.outcome import (
     ADD_ENGINES,
+    DIFFERENT,
     EQUAL,
     EQUAL_WHERE_RUN,
     INCONCLUSIVE,
@@ -155,6 +156,16 @@ class Comparison:
         return self.outcome == EQUAL
 
     @property
+    def differs(self) -> bool:
+        """True when an output differs, or the models have other inputs or outputs."""
+        return self.outcome == DIFFERENT
+
+    @property
+    def inconclusive(self) -> bool:
+        """True when nothing is known."""
+        return self.outcome == INCONCLUSIVE
+
+    @property
     def converts(self) -> bool:
         """True when the second model may replace the first: only the first was not always run."""
         first_only = all(item.model == "first" for item in self.unrun)
@@ -181,7 +192,7 @@ class Comparison:
         lines = [self.headline, f"  {rest}"] if is_long else [f"{self.headline}: {rest}"]
         # An outcome is inconclusive if, for example, the outputs hold only NaN. Listing the outputs
         # would then prove nothing.
-        lines += [f"  {item}" for item in self.outputs if self.outcome != INCONCLUSIVE]
+        lines += [f"  {item}" for item in self.outputs if not self.inconclusive]
         lines += [f"  {item}" for item in self.problems]
         if self.divergence is not None:
             lines.append(f"  {self.divergence}")
