@@ -13,14 +13,14 @@ from . import report_json
 from .console import common_options, console_of, say
 from .exits import Exit
 from .files import require_free
-from .names import ArraysPath, ModelPath
+from .names import ModelPath
 from .options import (
     comparison_options,
     dims_option,
-    engines_option,
     input_type_options,
     lengths_option,
     page_option,
+    run_options,
 )
 
 if TYPE_CHECKING:
@@ -51,21 +51,13 @@ Examples:
 @click.option(
     "--bin-b", metavar="FILE", type=click.Path(exists=True, dir_okay=False), help="Weights of B."
 )
-@engines_option
+@run_options
 @click.option(
     "--engine-a",
     metavar="NAME",
     help="The engine of A, instead of --engines.  [default: numpy, if --engine-b is given]",
 )
 @click.option("--engine-b", metavar="NAME", help="The engine of B, instead of --engines.")
-@click.option(
-    "-i",
-    "--inputs",
-    metavar="FILE",
-    multiple=True,
-    type=ArraysPath(),
-    help="A .npz or .npy with inputs, as for 'irloop run'; repeatable.  [default: generated]",
-)
 @click.option(
     "--seeds",
     type=click.IntRange(min=1),
@@ -100,8 +92,9 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
     Each may be OpenVINO IR or ONNX. Both run in the built-in executor, and each in the engine of
     its format, if that is installed. The inputs respect types, indices and trip counts; loops run
     0, 1, 2 and more times. If the models differ, the report names the first node, iteration and
-    element that differ. The exit status is 1 if they are not equal, and 2 if nothing could be
-    compared.
+    element that differ. The exit status is 1 if they are not equal or an engine does not run one of
+    them (--engines leaves it out), and 2 if nothing could be compared. The order of A and B does
+    not matter.
     """
     from irloop import compare, read_arrays, save_report
 
@@ -127,6 +120,7 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
         atol=options["atol"],
         seconds=options["seconds"],
         max_memory=options["max_memory"],
+        max_iterations=options["max_iterations"],
     )
     console.done()
     if options["page"] is not None:
@@ -145,9 +139,10 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
 
 
 def exit_of(comparison: Comparison) -> Exit:
-    """Return exit status 0 if the models are equal, 1 if they differ, 2 if that is not known."""
-    exits = {"equal": Exit.FINE, "different": Exit.FINDINGS}
-    return exits.get(comparison.outcome, Exit.NOT_CHECKED)
+    """Return status 0 if the models are equal, 2 if nothing is known about them, and else 1."""
+    if comparison.equal:
+        return Exit.FINE
+    return Exit.NOT_CHECKED if comparison.inconclusive else Exit.FINDINGS
 
 
 def comparison_text(comparison: Comparison) -> str:

@@ -117,9 +117,9 @@ def _proof(model: str, weights: str | None, fixed: Fixed) -> str:
             found = compare(before, read_model(file, bin_file), engines="numpy", seeds=1)
         except IrloopError as error:
             return f"not proved: {error.message}"
-    if found.outcome == "different":
+    if found.differs:
         return f"changed: {str(found).splitlines()[0]}"
-    if found.outcome == "inconclusive":
+    if not found.equal:
         why = next(iter((*found.problems, *found.not_exercised)), "nothing could be compared")
         return f"not proved: {why}"
     return f"proved: the same results in {len(found.trials)} trials"

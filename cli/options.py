@@ -9,6 +9,7 @@ import click
 
 from .console import Command, console_of
 from .limits import size
+from .names import ArraysPath
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ __all__ = [
     "lengths_option",
     "memory_option",
     "page_option",
+    "run_options",
     "weights_option",
 ]
 
@@ -226,9 +228,38 @@ def memory_option(command: Command) -> Command:
     )(command)
 
 
+def run_options(command: Command) -> Command:
+    """Add the options for the inputs, the engines and the limits of a comparison.
+
+    These are the parameters `inputs`, `engines`, `max_iterations` and `max_memory`.
+    """
+    return _inputs(_engines(_iterations(memory_option(command))))
+
+
 def engines_option(command: Command) -> Command:
     """Add the options for the engines of a comparison and their memory limit."""
     return memory_option(_engines(command))
+
+
+def _inputs(command: Command) -> Command:
+    return click.option(
+        "-i",
+        "--inputs",
+        metavar="FILE",
+        multiple=True,
+        type=ArraysPath(),
+        help="A .npz or .npy with inputs for the check, as for 'irloop run'; repeatable.  "
+        "[default: generated]",
+    )(command)
+
+
+def _iterations(command: Command) -> Command:
+    return click.option(
+        "--max-iterations",
+        type=click.IntRange(min=1),
+        help="How often each loop may run in the built-in executor; engines have no such limit.  "
+        "[default: 200000]",
+    )(command)
 
 
 def _engines(command: Command) -> Command:

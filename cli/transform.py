@@ -17,7 +17,7 @@ from .check import comparison_text, exit_of
 from .console import Console, common_options, console_of, say
 from .files import require_free, weight_files, write_whole
 from .names import ModelPath, pass_names
-from .options import engines_option, format_option, weights_option
+from .options import format_option, run_options, weights_option
 
 if TYPE_CHECKING:
     from irloop import Comparison, Model, PassRecord, Profile
@@ -91,7 +91,7 @@ def _moments(
     is_flag=True,
     help="Verify the graph after each pass; then run INPUT and the result and compare them.",
 )
-@engines_option
+@run_options
 @click.option("--profile", is_flag=True, help="Show time, matches and changes of each pass.")
 @click.option("--profile-csv", metavar="FILE", help="Write the same figures as CSV.")
 @click.option(
@@ -136,9 +136,10 @@ def _moments(
 def command(ctx: click.Context, /, source: str, **options: Any) -> None:
     """Run passes on INPUT in the order given; 'irloop passes' lists them.
 
-    The exit status is 1 if --check finds that the results differ, and 2 if nothing could be
-    compared; in both cases OUTPUT is not written. The report names the first pass that changed the
-    results.
+    The exit status is 1 if --check finds that the results differ or that an engine does not run the
+    result, and 2 if nothing could be compared; in both cases OUTPUT is not written. If only INPUT
+    does not run in its engine, OUTPUT is written, and the first line of the check says so. The
+    report names the first pass that changed the results.
     """
     piped = options["output"] == "-"
     if piped:
@@ -147,7 +148,7 @@ def command(ctx: click.Context, /, source: str, **options: Any) -> None:
         _require_pipeable(source, options)
         options["output"] = os.path.join(ctx.with_resource(scratch()), "stdout.onnx")
     _require_sensible(source, options)
-    from irloop import read_model, transform
+    from irloop import read_arrays, read_model, transform
 
     console = console_of(ctx)
     console.progress(f"reading {source}")
@@ -168,10 +169,14 @@ def command(ctx: click.Context, /, source: str, **options: Any) -> None:
         console.progress(f"running {source} and the result")
         # Without --weights, engines run the source file itself instead of a copy of the model.
         first = original if options["weights"] else source
-        how = {"engines": options["engines"], "max_memory": options["max_memory"]}
+        how = {
+            "inputs": [read_arrays(file) for file in options["inputs"]] or None,
+            **{name: options[name] for name in ("engines", "max_iterations", "max_memory")},
+            "converted": True,
+        }
         comparison, guilty = _compared(first, result, watcher.steps, how)
     console.done()
-    proved = comparison is None or comparison.equal
+    proved = comparison is None or comparison.converts
     written = list(watcher.files)
     if options["output"] is not None and proved:
         files = _saved(result, options["output"])
@@ -361,10 +366,10 @@ def _compared(
     from irloop import compare
 
     comparison = compare(original, result, **how)
-    if comparison.outcome != "different":
+    if not comparison.differs:
         return comparison, None
     for name, model in steps:
-        if compare(original, model, **how).outcome == "different":
+        if compare(original, model, **how).differs:
             return comparison, name
     return comparison, None
 

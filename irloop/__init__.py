@@ -734,6 +734,8 @@ def compare(
     atol: float | None = None,
     seconds: float = 60.0,
     max_memory: int | None = 8 * 2**30,
+    max_iterations: int | None = None,
+    converted: bool = False,
 ) -> Comparison:
     """Run two models with the same inputs and report the differences.
 
@@ -765,6 +767,10 @@ def compare(
         seconds: the time limit of one run of one model.
         max_memory: the memory limit of an engine's process in bytes; None means no limit. Linux
             only.
+        max_iterations: how often each loop may run in irloop's own executor (default: 200,000);
+            engines have no such limit.
+        converted: the second model was made from the first. Faults of the engine of `first` are
+            notes then, and `Comparison.converts` tells whether `second` may replace it.
 
     Raises:
         UsageError: when an engine is missing or cannot run models of this format, or when the
@@ -798,6 +804,8 @@ def compare(
         tolerance=Tolerance(rtol, atol),
         seconds=seconds,
         max_memory=max_memory,
+        max_iterations=max_iterations,
+        converted=converted,
     )
 
 

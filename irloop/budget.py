@@ -127,6 +127,11 @@ class Budget:
         """The number of steps counted so far."""
         return self._spent
 
+    def steps_left(self) -> float:
+        """The number of steps that may still be counted; infinite without a limit."""
+        left = math.inf if self.operations is None else self.operations - self._spent
+        return left if self._outer is None else min(left, self._outer.steps_left())
+
     def seconds_left(self) -> float:
         """The seconds until time runs out; infinite without a limit."""
         return math.inf if self._deadline is None else self._deadline - time.monotonic()

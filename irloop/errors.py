@@ -181,8 +181,9 @@ class ExecutionError(IrloopError):
 class LimitError(ExecutionError):
     """A limit on iterations, memory or time was reached.
 
-    `by_clock` is true if the time ran out. Otherwise the work was refused before it was done,
-    because it would take too many iterations or steps, or too much memory.
+    `by_clock` is true if the work was ended after the allowed time or number of iterations: another
+    engine may be faster. Otherwise the work was refused before it was done, because it would take
+    too many steps, or too much memory.
     """
 
     code = "RUN002"
@@ -261,6 +262,8 @@ MEANINGS = {
     "check names the first node that differs.",
     "SWP004": "The results of a model could not be compared, so nothing is known about them. The "
     "detail of the row tells why.",
+    "SWP005": "All results that were computed are equal, but an engine does not run the model or "
+    "its conversion. The detail of the row names the engine, the model and the reason.",
     "USE001": "The call itself is wrong, for example an unknown option; no model was read.",
     "WRT001": "The model cannot be written to this place or in this way; no incomplete file is "
     "left.",

@@ -102,7 +102,7 @@ def assert_equivalent(
         max_memory=max_memory,
     )
     if not found.equal:
-        words = "are not equivalent" if found.outcome == "different" else "could not be compared"
+        words = "could not be compared" if found.inconclusive else "are not equivalent"
         raise AssertionError(f"{_called(a)} and {_called(b)} {words}\n{found}")
     return found
 

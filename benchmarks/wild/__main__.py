@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 WRITERS = ("export", "stateful", "quantised", "packaged")
 
 #: The beginning of the result of a step that ran and gave other numbers.
-WRONG = ("NOT equal", "step ")
+WRONG = ("not equal", "step ")
 
 #: A comparison in which an engine did not run the converted model gave no numbers.
 NOT_RUN = "did not run"

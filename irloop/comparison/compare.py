@@ -14,11 +14,13 @@ from irloop.comparison.judge import Judge
 from irloop.comparison.lanes import AUTO, NUMPY, Engines, Lane, Lanes, Side, lanes_of
 from irloop.comparison.matching import converted, input_positions, output_positions, refined
 from irloop.comparison.measure import Tolerance
+from irloop.comparison.outcome import DIFFERENT, INCONCLUSIVE
 from irloop.comparison.report import Comparison, EngineReport, Evidence, OutputReport, TrialReport
-from irloop.comparison.runs import FEWER_ITERATIONS, Run, run_inside
+from irloop.comparison.runs import FEWER, ITERATIONS, Run, run_inside
 from irloop.comparison.sizes import require_dimensions
 from irloop.comparison.tally import Tally
 from irloop.comparison.trials import tried
+from irloop.comparison.verdict import outputs_of_loops
 from irloop.engines.catalogue import Engine
 from irloop.engines.watch import MEMORY
 from irloop.errors import IrloopError, UsageError
@@ -31,7 +33,7 @@ from irloop.graph.clone import clone_model
 from irloop.graph.inference import Inference
 from irloop.graph.input_types import has_input, set_input_shapes, set_input_types
 from irloop.graph.model import Model
-from irloop.graph.types import Shape
+from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 from irloop.progress import counted
 
 if TYPE_CHECKING:
@@ -42,6 +44,10 @@ __all__ = ["Comparison", "EngineReport", "OutputReport", "TrialReport", "compare
 
 #: At most so many names of inputs or outputs are listed if two models have other numbers of them.
 NAMED = 8
+
+#: The time limit of a run in an engine, in seconds, if irloop's own executor finished none: the
+#: model may be endless.
+SECONDS_ALONE = 10.0
 
 #: Maximum number of trials with different outputs that are searched for a cause.
 EXPLAINED = 3
@@ -65,6 +71,8 @@ def compare(
     tolerance: Tolerance | None = None,
     seconds: float = 60.0,
     max_memory: int | None = MEMORY,
+    max_iterations: int | None = None,
+    converted: bool = False,
 ) -> Comparison:
     """Run two models with the same inputs and report what differs.
 
@@ -84,6 +92,9 @@ def compare(
             element type.
         seconds: the time that one run of one model may take.
         max_memory: the bytes that the process of an engine may hold; None means no limit.
+        max_iterations: how often each loop may run in irloop's executor; None means `ITERATIONS`.
+        converted: the second model was made from the first: faults of the first model's engine are
+            notes then.
 
     Raises:
         UsageError: for an engine that is missing or cannot run such a model, or inputs that do not
@@ -93,8 +104,12 @@ def compare(
     dialects = (_dialect(first), _dialect(second))
     lanes, missing = lanes_of(engines, (engine_a, engine_b), dialects)
     with Lanes(lanes, max_memory) as processes:
-        sides = _with_input_types((_side(first), _side(second)), shapes or {}, types or {})
+        sides = _with_input_types(
+            (_side(first), _side(second)), shapes or {}, types or {}, converted=converted
+        )
         work = _Work(sides, lanes, missing, processes, tolerance or Tolerance(), seconds)
+        work.iterations = max_iterations or ITERATIONS
+        work.is_converted = converted
         require_dimensions(sizes, [side.model for side in sides])
         problems = list(_structure(sides))
         if problems:
@@ -108,8 +123,10 @@ def compare(
                 trips=trips,
                 sizes=sizes,
                 seconds=seconds,
+                iterations=work.iterations,
                 widen=work.widen,
                 affordable=lambda: processes.load(0, sides[0]),
+                twin=sides[1].model,
             )
         else:
             trials = with_arrays(sides[0].model, inputs)
@@ -117,10 +134,11 @@ def compare(
                 sides[0].model,
                 trials,
                 seconds,
+                iterations=work.iterations,
                 widen=work.widen,
                 affordable=lambda: processes.load(0, sides[0]),
             )
-        return work.compared(trials, own, made=inputs is None)
+        return work.compared(trials, own)
 
 
 def _with_refusals(trials: Sequence[Trial], own: Sequence[Run]) -> list[Trial]:
@@ -155,21 +173,28 @@ def _with_input_types(
     sides: tuple[Side, Side],
     shapes: Mapping[str, Shape | Sequence[int | None]],
     types: Mapping[str, str],
+    *,
+    converted: bool,
 ) -> tuple[Side, Side]:
-    """Set `shapes` and `types` of inputs, by name, in copies of the models of both sides."""
+    """Set `shapes` and `types` of inputs, by name, in copies of the models of both sides.
+
+    A model that was `converted` with these shapes may have fixed dimensions where they have none.
+    """
     left, right = (side.model for side in sides)
     for name in (*shapes, *types):
         if not has_input(left, name) and not has_input(right, name):
             names = ", ".join(node.name for node in left.graph.parameters)
             raise UsageError(f"no input is called {name!r}", expected=f"one of the inputs {names}")
-    first, second = (_told_side(side, shapes, types) for side in sides)
-    return first, second
+    first = _told_side(sides[0], shapes, types)
+    return first, _told_side(sides[1], shapes, types, keeps_fixed=converted)
 
 
 def _told_side(
     side: Side,
     shapes: Mapping[str, Shape | Sequence[int | None]],
     types: Mapping[str, str],
+    *,
+    keeps_fixed: bool = False,
 ) -> Side:
     own_shapes = {name: item for name, item in shapes.items() if has_input(side.model, name)}
     own_types = {name: item for name, item in types.items() if has_input(side.model, name)}
@@ -177,7 +202,7 @@ def _told_side(
         return side
     model = clone_model(side.model)
     set_input_types(model, own_types)
-    set_input_shapes(model, own_shapes)
+    set_input_shapes(model, own_shapes, keeps_fixed=keeps_fixed)
     Inference(tolerant=True).run(model.graph)
     # An engine may be unable to run a file with unknown element types. It gets the model with the
     # given types instead.
@@ -194,6 +219,24 @@ def _structure(sides: tuple[Side, Side]) -> Iterator[str]:
     ):
         if len(left) != len(right):
             yield f"{len(left)} {what} against {len(right)}"
+            return
+    for node, at in zip(first.parameters, input_positions(first, second), strict=True):
+        if at is None:
+            continue
+        mine, other = node.outputs[0].type, second.input(at).type
+        if not _accept_the_same(mine, other):
+            yield f"input {node.name!r} is {mine} in the first model and {other} in the second"
+
+
+def _accept_the_same(mine: ValueType, other: ValueType) -> bool:
+    """Return whether two inputs can take the same arrays: numbers of one kind, of one shape."""
+    if not isinstance(mine, TensorType) or not isinstance(other, TensorType):
+        return True
+    elements = mine.element, other.element
+    is_known = ElementType.DYNAMIC not in elements
+    if is_known and len({(item.is_float, item.is_integer) for item in elements}) > 1:
+        return False
+    return mine.shape.refine(other.shape) is not None
 
 
 def _named(sides: tuple[Side, Side]) -> Iterator[str]:
@@ -231,6 +274,10 @@ class _Work:
         self._processes = processes
         self._tolerance = tolerance
         self._seconds = seconds
+        #: How often each loop may run in irloop's executor.
+        self.iterations = ITERATIONS
+        #: True if the second model was made from the first.
+        self.is_converted = False
         first, second = (side.model for side in sides)
         #: True if the formats differ: rounding half precision after each operation would hide
         #: smaller differences.
@@ -243,19 +290,23 @@ class _Work:
     def refused(self, problems: Sequence[str]) -> Comparison:
         """Make the report for two models whose inputs or outputs do not correspond."""
         notes = tuple(_named(self._sides))
-        return Comparison(
-            "different", self._engines, (), (), None, tuple(problems), (), notes=notes
-        )
+        return Comparison(DIFFERENT, self._engines, (), (), None, tuple(problems), (), notes=notes)
 
-    def compared(self, trials: Sequence[Trial], own: Sequence[Run], *, made: bool) -> Comparison:
+    def compared(self, trials: Sequence[Trial], own: Sequence[Run]) -> Comparison:
         """Compare the results of all trials in all engines, and make the report.
 
-        `own` are the first model's results in irloop's executor. `made` is True if irloop itself
-        made the inputs of the trials.
+        `own` are the first model's results in irloop's executor.
         """
         first, second = (side.model for side in self._sides)
-        trials = _with_refusals(trials, own)
-        futures = self._processes.start(0, trials, self._seconds)
+        is_judge = Lane(0, NUMPY) in self._lanes
+        # Engines that are named without irloop's executor have limits of their own.
+        trials = _with_refusals(trials, own) if is_judge else list(trials)
+        if not is_judge and all(run.refused for run in own):
+            self._processes.load(0, self._sides[0])
+        # If a limit ended the executor's runs, the model may be endless.
+        ended = not any(run.outputs is not None for run in own) and any(run.late for run in own)
+        seconds = min(self._seconds, SECONDS_ALONE) if ended else self._seconds
+        futures = self._processes.start(0, trials, seconds)
         others = self._for_second_model(trials)
         runs: dict[Lane, Sequence[Run]] = {}
         if Lane(0, NUMPY) in self._lanes:
@@ -267,28 +318,38 @@ class _Work:
                 second,
                 others,
                 self._seconds,
+                iterations=self.iterations,
                 widen=self.widen,
                 affordable=lambda: self._processes.load(1, self._sides[1]),
             )
             others = _with_refusals(others, runs[Lane(1, NUMPY)])
         elif not all(trial.refused for trial in others):
             self._processes.load(1, self._sides[1])
-        futures |= self._processes.start(1, others, self._seconds)
+        futures |= self._processes.start(1, others, seconds)
         waiting = counted("engines", futures.items(), len(futures))
         runs |= {lane: future.result() for lane, future in waiting}
         problems = [text for lane in runs for text in self._miscounted(lane, runs[lane])]
         if problems:
             return self.refused(problems)
         places = output_positions(first.graph, second.graph)
+        order = tuple(at for at in places if at is not None)
+        mine, others_looped = outputs_of_loops(first.graph), outputs_of_loops(second.graph)
         judge = Judge(
             self._tolerance,
             (output_names(first.graph), output_names(second.graph)),
-            tuple(at for at in places if at is not None),
+            order,
+            tuple(own or others_looped[at] for own, at in zip(mine, order, strict=True)),
         )
         explainer = Explainer(
-            self._sides, self._processes, judge, (trials, others), runs, self._seconds
+            self._sides,
+            self._processes,
+            judge,
+            (trials, others),
+            runs,
+            self._seconds,
+            self.is_converted,
         )
-        tally = Tally(judge, explainer, runs, trials, seconds=self._seconds, made=made)
+        tally = Tally(judge, explainer, runs, trials, seconds=seconds)
         tally.count()
         divergence, cause = None, None
         shown = None
@@ -301,13 +362,13 @@ class _Work:
             divergence = self._divergence(pairs[best])
         else:
             at = tally.stopped
-            if at is None and tally.outcome() == "inconclusive":
+            if at is None and not tally.has_compared and tally.outcome() == INCONCLUSIVE:
                 at = 0 if tally.limited is None and trials else tally.limited
             if at is not None:
                 arrays = trials[at].arrays, others[at].arrays
                 # If a limit ended this trial, trace fewer iterations, so that the trace does not
                 # reach the same limit.
-                most = FEWER_ITERATIONS if own[at].refused else None
+                most = self.iterations // FEWER if own[at].late else None
                 cause = self._cause(arrays, most)
         # If there is no report, `problems` already contains the first reason why a trial was
         # skipped, so leave it out here.
@@ -326,6 +387,7 @@ class _Work:
             self._missing,
             tuple(tally.notes()),
             cause,
+            tally.unrun(),
             self._evidence(tally, trials, others, own, shown),
         )
 

@@ -16,7 +16,7 @@ from irloop.budget import current
 from irloop.comparison.agreement import agree
 from irloop.comparison.measure import Tolerance, measure
 from irloop.comparison.pairing import Pairs, inputs_of, traced
-from irloop.comparison.verdict import Verdict, drift, verdict_of
+from irloop.comparison.verdict import LOOPS, Verdict, drift, verdict_of
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.execution.trace import TraceEvent
@@ -185,7 +185,8 @@ class _Comparer:
             return None
         before, made = (np.asarray(item) for item in self._found)
         first = self._pairs.first_by_name[self._place[1]].producer
-        verdict, detail = verdict_of(before, made, self._tolerance)
+        loops = bool(self.event.iterations) or isinstance(first.op, LOOPS)
+        verdict, detail = verdict_of(before, made, self._tolerance, loops=loops)
         growth = drift(self._errors) if verdict is Verdict.DRIFT else None
         element, left, right, ulp = _worst(before, made, self._tolerance)
         return Divergence(

@@ -79,7 +79,9 @@ class Explainer:
     """Finds reasons for differences, and keeps the results of the extra runs that it makes.
 
     A trial is one set of inputs; `trials` holds those of the first and those of the second model. A
-    lane is one model in one engine; `runs` maps each lane to its results, one for each trial.
+    lane is one model in one engine; `runs` maps each lane to its results, one for each trial. If
+    the second model was `converted` from the first, faults of the first model's engine are
+    harmless.
     """
 
     sides: tuple[Side, Side]
@@ -88,6 +90,7 @@ class Explainer:
     trials: tuple[Sequence[Trial], Sequence[Trial]]
     runs: Mapping[Lane, Sequence[Run]]
     seconds: float
+    converted: bool = False
     _sessions: dict[tuple[str, int], Session | None] = field(default_factory=dict)
     _exact: dict[tuple[str, int, int], list[Any] | None] = field(default_factory=dict)
     _others: dict[tuple[Lane, str], list[Run]] = field(default_factory=dict)
@@ -246,7 +249,7 @@ class Explainer:
         return Reason(
             f"OpenVINO's int8 kernels differ by {apart:.2g} from its own f32, which agrees "
             "(LP_TRANSFORMS_MODE: NO)",
-            harmless=lane.side == 0 or error <= INT8,
+            harmless=self._is_source(lane) or error <= INT8,
         )
 
     def _saturated(
@@ -269,10 +272,11 @@ class Explainer:
             return None
         error = _error(found, plain)
         same = self.sides[0].model.dialect == self.sides[1].model.dialect
+        small = error is not None and error <= INT8
         return Reason(
             "ONNX Runtime's int8 kernels add products of u8 and i8 in pairs that saturate at i16 on"
             " this processor; with exact sums it agrees (session.x64quantprecision: 1)",
-            harmless=lane.side == 0 or same or (error is not None and error <= INT8),
+            harmless=self._is_source(lane) or same or small,
         )
 
     def _alone(self, lane: Lane, number: int, place: int, wanted: Any, found: Any) -> Reason | None:
@@ -300,8 +304,12 @@ class Explainer:
         return Reason(
             f"{lane.engine} returns the right value in the first inference of a compiled model, "
             "but here a value that an earlier inference left",
-            harmless=lane.side == 0,
+            harmless=self._is_source(lane),
         )
+
+    def _is_source(self, lane: Lane) -> bool:
+        """Return whether `lane` runs the model from which the other one was converted."""
+        return self.converted and lane.side == 0
 
     def _twin(self, lane: Lane, number: int, place: int, wanted: Any, found: Any) -> Reason | None:
         """Return a reason if avoiding the engine's known faults removes a difference.
@@ -311,9 +319,9 @@ class Explainer:
         value `wanted`. Otherwise it is None, also if there is no such copy, or if the copy does not
         run.
 
-        Only the first model is examined: if `lane` runs the second model, the result is None.
+        A converted model is not examined: the result is None.
         """
-        if lane.side == 1:
+        if self.converted and lane.side == 1:
             return None
         if lane not in self._twins:
             self._twins[lane] = self._run_twin(lane)
@@ -324,7 +332,8 @@ class Explainer:
             return None
         return Reason(
             f"a known fault of {lane.engine} with loops ({codes}): it returns the right "
-            "value if the model is rewritten to avoid the fault"
+            "value if the model is rewritten to avoid the fault",
+            harmless=self._is_source(lane),
         )
 
     def _run_twin(self, lane: Lane) -> tuple[list[Run], str]:

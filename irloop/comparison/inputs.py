@@ -89,26 +89,28 @@ def made_trials(
     seeds: Sequence[int],
     trips: Sequence[int],
     integers: tuple[int, int] = INTEGERS[0],
+    twin: Model | None = None,
 ) -> list[Trial]:
     """Make trials for a model whose unknown dimensions have `sizes` (see `sizes_of`).
 
     There is a trial for each of the `seeds` of random inputs, combined with each of the trip counts
     `trips` if an input is a trip count. `integers` is the range of the elements of integer inputs
-    whose role is not known.
+    whose role is not known. `twin` is another model that runs with the same inputs.
     """
-    found = roles(model)
+    found = roles(model, twin)
     types = [value.type for value in model.graph.inputs]
     return _trials(types, found, sizes, _plans(found, types, seeds, trips, integers))
 
 
-def other_trials(model: Model, sizes: Sizes, seed: int) -> list[Trial]:
+def other_trials(model: Model, sizes: Sizes, seed: int, twin: Model | None = None) -> list[Trial]:
     """Make trials with unusual input values, which may reach other parts of the model.
 
     Some trials choose boolean inputs that serve as conditions at random. Others use only positive
     or only negative floats, much larger or smaller floats, or integers from other ranges. Kinds
-    that no input of the model can take are left out.
+    that no input of the model can take are left out. `twin` is another model that runs with the
+    same inputs.
     """
-    found = roles(model)
+    found = roles(model, twin)
     types = [value.type for value in model.graph.inputs]
     plan = _Plan(f"seed {seed}", seed, TRIPS[0], True, 1.0, INTEGERS[0])
     chances = (
@@ -311,8 +313,14 @@ def _value(
         return words
     if role.trip:
         return np.full(shape, plan.trip, element.numpy())
+    if role.axes is not None or role.new_shape or role.image is not None:
+        return _chosen(role, shape, random, whole=element.is_integer).astype(element.numpy())
+    if role.portion and element.is_float:
+        return random.random(shape).astype(np.float32).astype(element.numpy())
     if element.is_integer:
         return _integers(element, role, shape, sizes, plan, random)
+    if role.size:
+        return random.integers(1, 3, shape).astype(element.numpy())
     numbers = random.standard_normal(shape) * plan.spread
     numbers = plan.sign * np.abs(numbers) if plan.sign else numbers
     if element in (ElementType.C64, ElementType.C128):
@@ -334,6 +342,29 @@ def _mask(shape: tuple[int, ...], plan: _Plan) -> Array:
     return found
 
 
+def _chosen(
+    role: Role, shape: tuple[int, ...], random: np.random.Generator, *, whole: bool
+) -> Array:
+    """Draw axes, a new shape, or the sizes or factors of a resized image.
+
+    An image keeps all but its last two axes, as some engines require. If `whole`, its sizes are
+    drawn, else factors.
+    """
+    count = math.prod(shape)
+    if role.new_shape:
+        return np.array([-1] + [1] * (count - 1), np.int64)[:count].reshape(shape)
+    if role.axes is not None:
+        order = random.permutation(np.array(role.axes))
+        return np.sort(np.resize(order, count)).reshape(shape)
+    dims = [dim or 2 for dim in role.image or ()][-count:] if count else []
+    dims = [2] * (count - len(dims)) + dims
+    factors = random.choice([1.0, 1.5, 2.0], count)
+    kept = max(0, count - 2) if count > 2 else 0
+    factors[:kept] = 1.0
+    sizes = np.floor(factors * np.array(dims, np.float64))
+    return (sizes if whole else factors).reshape(shape)
+
+
 def _integers(
     element: ElementType,
     role: Role,
@@ -352,6 +383,11 @@ def _integers(
         if plan.integers != INTEGERS[0]:
             # The first range failed, perhaps because the model adds a number to the indices.
             high = min(high, plan.integers[1])
+    elif role.start:
+        low, high = 0, 2 if (role.bound or smallest) > 2 else 1
+    elif role.end:
+        bound = role.bound or smallest
+        low, high = min(2, bound), bound + 1
     elif role.size:
         low, high = 1, 3
     else:

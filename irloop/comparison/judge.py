@@ -26,12 +26,14 @@ class Judge(Record):
     """Decides whether outputs of the two models agree, with one tolerance.
 
     `names` holds the names of the outputs of both models. `places` holds, for each output of the
-    first model, its position in the second.
+    first model, its position in the second. `looped` tells for each output of the first model
+    whether a loop of one of the models computes it.
     """
 
     tolerance: Tolerance
     names: tuple[tuple[str, ...], tuple[str, ...]]
     places: tuple[int, ...]
+    looped: tuple[bool, ...] = ()
 
     def ordered(self, lane: Lane, run: Run) -> list[Any]:
         """The outputs of a run in the order of the first model."""
@@ -52,9 +54,12 @@ class Judge(Record):
         others = names if lane.side == 0 else [self.names[1][at] for at in self.places]
         single = lane.engine.name == "openvino"
         judge = replace(self, tolerance=replace(self.tolerance, single=single))
+        looped = self.looped or (True,) * len(names)
         return [
-            judge._judged(OutputReport(name, other, trial.label, True, _kind(x), None), trial, x, y)
-            for name, other, x, y in zip(names, others, wanted, found, strict=True)
+            replace(judge, looped=(loops,))._judged(
+                OutputReport(name, other, trial.label, True, _kind(x), None), trial, x, y
+            )
+            for name, other, x, y, loops in zip(names, others, wanted, found, looped, strict=True)
         ]
 
     def agree(self, x: Any, y: Any) -> bool:
@@ -73,17 +78,18 @@ class Judge(Record):
             return replace(worst or report, type=f"sequence of {len(x)}")
         if x is None and y is None:
             return report
+        loops = any(self.looped)
         both = isinstance(x, np.ndarray) and isinstance(y, np.ndarray)
         if both and x.dtype == y.dtype and x.shape == y.shape:
             difference = measure(x, y, self.tolerance)
             if difference.equal:
                 return replace(report, difference=difference)
             starts = () if trial.idle else trial.arrays
-            verdict, detail = verdict_of(x, y, self.tolerance, starts)
+            verdict, detail = verdict_of(x, y, self.tolerance, starts, loops=loops)
             return replace(
                 report, equal=False, difference=difference, verdict=verdict, detail=detail
             )
-        verdict, detail = verdict_of(x, y, self.tolerance)
+        verdict, detail = verdict_of(x, y, self.tolerance, loops=loops)
         return replace(report, equal=False, verdict=verdict, detail=detail)
 
 

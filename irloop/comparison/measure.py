@@ -79,6 +79,17 @@ _COMPUTED_IN = {"float64": "float32", "complex128": "complex64"}
 #: This fraction of the relative tolerance also applies to the largest element of a tensor.
 SCALE = 0.1
 
+#: Floats of this fraction of the largest number of their type count as infinite.
+LIMIT = 0.999
+
+#: The largest number of each type that masks have.
+_LARGEST = {
+    "float16": 65504.0,
+    "bfloat16": float.fromhex("0x1.fep127"),
+    "float32": float(np.finfo(np.float32).max),
+    "float64": float(np.finfo(np.float64).max),
+}
+
 #: Number of elements that are compared at a time.
 BLOCK = 1 << 18
 
@@ -115,6 +126,15 @@ class Tolerance(Record):
             relative if self.relative is None else self.relative,
             absolute if self.absolute is None else self.absolute,
         )
+
+    def beyond(self, dtype: np.dtype[Any]) -> float | None:
+        """The size from which floats count as infinite; None for types without infinity.
+
+        Models mask by the lowest number of a type, and some engines by infinity, or they add two
+        such numbers.
+        """
+        name = _COMPUTED_IN.get(dtype.name, dtype.name) if self.single else dtype.name
+        return LIMIT * _LARGEST[name] if name in _LARGEST else None
 
 
 class Difference(Record):
@@ -178,7 +198,7 @@ def measure(x: Array, y: Array, tolerance: Tolerance) -> Difference:
         if _same_bits(mine, other):
             continue
         good = allowed.good(mine, other)
-        apart, ratio, sufficient = _apart(mine, other)
+        apart, ratio, sufficient = _apart(*allowed.joined(mine, other))
         absolute = max(absolute, float(apart.max()))
         relative = max(relative, float(ratio.max()))
         smallest = max(smallest, float(sufficient.max()))
@@ -215,7 +235,16 @@ class _Allowed:
     def __init__(self, x: Array, tolerance: Tolerance) -> None:
         self._relative, self._absolute = tolerance.of(x.dtype)
         self._exact = self._relative == 0 and self._absolute == 0
+        self._beyond = None if self._exact else tolerance.beyond(x.dtype)
         self._largest = 0.0 if self._exact else _largest(x)
+
+    def joined(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """Convert both to a wide type, with one value where both are as good as infinite."""
+        a, b = _wide(x), _wide(y)
+        if self._beyond is None:
+            return a, b
+        both = (np.minimum(a, b) >= self._beyond) | (np.maximum(a, b) <= -self._beyond)
+        return a, np.where(both, a, b)
 
     def good(self, x: Array, y: Array) -> Array:
         """Return a mask that is true where elements of `x` and `y` agree.
@@ -223,13 +252,13 @@ class _Allowed:
         `x` and `y` are corresponding parts of the two arrays that are compared.
         """
         budget.spend(x.size // DIFFERENT_A_STEP, "comparing values")
-        a, b = _wide(x), _wide(y)
+        a, b = self.joined(x, y)
         equal = (a == b) | (np.isnan(a) & np.isnan(b))
         if self._exact:
             return np.asarray(equal)
         finite = np.isfinite(a)
         size = np.where(finite, np.abs(a), 0.0)
-        allowed = self._absolute + self._relative * (size + SCALE * self._largest)
+        allowed = self._absolute + self._relative * size + self._relative * SCALE * self._largest
         with np.errstate(all="ignore"):
             return np.asarray(equal | (finite & (np.abs(a - b) <= allowed)))
 

@@ -7,6 +7,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from irloop.comparison.measure import Difference, Tolerance
+from irloop.comparison.outcome import (
+    ADD_ENGINES,
+    DIFFERENT,
+    EQUAL,
+    EQUAL_WHERE_RUN,
+    INCONCLUSIVE,
+    OUTCOMES,
+    Unrun,
+)
 from irloop.comparison.verdict import Verdict
 from irloop.diagnostics import SHOWN_ROWS, html_table, html_text, one_line
 from irloop.graph.model import Model
@@ -114,10 +123,11 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The result of `compare`. `equal` holds when every output agreed in every trial.
+    """The result of `compare`: what holds of the two models.
 
-    `outcome` is "equal", "different", or "inconclusive"; in the last case nothing could be
-    compared, and `problems` has the reasons. `cause` names the wire, constant or operation that
+    `outcome` is "equal", "equal-where-run", "different", or "inconclusive" (see
+    `irloop.comparison.outcome`); `problems` has the reasons. `unrun` has the models that an engine
+    did not run although it could be expected to. `cause` names the wire, constant or operation that
     makes the difference, if one is found. `runs` describes each model in each engine, `missing`
     names engines that are not installed, and `notes` explain differences that do not count.
     `not_compared` and `not_exercised` name the parts of the models that no trial has checked.
@@ -136,13 +146,38 @@ class Comparison:
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     cause: Cause | None = None
+    unrun: tuple[Unrun, ...] = ()
     #: The data for `irloop.save_report`; None if nothing ran.
     evidence: Evidence | None = field(default=None, repr=False, compare=False)
 
     @property
     def equal(self) -> bool:
-        """True when something was compared and nothing differs."""
-        return self.outcome == "equal"
+        """True when nothing differs, and each engine that takes part ran its model."""
+        return self.outcome == EQUAL
+
+    @property
+    def differs(self) -> bool:
+        """True when an output differs, or the models have other inputs or outputs."""
+        return self.outcome == DIFFERENT
+
+    @property
+    def inconclusive(self) -> bool:
+        """True when nothing is known."""
+        return self.outcome == INCONCLUSIVE
+
+    @property
+    def converts(self) -> bool:
+        """True when the second model may replace the first: only the first was not always run."""
+        first_only = all(item.model == "first" for item in self.unrun)
+        return self.equal or (self.outcome == EQUAL_WHERE_RUN and first_only)
+
+    @property
+    def headline(self) -> str:
+        """What holds, in words: the verdict, and the cause of a difference or who did not run."""
+        words = OUTCOMES[self.outcome].words
+        if self.outcome == EQUAL_WHERE_RUN:
+            return "; ".join([words, *map(str, self.unrun)])
+        return words if self.cause is None else f"{words}: {self.cause}"
 
     @property
     def compared(self) -> bool:
@@ -151,18 +186,19 @@ class Comparison:
 
     def __str__(self) -> str:
         ran = sum(trial.compared for trial in self.trials)
-        words = {"different": "NOT equal"}.get(self.outcome, self.outcome)
         trials = f"{ran} of {len(self.trials)} trials ran" if self.trials else "no trial ran"
-        lines = [f"{words}: {trials}; {self._engines_in_words()}"]
-        if self.cause is not None:
-            lines = [f"{words}: {self.cause}", lines[0].replace(f"{words}:", " ", 1)]
+        rest = f"{trials}; {self._engines_in_words()}"
+        is_long = self.cause is not None or self.outcome == EQUAL_WHERE_RUN
+        lines = [self.headline, f"  {rest}"] if is_long else [f"{self.headline}: {rest}"]
         # An outcome is inconclusive if, for example, the outputs hold only NaN. Listing the outputs
         # would then prove nothing.
-        lines += [f"  {item}" for item in self.outputs if self.outcome != "inconclusive"]
+        lines += [f"  {item}" for item in self.outputs if not self.inconclusive]
         lines += [f"  {item}" for item in self.problems]
         if self.divergence is not None:
             lines.append(f"  {self.divergence}")
         lines += [f"  note: {item}" for item in self.notes]
+        if self.missing:
+            lines.append(f"  note: to compare in the engines as well: {ADD_ENGINES}")
         lines += [f"  exercised: {'; '.join(self.exercised)}"] if self.exercised else []
         lines += [f"  not exercised: {item}" for item in self.not_exercised]
         lines += [f"  not compared: {item}" for item in self.not_compared]
@@ -195,6 +231,18 @@ class Comparison:
         return {
             "equal": self.equal,
             "outcome": self.outcome,
+            "words": OUTCOMES[self.outcome].words,
+            "headline": self.headline,
+            "not_run": [
+                {
+                    "engine": item.engine,
+                    "model": item.model,
+                    "failure": str(item.failure),
+                    "reason": item.reason,
+                    "inputs": item.trial,
+                }
+                for item in self.unrun
+            ],
             "compared": self.compared,
             "engines": list(self.engines),
             "runs": [

@@ -6,19 +6,32 @@ generated for the input, so that the model runs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
+from irloop.comparison.matching import input_positions
 from irloop.dialects.classes import classes_of
 from irloop.graph.loops import Carried, Invariant
-from irloop.graph.meanings import Condition, Indices, Lengths, Parts, Sizes, TripCount
+from irloop.graph.meanings import (
+    Axes,
+    Condition,
+    Ends,
+    Indices,
+    Lengths,
+    NewShape,
+    Parts,
+    Portion,
+    Resized,
+    Sizes,
+    Starts,
+    TripCount,
+)
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.op import Op
 from irloop.graph.types import TensorType
 
 __all__ = ["Role", "roles"]
-
-_GATHERS = classes_of("Gather")
 
 #: Operations that preserve the meaning of a value.
 _TRANSPARENT = classes_of(
@@ -81,7 +94,27 @@ class Role:
     size: bool = False
     parts: bool = False
     mask: bool = False
+    portion: bool = False
+    start: bool = False
+    end: bool = False
+    new_shape: bool = False
+    #: The numbers of the axes from which an input may choose; None unless it holds axes.
+    axes: tuple[int, ...] | None = None
+    #: The sizes of the image that the input resizes; None unless it holds sizes or factors.
+    image: tuple[int | None, ...] | None = None
     bound: int | None = None
+
+    def joined(self, other: Role) -> Role:
+        """Make the role of an input that two models use: both restrict its values."""
+        bounds = [item.bound for item in (self, other) if item.bound is not None]
+        return Role(
+            **{
+                item.name: getattr(self, item.name) or getattr(other, item.name)
+                for item in fields(Role)
+                if item.name != "bound"
+            },
+            bound=min(bounds, default=None),
+        )
 
     def limit(self, size: object) -> None:
         """Limit the values of the input to less than `size`, if `size` is known."""
@@ -89,16 +122,27 @@ class Role:
             self.bound = size if self.bound is None else min(self.bound, size)
 
 
-def roles(model: Model) -> list[Role]:
-    """The roles of the inputs of a model, in order."""
-    return [_role(value) for value in model.graph.inputs]
+def roles(model: Model, twin: Model | None = None) -> list[Role]:
+    """The roles of the inputs of a model, in order.
+
+    `twin` is a model with the same inputs; what it uses them for counts, too.
+    """
+    found = [_role(value) for value in model.graph.inputs]
+    if twin is None:
+        return found
+    others = [_role(value) for value in twin.graph.inputs]
+    places = input_positions(model.graph, twin.graph)
+    return [
+        role if at is None else role.joined(others[at])
+        for role, at in zip(found, places, strict=True)
+    ]
 
 
 def _role(value: Value) -> Role:
     role = Role()
     for node, position in _readers(value, _TRANSPARENT):
         _mark_loop_roles(role, node, position)
-        _classify(role, node, position)
+        _classify(role, value, node, position)
     if role == Role():
         # An input without another role is a trip count if the model computes a trip count from it.
         for node, position in _readers(value, (*_TRANSPARENT, *_COUNTING)):
@@ -115,7 +159,7 @@ def _mark_loop_roles(role: Role, node: Node, position: int) -> None:
     role.condition |= Condition(position) in node.op.meanings
 
 
-def _classify(role: Role, node: Node, position: int) -> None:
+def _classify(role: Role, value: Value, node: Node, position: int) -> None:
     for meaning in node.op.meanings:
         if meaning.position != position:
             continue
@@ -131,33 +175,68 @@ def _classify(role: Role, node: Node, position: int) -> None:
                 role.limit(_axis_size(node, 0))
             case Sizes():
                 role.size = True
+            case Portion():
+                role.portion = True
+            case Starts(_, data):
+                role.start = True
+                role.limit(_axis_size(node, data))
+            case Ends(_, data):
+                role.end = True
+                role.limit(_axis_size(node, data))
+            case NewShape():
+                # A part of a shape is a size.
+                is_whole = _dims(node.inputs[position]) == _dims(value)
+                role.new_shape |= is_whole
+                role.size |= not is_whole
+            case Axes(_, data):
+                role.axes = _axes(node, meaning)
+            case Resized(_, data):
+                role.image = _dims(node.inputs[data])
+
+
+def _axes(node: Node, meaning: Axes) -> tuple[int, ...]:
+    """The numbers of the axes that an input of a node may name."""
+    dims = _dims(node.inputs[meaning.data])
+    if meaning.single:
+        return tuple(axis for axis, dim in enumerate(dims) if dim == 1) or (0,)
+    own = node.inputs[meaning.position]
+    count = math.prod(dim or 1 for dim in _dims(own)) if meaning.new else 0
+    return tuple(range(max(1, len(dims) + count)))
 
 
 def _axis_size(node: Node, data: int) -> int | None:
     """Return the number of elements on the axis that the indices of `node` refer to.
 
-    `data` is the position of the input that is indexed. If the axis is not known, the result is the
-    smallest known size of any axis. None means that the size is not known.
+    `data` is the position of the input that is indexed. If there are several axes, or if they are
+    not known, the result is the smallest known size. None means that no size is known.
     """
-    axis = getattr(node.op, "axis", None)
-    if not isinstance(axis, int) and len(node.inputs) > 2 and isinstance(node.op, _GATHERS):
-        producer = node.inputs[2].producer if node.inputs[2] is not None else None
-        tensor = getattr(producer.op, "tensor", None) if producer is not None else None
-        axis = int(tensor.numpy().reshape(-1)[0]) if tensor is not None else None
     value = node.inputs[data]
+    axis = getattr(node.op, "axis", None)
     if isinstance(axis, int):
         return _size(value, axis)
-    dims = value.type.shape.dims if value and isinstance(value.type, TensorType) else None
-    known = [dim for dim in dims or () if isinstance(dim, int)]
-    return min(known, default=None)
+    dims = _dims(value)
+    axes = _constant_axes(node)
+    known = [dims[axis] for axis in axes or range(len(dims)) if -len(dims) <= axis < len(dims)]
+    return min((dim for dim in known if dim is not None), default=None)
+
+
+def _constant_axes(node: Node) -> list[int]:
+    """The axes in an input of a node; empty if no input holds axes, or if it is no constant."""
+    position = next((item.position for item in node.op.meanings if isinstance(item, Axes)), None)
+    value = None if position is None or position >= len(node.inputs) else node.inputs[position]
+    tensor = None if value is None else getattr(value.producer.op, "tensor", None)
+    return [] if tensor is None else [int(axis) for axis in tensor.numpy().reshape(-1)]
 
 
 def _size(value: Value | None, axis: int) -> int | None:
+    dims = _dims(value)
+    return dims[axis] if -len(dims) <= axis < len(dims) else None
+
+
+def _dims(value: Value | None) -> tuple[int | None, ...]:
+    """The sizes of a tensor, None where a size is unknown; empty if the rank is unknown."""
     dims = value.type.shape.dims if value and isinstance(value.type, TensorType) else None
-    if dims is None or not -len(dims) <= axis < len(dims):
-        return None
-    dim = dims[axis]
-    return dim if isinstance(dim, int) else None
+    return tuple(dim if isinstance(dim, int) else None for dim in dims or ())
 
 
 def _readers(value: Value, through: tuple[type[Op], ...]) -> Iterator[tuple[Node, int]]:

@@ -6,6 +6,7 @@ other engine runs in a separate process (see `irloop.engines`).
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +33,7 @@ from irloop.graph.model import Model, Node
 from irloop.progress import counted
 
 __all__ = [
-    "FEWER_ITERATIONS",
+    "FEWER",
     "ITERATIONS",
     "Run",
     "limits_of",
@@ -48,9 +49,13 @@ __all__ = [
 #: A loop that runs more iterations than this on generated inputs is assumed to be endless.
 ITERATIONS = 200_000
 
-#: This lower limit applies after a trial that a limit ended, so that the other trials of an endless
-#: loop cost little.
-FEWER_ITERATIONS = 20_000
+#: This part of the limit applies after a trial that a limit ended, so that the other trials of an
+#: endless loop cost little.
+FEWER = 10
+
+#: A further trial is run only if it leaves the steps of this many runs, for the other model and for
+#: comparing the outputs.
+RUNS_LEFT = 3
 
 #: Minimum time limit, in seconds, for importing an engine and loading a model.
 LOADING = 120.0
@@ -79,7 +84,8 @@ class Run:
     `branches` (the branches taken) and `stopped` (the loops that their condition ended before their
     trip count). `late` is true if time ran out or another limit was reached. `refused` is true if
     the work is known to exceed a limit; then no engine runs the trial. `names` are the names that
-    the outputs have in an engine, as far as it tells them.
+    the outputs have in an engine, as far as it tells them. `failure` tells how an engine failed,
+    and `words` are its message.
     """
 
     outputs: list[Any] | None = None
@@ -91,6 +97,8 @@ class Run:
     branches: dict[Node, set[str]] = field(default_factory=dict)
     stopped: set[Node] = field(default_factory=set)
     names: tuple[str, ...] = ()
+    failure: Failure | None = None
+    words: str = ""
 
 
 def run_inside(
@@ -98,10 +106,13 @@ def run_inside(
     trials: Sequence[Trial],
     seconds: float,
     *,
+    iterations: int = ITERATIONS,
     widen: bool | None = None,
     affordable: Callable[[], None] | None = None,
 ) -> list[Run]:
     """Run a model in irloop's own executor, once for each trial, each within `seconds`.
+
+    Each loop may run `iterations` times.
 
     A bug in irloop is raised as an InternalError, since it says nothing about the model.
 
@@ -119,16 +130,19 @@ def run_inside(
             affordable()
         reason = reason_of_file(error, model)
         return [Run(reason=reason) for _ in trials]
-    return run_trials(session, trials, seconds, affordable)
+    return run_trials(session, trials, seconds, iterations, affordable)
 
 
 def run_trials(
     session: Session,
     trials: Sequence[Trial],
     seconds: float,
+    iterations: int,
     affordable: Callable[[], None] | None = None,
 ) -> list[Run]:
-    """Run every trial in irloop's own executor, each for at most `seconds`.
+    """Run every trial in irloop's own executor, each for at most `seconds` and `iterations`.
+
+    A trial is left out if it would use up the steps of the budget.
 
     All outputs together share one memory limit; a trial whose outputs would exceed it counts as
     refused. `affordable` is called once, after the first trial that was not refused, and never if
@@ -138,10 +152,17 @@ def run_trials(
     runs: list[Run] = []
     memory = budget.current().memory
     held = 0
-    iterations = ITERATIONS
+    most = 0.0
+    fewer = iterations // FEWER
     for trial in counted("trials", trials, len(trials)):
+        left = budget.current().steps_left()
+        if left < (1 + RUNS_LEFT) * most:
+            reason = "not run, to leave enough steps for comparing: --max-seconds allows more"
+            runs.append(Run(reason=reason, late=True, refused=True))
+            continue
         run = run_trial(session, trial, seconds, iterations)
-        iterations = FEWER_ITERATIONS if run.refused else iterations
+        most = max(most, left - budget.current().steps_left()) if math.isfinite(left) else most
+        iterations = fewer if run.late else iterations
         held += _bytes_of(run.outputs or [])
         if memory is not None and held * COPIES > memory:
             expected = f"at most {memory // COPIES:,} bytes in all trials"
@@ -252,7 +273,16 @@ def run_outside(
         )
         late = answer.failure is Failure.HUNG
         reason = "" if answer.failure is None else str(answer)
-        runs.append(Run(answer.outputs, reason, late=late, names=answer.names))
+        runs.append(
+            Run(
+                answer.outputs,
+                reason,
+                late=late,
+                names=answer.names,
+                failure=answer.failure,
+                words=answer.words,
+            )
+        )
         hung = runs[-1] if late else None
     return runs
 

@@ -15,7 +15,7 @@ import numpy as np
 from irloop.comparison.fitting import Attempt, fitted
 from irloop.comparison.inputs import INTEGERS, TRIPS, Trial, made_trials
 from irloop.comparison.measure import all_finite, all_nan
-from irloop.comparison.runs import FEWER_ITERATIONS, ITERATIONS, Run, run_trial
+from irloop.comparison.runs import FEWER, ITERATIONS, Run, run_trial
 from irloop.comparison.sizes import (
     Sizes,
     groups_of,
@@ -69,6 +69,8 @@ class Settler:
         trips: Sequence[int],
         given: Mapping[str, int] | None,
         seconds: float,
+        iterations: int = ITERATIONS,
+        twin: Model | None = None,
     ) -> None:
         """Prepare to try sizes and integers; nothing is run yet.
 
@@ -80,8 +82,11 @@ class Settler:
             trips: trip counts to try if an input is a trip count.
             given: the sizes of dimensions by name; "?" stands for dimensions without a name.
             seconds: the time limit of each run.
+            iterations: the limit of iterations of each loop.
+            twin: another model that runs with the same inputs.
         """
         self._model = model
+        self._twin = twin
         self._session = session
         self._seeds = seeds
         self._trips = trips
@@ -90,7 +95,8 @@ class Settler:
         self._groups = groups_of(model, given)
         self._elements = 0
         #: Maximum number of iterations of a loop; it is lowered after a run that a limit ended.
-        self._iterations = ITERATIONS
+        self._iterations = iterations
+        self._fewer = iterations // FEWER
         self._places = {node: at for at, node in enumerate(all_nodes(runner.graph))}
 
     def settle(self) -> Settled:
@@ -158,14 +164,15 @@ class Settler:
             seeds=self._seeds[:1],
             trips=self._trips,
             integers=settled.integers,
+            twin=self._twin,
         )[0]
 
     def _run(self, settled: Settled) -> Run:
         trial = self._trial(settled)
         self._elements += sum(np.size(item) for item in trial.arrays if not isinstance(item, list))
         run = run_trial(self._session, trial, self._seconds, self._iterations)
-        if run.refused:
-            self._iterations = FEWER_ITERATIONS
+        if run.late:
+            self._iterations = self._fewer
         return run
 
     def _is_over(self) -> bool:

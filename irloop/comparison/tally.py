@@ -1,12 +1,14 @@
-"""Derives the verdict of a comparison (equal, different, inconclusive) from all trials and engines.
+"""Derives the verdict of a comparison from all trials and engines (see `outcome`).
 
 The expected outputs are those of irloop's executor for the first model or, if it cannot run the
 model, of the first engine that can. Every other run is compared with them. If an engine of the
 first model agrees with one of the second, the models are equal, whatever the executor computes.
+Whether the values are equal, and whether each engine ran each model, is decided separately.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,9 +17,11 @@ from irloop.comparison.engine_differences import Explainer
 from irloop.comparison.inputs import Trial
 from irloop.comparison.judge import Judge, is_worse
 from irloop.comparison.lanes import NUMPY, Lane
+from irloop.comparison.outcome import DIFFERENT, EQUAL, EQUAL_WHERE_RUN, INCONCLUSIVE, Unrun
 from irloop.comparison.report import EngineReport, OutputReport, TrialReport
 from irloop.comparison.runs import Run
 from irloop.comparison.settling import is_telling
+from irloop.engines.answer import Failure
 from irloop.progress import counted
 
 __all__ = ["Tally"]
@@ -38,14 +42,12 @@ class Tally:
         trials: Sequence[Trial],
         *,
         seconds: float,
-        made: bool,
     ) -> None:
         self._judge = judge
         self._explainer = explainer
         self._runs = runs
         self._trials = trials
         self._seconds = seconds
-        self._made = made
         self._worst: dict[str, OutputReport] = {}
         self._shown: set[int] = set()
         self._agreed: dict[Lane, int] = dict.fromkeys(runs, 0)
@@ -54,14 +56,16 @@ class Tally:
         self._excused: dict[Lane, set[int]] = {}
         self._notes: dict[str, list[str]] = {}
         self._problems: dict[str, list[str]] = {}
+        #: For each lane, the first trial that it did not run although the other model ran.
+        self._unrun: dict[Lane, tuple[Trial, Run]] = {}
         #: One report for each trial that the first model ran.
         self.reports: list[TrialReport] = []
         self._skipped: dict[str, list[str]] = {}
         #: The numbers of the trials in which an output differs.
         self.failed: list[int] = []
-        #: The number of the first trial that the second model does not run.
+        #: The number of the first trial that irloop's executor runs for one of the models only.
         self.stopped: int | None = None
-        #: The number of the first trial in which only the second model reaches a limit.
+        #: The number of the first trial in which only one model reaches a limit.
         self.limited: int | None = None
 
     def count(self) -> None:
@@ -79,10 +83,35 @@ class Tally:
                 self._tried(number, trial, wanted)
 
     def outcome(self) -> str:
-        """The outcome: "equal", "different" or "inconclusive"."""
-        if any(not item.equal for item in self.reports):
-            return "different"
-        return "equal" if self._shown or (self.reports and not self._names()) else "inconclusive"
+        """The outcome: a key of `outcome.OUTCOMES`."""
+        if self.stopped is not None or any(not item.equal for item in self._worst.values()):
+            return DIFFERENT
+        if not self._shown and (self._names() or not any(item.compared for item in self.reports)):
+            return INCONCLUSIVE
+        if self._is_unproved():
+            return INCONCLUSIVE
+        return EQUAL_WHERE_RUN if self.unrun() else EQUAL
+
+    def unrun(self) -> tuple[Unrun, ...]:
+        """The models that an engine did not run, in any trial or in one that the other model ran.
+
+        A run that a limit of irloop ended says nothing about the model and does not count.
+        """
+        found = []
+        for lane in self._runs:
+            trial, run = self._unrun.get(lane, (None, None))
+            if lane.engine != NUMPY and not self._has_run(lane):
+                trial = None
+                run = next(
+                    (run for run in self._runs[lane] if not self._is_limited(lane, run)), None
+                )
+            if run is not None:
+                place = "" if trial is None or not self._has_run(lane) else trial.label
+                failure = run.failure or Failure.RAISED
+                words = run.words or run.reason
+                file = self._file(lane)
+                found.append(Unrun(lane.model, str(lane.engine), file, failure, words, place))
+        return tuple(found)
 
     def outputs(self) -> tuple[OutputReport, ...]:
         """One report per output, from the trial and the engine in which the output differs most.
@@ -99,6 +128,8 @@ class Tally:
         If there is no problem, but nothing was compared, yield the reason for this instead.
         """
         yield from _grouped(self._problems)
+        if self._shown and self._is_unproved():
+            yield "no engine ran a model: that irloop's own executor agrees with itself is no proof"
         if self._problems or self._shown:
             return
         if not self.reports:
@@ -145,18 +176,42 @@ class Tally:
     def _names(self) -> tuple[str, ...]:
         return self._judge.names[0]
 
+    @property
+    def has_compared(self) -> bool:
+        """True if outputs that can show a difference were compared."""
+        return bool(self._shown)
+
+    def _is_unproved(self) -> bool:
+        """Return whether engines take part, but none of them ran a model."""
+        engines = [lane for lane in self._runs if lane.engine != NUMPY]
+        return bool(engines) and not any(map(self._has_run, engines))
+
+    def _has_run(self, lane: Lane) -> bool:
+        return any(run.outputs is not None for run in self._runs[lane])
+
+    def _is_limited(self, lane: Lane, run: Run) -> bool:
+        """Return whether a limit of irloop ended a run, or refused it."""
+        return run.refused or (run.late and (lane.engine == NUMPY or self._seconds < HANG))
+
+    def _file(self, lane: Lane) -> str:
+        """The name of the file of a model, or words for a model without a file."""
+        side = self._explainer.sides[lane.side]
+        name = os.path.basename(side.file or side.model.source or "")
+        return name or f"the {lane.model} model"
+
     def _without_reference(self, number: int, trial: Trial) -> None:
         """Record a trial in which no engine ran the first model.
 
-        The trial is reported as a problem if an engine ran the second model on inputs that the
-        caller gave. Otherwise the trial is skipped, because the inputs may be invalid.
+        The trial is reported as a problem if an engine ran the second model, unless that model was
+        converted from the first. Otherwise the trial is skipped, because the inputs may be invalid.
         """
         runs = [(lane, item[number]) for lane, item in self._runs.items()]
-        reason = next((run.reason for lane, run in runs if lane.side == 0), "no engine")
+        mine = [(lane, run) for lane, run in runs if lane.side == 0]
+        reason = next((run.reason for _, run in mine), "no engine")
         ran = any(run.outputs is not None for lane, run in runs if lane.side == 1)
-        if ran and not self._made:
-            problem = f"the first model did not run: {reason}"
-            self._problems.setdefault(problem, []).append(trial.label)
+        tried = [(lane, run) for lane, run in mine if not self._is_limited(lane, run)]
+        if ran and tried and not self._explainer.converted:
+            problem = self._problem(number, trial, *tried[0])
             self.reports.append(TrialReport(trial.label, False, problem, compared=False))
             return
         # If the first model rejects the inputs, they prove nothing.
@@ -173,8 +228,6 @@ class Tally:
         for lane in others:
             if self._runs[lane][number].outputs is None:
                 problem = problem or self._failure(number, trial, lane)
-                if problem and self.stopped is None:
-                    self.stopped = number
                 continue
             self._ran[lane] += 1
             reports = self._outputs(number, trial, lane, wanted)
@@ -214,24 +267,48 @@ class Tally:
         `lane` is one of the two models in one engine, and `number` is the index of `trial`. Returns
         an empty string if the failure counts only as a note, or the trial as skipped.
         """
-        reason = self._runs[lane][number].reason
-        peers = [other for other in self._runs if other.side == 0 and other.engine != NUMPY]
-        if lane.side == 0:
-            self._note(f"the first model did not run in one of its engines: {reason}", trial)
-            return ""
-        failed = [peer for peer in peers if self._runs[peer][number].outputs is None]
-        if lane.engine != NUMPY and peers and len(failed) == len(peers):
-            self._note(f"neither model ran in the engine of its format: {reason}", trial)
-            return ""
         run = self._runs[lane][number]
-        if run.refused or (run.late and (lane.engine == NUMPY or self._seconds < HANG)):
+        if self._is_limited(lane, run):
             if lane.engine == NUMPY and self.limited is None:
                 self.limited = number
-            self._skip(f"the second model did not run: {reason}", trial)
+            self._skip(f"the {lane.model} model did not run: {run.reason}", trial)
             return ""
-        problem = f"the second model did not run: {reason}"
+        if lane.engine == NUMPY:
+            # The engine of the model's format decides. A converted model must run in the executor
+            # if the source does.
+            made = self._explainer.converted and lane.side == 1
+            if self._ran_in_engine(lane.side, number) and not (made and self._ran_in(0, number)):
+                self._note(f"the {lane.model} model did not run in numpy: {run.reason}", trial)
+                return ""
+        elif self._has_engine(1 - lane.side) and not self._ran_in_engine(1 - lane.side, number):
+            self._note(f"neither model ran in the engine of its format: {run.reason}", trial)
+            return ""
+        return self._problem(number, trial, lane, run)
+
+    def _problem(self, number: int, trial: Trial, lane: Lane, run: Run) -> str:
+        """Record that one model did not run in `lane` although the other one ran."""
+        self._unrun.setdefault(lane, (trial, run))
+        if lane.engine == NUMPY and self.stopped is None:
+            self.stopped = number
+        problem = f"the {lane.model} model did not run: {run.reason}"
         self._problems.setdefault(problem, []).append(trial.label)
         return problem
+
+    def _ran_in(self, side: int, number: int) -> bool:
+        """Return whether irloop's executor ran a model in trial `number`."""
+        runs = self._runs.get(Lane(side, NUMPY))
+        return runs is not None and runs[number].outputs is not None
+
+    def _has_engine(self, side: int) -> bool:
+        return any(lane.side == side and lane.engine != NUMPY for lane in self._runs)
+
+    def _ran_in_engine(self, side: int, number: int) -> bool:
+        """Return whether an engine other than irloop's executor ran a model in trial `number`."""
+        return any(
+            runs[number].outputs is not None
+            for lane, runs in self._runs.items()
+            if lane.side == side and lane.engine != NUMPY
+        )
 
     def _outputs(
         self, number: int, trial: Trial, lane: Lane, wanted: Sequence[Any]

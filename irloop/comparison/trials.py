@@ -15,7 +15,7 @@ from irloop.comparison.inputs import (
     made_trials,
     other_trials,
 )
-from irloop.comparison.runs import Run, reason_of_file, run_trial, run_trials
+from irloop.comparison.runs import ITERATIONS, Run, reason_of_file, run_trial, run_trials
 from irloop.comparison.settling import Settler
 from irloop.comparison.sizes import (
     Sizes,
@@ -50,16 +50,18 @@ def tried(
     trips: Sequence[int],
     sizes: Mapping[str, int] | None,
     seconds: float,
+    iterations: int = ITERATIONS,
     widen: bool | None,
     affordable: Callable[[], None],
+    twin: Model | None = None,
 ) -> tuple[list[Trial], list[Run]]:
     """Make the trials of a comparison, and run the first model on them in irloop's executor.
 
     Returns the trials, which hold the inputs, and the run of each trial. `runner` is the first
-    model, which is run. `model` is a copy of it, for which the inputs are made; its unknown input
-    sizes are filled in from the second model. `sizes` gives sizes of dimensions by name. Each run
-    may take `seconds`. With `widen`, half precision is computed in single precision (see
-    `Session`).
+    model, which is run, and `twin` the second. `model` is a copy of the first, for which the inputs
+    are made; its unknown input sizes are filled in from the second. `sizes` gives sizes of
+    dimensions by name. Each run may take `seconds`, and each loop `iterations`. With `widen`, half
+    precision is computed in single precision (see `Session`).
 
     In the first trials every output is finite and not empty. The next ones have other sizes, and
     the last ones reach branches and trip counts that no earlier trial reached.
@@ -73,23 +75,36 @@ def tried(
     except IrloopError as error:
         # irloop's executor cannot run the model. Another engine may be able to, so the trials get
         # the likeliest inputs.
-        trials = made_trials(model, next(sizes_of([model], sizes)), seeds=seeds, trips=trips)
+        first = next(sizes_of([model], sizes))
+        trials = made_trials(model, first, seeds=seeds, trips=trips, twin=twin)
         affordable()
         reason = reason_of_file(error, runner)
         return trials, [Run(reason=reason) for _ in trials]
     settler = Settler(
-        model, runner, session, seeds=seeds, trips=trips, given=sizes, seconds=seconds
+        model,
+        runner,
+        session,
+        seeds=seeds,
+        trips=trips,
+        given=sizes,
+        seconds=seconds,
+        iterations=iterations,
+        twin=twin,
     )
     settled = settler.settle()
     integers = settled.integers
-    trials = made_trials(model, settled.sizes, seeds=seeds, trips=trips, integers=integers)
+    trials = made_trials(
+        model, settled.sizes, seeds=seeds, trips=trips, integers=integers, twin=twin
+    )
     others = settler.resized(settled)
     count = len(trials) // max(len(seeds), 1)
     trials[count:count] = others
     if any(isinstance(node.op, _STATEFUL) for node in all_nodes(runner.graph)):
         trials = list(_in_steps(trials))
-    runs = run_trials(session, trials, seconds, affordable)
-    for trial, run in _further_trials(model, runner, session, settled.sizes, runs, seconds):
+    runs = run_trials(session, trials, seconds, iterations, affordable)
+    for trial, run in _further_trials(
+        model, runner, session, settled.sizes, runs, seconds, iterations, twin
+    ):
         trials.append(trial)
         runs.append(run)
     return trials, runs
@@ -102,6 +117,8 @@ def _further_trials(
     sizes: Sizes,
     runs: Sequence[Run],
     seconds: float,
+    iterations: int,
+    twin: Model | None,
 ) -> Iterator[tuple[Trial, Run]]:
     """Run further trials, and yield those in which a loop or branch runs in a new way.
 
@@ -113,10 +130,10 @@ def _further_trials(
     if not missed or any(run.late for run in runs):
         return
     added = 0
-    for trial in other_trials(model, sizes, len(runs)):
+    for trial in other_trials(model, sizes, len(runs), twin):
         if added == MOST_ADDED or not missed:
             return
-        run = run_trial(session, trial, seconds)
+        run = run_trial(session, trial, seconds, iterations)
         if run.late:
             return
         new = reached([run]) & missed

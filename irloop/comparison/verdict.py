@@ -13,8 +13,15 @@ from typing import Any
 import numpy as np
 
 from irloop.comparison.measure import Tolerance, agree, wide_blocks
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.model import Graph
+from irloop.graph.walk import has_op
 
-__all__ = ["Verdict", "drift", "verdict_of"]
+__all__ = ["LOOPS", "Verdict", "drift", "outputs_of_loops", "verdict_of"]
+
+#: The operations with a body that runs more than once.
+LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan, onnx.Scan8)
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -38,13 +45,37 @@ class Verdict(Enum):
         return self.value
 
 
+def outputs_of_loops(graph: Graph) -> tuple[bool, ...]:
+    """Tell for each output of a graph whether a loop computes it, or a value that it depends on."""
+    seen = {
+        value
+        for node in graph.nodes
+        if isinstance(node.op, LOOPS) or any(has_op(body.graph, *LOOPS) for body in node.bodies)
+        for value in node.outputs
+    }
+    pending = list(seen)
+    while pending:
+        for node, _ in pending.pop().uses:
+            pending += [value for value in node.outputs if value not in seen]
+            seen.update(node.outputs)
+    return tuple(result.inputs[0] in seen for result in graph.results)
+
+
 def verdict_of(
-    x: Any, y: Any, tolerance: Tolerance, starts: Sequence[Any] = ()
+    x: Any, y: Any, tolerance: Tolerance, starts: Sequence[Any] = (), *, loops: bool = True
 ) -> tuple[Verdict, str]:
     """Classify the difference of two values, and give some detail in words.
 
     `starts` holds initial values of states: an output that equals one of them was never updated.
+    Unless `loops`, no loop computes the values, and the verdict says nothing of iterations.
     """
+    found, detail = _classified(x, y, tolerance, starts if loops else ())
+    if not loops and found in (Verdict.COUNT, Verdict.ZERO_SHAPE):
+        return Verdict.SHAPE, detail
+    return found, detail
+
+
+def _classified(x: Any, y: Any, tolerance: Tolerance, starts: Sequence[Any]) -> tuple[Verdict, str]:
     if not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray):
         return Verdict.VALUES, "only one of the values is a tensor"
     if x.dtype != y.dtype:

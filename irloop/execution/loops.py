@@ -294,8 +294,9 @@ class Loop:
         return StepError(
             self.node,
             f"the limit of {context.limits.max_iterations} iterations is reached",
-            fix="allow more iterations, or find out why the condition stays true",
+            fix="allow more (--max-iterations), or find out why the condition stays true",
             limit=True,
+            by_clock=True,
         )
 
     def _undefined(self, output: int) -> Diagnostic:

@@ -25,6 +25,7 @@ from contextlib import suppress
 from typing import Any
 
 from irloop.allowance import Allowance, Holder, allowance_for
+from irloop.comparison.outcome import DIFFERENT, EQUAL_WHERE_RUN, INCONCLUSIVE
 from irloop.diagnostics import Diagnostic, Severity, one_line
 from irloop.errors import (
     InferenceError,
@@ -219,7 +220,8 @@ def _check(model: _Model) -> Answer:
             return before
     from irloop import compare
 
-    return _compared(compare(model.path, model.output, max_memory=model.memory or 8 << 30))
+    memory = model.memory or 8 << 30
+    return _compared(compare(model.path, model.output, max_memory=memory, converted=True))
 
 
 def _conform(model: _Model) -> Answer:
@@ -232,15 +234,20 @@ def _conform(model: _Model) -> Answer:
     return _compared(compare(path, path, engine_a="numpy", engine_b=engine, max_memory=memory))
 
 
+#: The codes of verdicts of a comparison.
+_CODES = {DIFFERENT: "SWP003", EQUAL_WHERE_RUN: "SWP005", INCONCLUSIVE: "SWP004"}
+
+
 def _compared(comparison: Any) -> Answer:
     found = comparison.to_dict()
     measured = [item for item in found["outputs"] if item["max_abs"] is not None]
-    detail = str(comparison.cause or comparison.divergence or "; ".join(comparison.problems))
+    found_out = comparison.cause or comparison.divergence or "; ".join(comparison.problems)
+    detail = comparison.headline if comparison.unrun else str(found_out)
     answer: Answer = {"verdict": comparison.outcome, "detail": detail}
-    code = {"different": "SWP003", "inconclusive": "SWP004"}.get(comparison.outcome)
+    code = _CODES.get(comparison.outcome)
     if code is not None:
-        severity = Severity.ERROR if code == "SWP003" else Severity.WARNING
-        answer["codes"] = _codes([Diagnostic(code, severity, detail or comparison.outcome)])
+        severity = Severity.ERROR if code != "SWP004" else Severity.WARNING
+        answer["codes"] = _codes([Diagnostic(code, severity, detail or comparison.headline)])
     for key in ("max_abs", "max_rel"):
         values = [float(item[key]) for item in measured if item[key] is not None]
         answer[key] = max(values, default=None)

@@ -10,6 +10,8 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
+from irloop.comparison.outcome import DIFFERENT, EQUAL, EQUAL_WHERE_RUN, INCONCLUSIVE
+
 __all__ = [
     "FINDINGS",
     "IGNORED",
@@ -35,19 +37,19 @@ TARGETS: dict[str, tuple[str, int | None]] = {
 #: Verdicts that are findings: they make the exit status 1.
 FINDINGS = frozenset(
     {
-        *("invalid", "refused", "different", "unreadable", "failed", "quarantined"),
+        *("invalid", "refused", DIFFERENT, EQUAL_WHERE_RUN, "unreadable", "failed", "quarantined"),
         *("timeout", "out-of-memory", "too-many-steps", "lfs-pointer", "too-big"),
     }
 )
 
 #: Verdicts that leave the quality of the model unknown: they make the exit status 2.
-UNKNOWN = frozenset({"inconclusive", "unavailable", "internal-error"})
+UNKNOWN = frozenset({INCONCLUSIVE, "unavailable", "internal-error"})
 
 #: The verdict of files that are not models.
 IGNORED = "no-model"
 
 #: All verdicts.
-VERDICTS = FINDINGS | UNKNOWN | {"valid", "converted", "kept", "equal", IGNORED}
+VERDICTS = FINDINGS | UNKNOWN | {"valid", "converted", "kept", EQUAL, IGNORED}
 
 
 def settings_of(step: str, to: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from operator import index
 from typing import SupportsIndex
@@ -49,10 +51,13 @@ def shapes_of(shapes: Mapping[str, Shape | Sequence[int | None]]) -> dict[str, S
     return found
 
 
-def set_input_shapes(model: Model, shapes: Mapping[str, Shape | Sequence[int | None]]) -> None:
+def set_input_shapes(
+    model: Model, shapes: Mapping[str, Shape | Sequence[int | None]], *, keeps_fixed: bool = False
+) -> None:
     """Refine the shapes of model inputs; None in a shape is an unknown dimension.
 
-    The keys of `shapes` are names of input tensors or of input layers.
+    The keys of `shapes` are names of input tensors or of input layers. An unknown dimension in the
+    place of a fixed one is an error, unless `keeps_fixed`.
 
     Raises:
         UsageError: for a name that no input has, a shape that is not a sequence of sizes, or a
@@ -62,13 +67,9 @@ def set_input_shapes(model: Model, shapes: Mapping[str, Shape | Sequence[int | N
         value = _input_called(model, name)
         refined = value.type.shape.refine(wanted) if isinstance(value.type, TensorType) else None
         if not isinstance(value.type, TensorType) or refined is None:
-            message = f"input {name!r} cannot have that shape"
-            raise UsageError(
-                message,
-                expected=str(value.type),
-                found=str(wanted),
-                fix="the pass set_shape changes fixed dimensions, and what depends on them",
-            )
+            raise _fixed(model, name, value, wanted)
+        if not keeps_fixed and _loosens(value.type.shape, wanted):
+            raise _fixed(model, name, value, wanted)
         value.type = TensorType(value.type.element, refined)
 
 
@@ -97,6 +98,27 @@ def set_input_types(model: Model, types: Mapping[str, str]) -> None:
                 fix="leave out the type of this input: only a dynamic type can be set",
             )
         value.type = TensorType(wanted, value.type.shape)
+
+
+def _loosens(old: Shape, wanted: Shape) -> bool:
+    """Return whether `wanted` has an unknown dimension where `old` has a fixed one."""
+    pairs = zip(old.dims or (), wanted.dims or (), strict=False)
+    return any(isinstance(dim, int) and not isinstance(new, int) for dim, new in pairs)
+
+
+def _fixed(model: Model, name: str, value: Value, wanted: Shape) -> UsageError:
+    """Make the error for a shape that would change fixed dimensions of an input."""
+    source = model.source or ("model.onnx" if model.dialect == "onnx" else "model.xml")
+    stem, suffix = os.path.splitext(os.path.basename(source))
+    dims = ",".join(str(dim) if isinstance(dim, int) else "?" for dim in wanted.dims or ())
+    parts = ("transform", source, "-o", f"{stem}-reshaped{suffix}", "--pass")
+    command = shlex.join(["irloop", *parts, f"set_shape={name}={dims}"])
+    return UsageError(
+        f"input {name!r} cannot have that shape: its dimensions are fixed",
+        expected=str(value.type),
+        found=str(wanted),
+        fix=f"change them, and what depends on them, with: {command}",
+    )
 
 
 def _is_size(item: object) -> bool:

@@ -8,7 +8,21 @@ from __future__ import annotations
 
 from irloop.graph.record import Record
 
-__all__ = ["Condition", "Indices", "Lengths", "Meaning", "Parts", "Sizes", "TripCount"]
+__all__ = [
+    "Axes",
+    "Condition",
+    "Ends",
+    "Indices",
+    "Lengths",
+    "Meaning",
+    "NewShape",
+    "Parts",
+    "Portion",
+    "Resized",
+    "Sizes",
+    "Starts",
+    "TripCount",
+]
 
 
 class Meaning(Record):
@@ -47,3 +61,41 @@ class Sizes(Meaning):
 
 class Parts(Meaning):
     """Lengths that add up to the size of an axis of input 0."""
+
+
+class Portion(Meaning):
+    """A number from 0 to 1, such as the threshold of an overlap or of a score."""
+
+
+class Axes(Meaning):
+    """Axes of the input `data`, each at most once.
+
+    If they are `single`, they are axes of size 1; if they are `new`, they are counted in the
+    result, which has these axes as well.
+    """
+
+    data: int
+    single: bool = False
+    new: bool = False
+
+
+class Starts(Meaning):
+    """The first positions of slices of the input `data`."""
+
+    data: int
+
+
+class Ends(Meaning):
+    """The ends of slices of the input `data`, which begin at positions drawn for `Starts`."""
+
+    data: int
+
+
+class Resized(Meaning):
+    """New sizes of the last axes of an image in input `data`, or factors if they are floats."""
+
+    data: int
+
+
+class NewShape(Meaning):
+    """A shape for the elements of another input, in which -1 stands for the remaining elements."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from irloop.comparison.compare import Comparison
 from irloop.comparison.diff import Change, ModelDiff
+from irloop.comparison.outcome import OUTCOMES
 from irloop.comparison.report import EngineReport, Evidence, OutputReport
 from irloop.diagnostics import Diagnostic, Report, Severity
 from irloop.errors import IrloopError
@@ -24,8 +25,6 @@ Section = dict[str, Any]
 #: The largest number of models that the report of a validation draws.
 DRAWN = 5
 
-_LEVELS = {"equal": "good", "different": "bad", "inconclusive": "unsure"}
-_WORDS = {"equal": "equal", "different": "not equal", "inconclusive": "inconclusive"}
 _MARKS = {"added": "new", "removed": "gone"}
 
 
@@ -69,6 +68,7 @@ def _section(title: str, **content: Any) -> Section:
 
 def _comparison(result: Comparison, models: Sequence[Model]) -> dict[str, Any]:
     evidence = result.evidence
+    outcome = OUTCOMES[result.outcome]
     sides = list(models or (() if evidence is None else evidence.models))
     labels = _labels(sides, ("A", "B"))
     drawn = [model_data(model, None, label) for model, label in zip(sides, labels, strict=True)]
@@ -85,7 +85,7 @@ def _comparison(result: Comparison, models: Sequence[Model]) -> dict[str, Any]:
         "models": drawn,
         "focus": focus,
         "report": {
-            "verdict": {"level": _LEVELS[result.outcome], "text": _WORDS[result.outcome]},
+            "verdict": {"level": outcome.level, "text": outcome.words},
             "before": before,
             "after": after,
         },
@@ -122,7 +122,7 @@ def _shown_place(path: str, drawn: Sequence[dict[str, Any]]) -> str:
 
 def _cause(result: Comparison) -> list[Section]:
     lines = [str(item) for item in (result.cause, result.divergence) if item is not None]
-    lines += result.problems
+    lines += [*map(str, result.unrun), *result.problems]
     return [_section("Cause", lines=lines)] if lines else []
 
 

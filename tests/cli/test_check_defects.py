@@ -95,7 +95,7 @@ def test_a_defect_is_found(
     defect(monkeypatch)
     wrong = irloop("convert", source, "-o", tmp_path / "wrong.xml", "--check")
     assert wrong.exit_code == 1, wrong.output
-    assert "NOT equal" in wrong.stdout
+    assert "not equal" in wrong.stdout
     assert "openvino" in wrong.stdout
     assert not (tmp_path / "wrong.xml").exists()
 
@@ -119,6 +119,6 @@ def test_a_defect_in_models_for_onnx_runtime_is_found(
     monkeypatch.setattr(SeparateResults, "run_on_model", _no)
     wrong = irloop("convert", source, "-o", tmp_path / "wrong.onnx", "--check")
     assert wrong.exit_code == 1, wrong.output
-    assert "NOT equal" in wrong.stdout
+    assert "not equal" in wrong.stdout
     assert "in the second model in onnxruntime" in wrong.stdout
     assert not (tmp_path / "wrong.onnx").exists()

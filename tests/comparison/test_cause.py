@@ -163,7 +163,7 @@ def test_a_redirected_back_edge(loop: Path, tmp_path: Path, other: str) -> None:
     edge = f'<edge from-layer="{wrong_result}" to-layer="{acc}"/>'
     wrong = tampered(loop, tmp_path, (f'<edge from-layer="{result}" to-layer="{acc}"/>', edge))
     line = first_line(original(loop, other, tmp_path), wrong)
-    assert line.startswith("NOT equal: in wrong.xml `acc` of loop `loop` is carried from")
+    assert line.startswith("not equal: in wrong.xml `acc` of loop `loop` is carried from")
     assert f"(back edge of port 2, line {line_of(wrong, edge)})" in line
 
 

@@ -167,3 +167,16 @@ def test_comparing_costs_steps() -> None:
     x = np.zeros(10_000_000, np.float32)
     with Budget(operations=1000).entered(), pytest.raises(LimitError, match="comparing values"):
         measure(x, x, Tolerance())
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
+def test_masks_of_the_lowest_number_and_of_infinity_are_equal(name: str) -> None:
+    """-3.4028235e38 and -inf mask alike; a sum of two such masks overflows in some engines."""
+    dtype = np.dtype(name)
+    largest = float(ml_dtypes.finfo(dtype).max)  # type: ignore[no-untyped-call]
+    x = np.array([1, -largest, largest], dtype)
+    found = measure(x, np.array([1, -np.inf, np.inf], dtype), Tolerance())
+    assert (found.equal, found.absolute) == (True, 0.0)
+    assert not measure(x, np.array([1, np.inf, -np.inf], dtype), Tolerance()).equal
+    assert not measure(x, np.array([-np.inf, -largest, largest], dtype), Tolerance()).equal
+    assert not measure(x / dtype.type(4), x * dtype.type(np.inf), Tolerance()).equal

@@ -120,9 +120,9 @@ def test_an_output_that_fails_is_kept(tmp_path: Path) -> None:
     assert "along axis 2" in str(found.comparison).splitlines()[0]
 
 
-def test_models_that_cannot_be_compared_are_not_called_equal(tmp_path: Path) -> None:
+def test_a_first_model_that_fails_is_reduced_as_well(tmp_path: Path) -> None:
     source = written(COUNTED, tmp_path)
     wrong = edited(source, entry("outer", "output", axis="2"))
-    with pytest.raises(irloop.UsageError, match="could not be compared") as caught:
-        irloop.reduce(wrong, source)
-    assert "outer" in caught.value.diagnostics[0].cause
+    found = irloop.reduce(wrong, source)
+    assert max(operations(found.first), operations(found.second)) <= 3
+    assert "outer" in str(found.comparison)

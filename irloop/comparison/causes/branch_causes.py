@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from irloop.comparison.causes.copies import unchanged
 from irloop.comparison.causes.evidence import Cause, Evidence
-from irloop.comparison.causes.loop_causes import LOOPS
+from irloop.comparison.verdict import LOOPS
 from irloop.graph.model import Body, Node, Value
 
 __all__ = ["BranchCauses"]

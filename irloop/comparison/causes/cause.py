@@ -19,12 +19,12 @@ from irloop.comparison.agreement import agree
 from irloop.comparison.causes.branch_causes import BranchCauses
 from irloop.comparison.causes.evidence import Cause, Evidence
 from irloop.comparison.causes.likeness import attribute_changes, content, may_correspond, operands
-from irloop.comparison.causes.loop_causes import LOOPS, LoopCauses
+from irloop.comparison.causes.loop_causes import LoopCauses
 from irloop.comparison.causes.shape_causes import ShapeCauses
 from irloop.comparison.matching import output_positions
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.pairing import traced
-from irloop.comparison.verdict import Verdict, verdict_of
+from irloop.comparison.verdict import LOOPS, Verdict, verdict_of
 from irloop.errors import IrloopError, UsageError
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.op import Constant, Parameter

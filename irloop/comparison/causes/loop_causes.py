@@ -15,6 +15,7 @@ from irloop.comparison.causes.likeness import apart, constants_agree, content, o
 from irloop.comparison.causes.slice_ways import is_backwards
 from irloop.comparison.causes.wire_comparison import WireDifference, Wires
 from irloop.comparison.causes.wire_side import Moved, WireSide
+from irloop.comparison.verdict import LOOPS
 from irloop.dialects.classes import classes_of
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
@@ -22,10 +23,7 @@ from irloop.graph.loops import Carried, Invariant
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant, Parameter
 
-__all__ = ["LOOPS", "LoopCauses", "untransposed"]
-
-#: The operations with a body that runs more than once.
-LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan, onnx.Scan8)
+__all__ = ["LoopCauses", "untransposed"]
 
 _TRANSPOSES = classes_of("Transpose")
 _SLICES = classes_of("Slice", "StridedSlice")

@@ -15,7 +15,8 @@ import numpy as np
 from irloop.comparison.causes.copies import unchanged
 from irloop.comparison.causes.evidence import Cause, Evidence
 from irloop.comparison.causes.likeness import handed_on, may_correspond, operands
-from irloop.comparison.causes.loop_causes import LOOPS, untransposed
+from irloop.comparison.causes.loop_causes import untransposed
+from irloop.comparison.verdict import LOOPS
 from irloop.graph.loops import Carried, Invariant, ScanInput, Sliced
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant, Parameter

@@ -20,6 +20,7 @@ from irloop.budget import Budget
 from irloop.comparison.compare import Comparison, Path, compare, read_side
 from irloop.comparison.inputs import TRIPS, Trial, made_trials, with_arrays
 from irloop.comparison.measure import Tolerance
+from irloop.comparison.outcome import DIFFERENT, EQUAL, EQUAL_WHERE_RUN
 from irloop.comparison.reduction.changes import Pair, complexity, operations
 from irloop.comparison.reduction.cutting import cut_at, drop_dead, located
 from irloop.comparison.reduction.shrink import shrunk
@@ -205,8 +206,8 @@ class _Reduction:
         except IrloopError as error:
             self._uncompared = self._uncompared or reason_of(error)
             return False
-        if found.outcome != "different" or not (found.compared or found.cause):
-            self._found_equal |= found.outcome == "equal"
+        if found.outcome != DIFFERENT or not (found.compared or found.cause):
+            self._found_equal |= found.outcome in (EQUAL, EQUAL_WHERE_RUN)
             self._uncompared = self._uncompared or "; ".join(found.problems[:1])
             return False
         # Models that now differ for another reason are not the same case.

@@ -10,6 +10,7 @@ from typing import ClassVar
 from irloop.dialects.contrib.base import ContribOp
 from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
 from irloop.dialects.elements import EVERY
+from irloop.graph.meanings import Axes, Ends, Starts
 
 __all__ = [
     "Affine",
@@ -161,6 +162,12 @@ class MeanVarianceNormalization1(
 
 class DynamicSlice(_Early, type="DynamicSlice", domain="", until=9, inputs=(3, 4)):
     """Slice with starts, ends and axes as inputs, as Slice itself has them since opset 10."""
+
+    meanings = (
+        Starts(1, data=0),
+        Ends(2, data=0),
+        Axes(3, data=0),
+    )
 
     operands = f"data: T, starts: I, ends: I, axes?: I -> T where T: {EVERY}, I: i32 | i64"
 

@@ -6,6 +6,7 @@ from irloop import kernels
 from irloop.dialects import inference, shapes
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Lengths
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import (
     UNKNOWN_DIM,
@@ -141,6 +142,8 @@ class Attention24(_Attention, type="Attention", since=24, inputs=(3, 7), outputs
     item.
     """
 
+    meanings = (Lengths(6, data=1, axis=-2),)
+
 
 class Attention(_Attention, type="Attention", since=25, inputs=(3, 7), outputs=None):
     """softmax(Q @ K^T * scale + mask) @ V with a cache (Attention-25).
@@ -148,6 +151,8 @@ class Attention(_Attention, type="Attention", since=25, inputs=(3, 7), outputs=N
     The inputs are those of Attention-24. The attributes for the window limit the keys around each
     query.
     """
+
+    meanings = (Lengths(6, data=1, axis=-2),)
 
     left_window_size: int = -1
     right_window_size: int = -1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from irloop import kernels
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Portion, Sizes
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 
@@ -20,6 +21,12 @@ class NonMaxSuppression(OnnxOp, type="NonMaxSuppression", since=10, inputs=(2, 5
     threshold. The output [selected,3] lists (item, class, box), sorted by item, class and score.
     With `center_point_box` a box is (x, y, w, h).
     """
+
+    meanings = (
+        Sizes(2),
+        Portion(3),
+        Portion(4),
+    )
 
     center_point_box: int = attribute(default=0, least=0, most=1)
 

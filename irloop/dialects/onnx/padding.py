@@ -6,7 +6,7 @@ from irloop import kernels
 from irloop.dialects import inference, pads, shapes
 from irloop.dialects.onnx.base import BF16, NARROW, SHORTS, OnnxOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.meanings import Sizes
+from irloop.graph.meanings import Axes, Sizes
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_SHAPE, Shape, TensorType, ValueType
 
@@ -116,7 +116,11 @@ class Pad18(OnnxOp, type="Pad", since=18, inputs=(2, 4)):
 
     not_moved = NARROW | BF16 | SHORTS
 
-    meanings = (Sizes(1), Sizes(2))
+    meanings = (
+        Sizes(1),
+        Sizes(2),
+        Axes(3, data=0),
+    )
 
     expands = True
 
@@ -138,7 +142,11 @@ class Pad19(OnnxOp, type="Pad", since=19, inputs=(2, 4)):
 
     not_moved = NARROW | BF16 | SHORTS
 
-    meanings = (Sizes(1), Sizes(2))
+    meanings = (
+        Sizes(1),
+        Sizes(2),
+        Axes(3, data=0),
+    )
 
     expands = True
 
@@ -154,6 +162,8 @@ class Pad19(OnnxOp, type="Pad", since=19, inputs=(2, 4)):
 
 class CenterCropPad(OnnxOp, type="CenterCropPad", since=18, inputs=2):
     """Crops or zero-pads around the centre to the sizes in input 1 (CenterCropPad-18)."""
+
+    meanings = (Sizes(1),)
 
     expands = True
     cost = "linear"

@@ -8,6 +8,7 @@ from irloop import kernels
 from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Axes
 from irloop.graph.op import Kernel
 from irloop.graph.types import Dim, TensorType, ValueType
 
@@ -81,6 +82,8 @@ class ByInput(Reduction):
 
     If the axes are missing or empty, all axes are reduced, or none with `noop_with_empty_axes`.
     """
+
+    meanings = (Axes(1, data=0),)
 
     keepdims: bool = True
     noop_with_empty_axes: bool = False

@@ -9,6 +9,7 @@ from irloop import kernels
 from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Portion, Resized
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
 
@@ -115,6 +116,8 @@ class _ByScales(OnnxOp):
     Coordinates are asymmetric: the position in the input is the output position / scale.
     """
 
+    meanings = (Resized(1, data=0),)
+
     mode: str = attribute(default="nearest", words=_MODES)
 
     def how(self) -> Resampling:
@@ -155,6 +158,12 @@ class Resize11(OnnxOp, type="Resize", since=11, inputs=(1, 4)):
 
     The region (starts and ends in 0..1) is used by tf_crop_and_resize.
     """
+
+    meanings = (
+        Portion(1),
+        Resized(2, data=0),
+        Resized(3, data=0),
+    )
 
     expands = True
 

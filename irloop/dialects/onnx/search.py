@@ -8,7 +8,7 @@ from irloop import kernels
 from irloop.dialects import inference, searches
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.meanings import Sizes
+from irloop.graph.meanings import Axes, Sizes
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
 
@@ -160,6 +160,8 @@ class _Cumulative(OnnxOp):
 
     `exclusive` leaves out the element itself, `reverse` starts at the end.
     """
+
+    meanings = (Axes(1, data=0),)
 
     cost = "linear"
 

@@ -6,7 +6,7 @@ from irloop import kernels
 from irloop.dialects import shapes
 from irloop.dialects.onnx.base import BF16, NARROW, TINY_FLOATS, OnnxOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.meanings import Sizes
+from irloop.graph.meanings import Axes, NewShape, Sizes
 from irloop.graph.op import Kernel
 from irloop.graph.types import Dim, ElementType, Shape, TensorType, ValueType
 
@@ -119,6 +119,8 @@ class Reshape(_Reshaping, type="Reshape", since=5, inputs=2):
     In this shape, 0 copies a dimension, and -1 is inferred.
     """
 
+    meanings = (NewShape(1),)
+
     not_moved = NARROW
     reshapes = True
 
@@ -137,6 +139,8 @@ class Reshape14(_Reshaping, type="Reshape", since=14, inputs=2):
     In this shape, 0 copies a dimension, and -1 is inferred. If `allowzero` is set, a 0 means a
     dimension of size 0 instead.
     """
+
+    meanings = (NewShape(1),)
 
     not_moved = NARROW
     reshapes = True
@@ -191,6 +195,8 @@ class Squeeze13(_Reshaping, type="Squeeze", since=13, inputs=(1, 2)):
     An empty list of axes also means all, as in ONNX Runtime and OpenVINO.
     """
 
+    meanings = (Axes(1, data=0, single=True),)
+
     not_moved = NARROW
     reshapes = True
 
@@ -219,6 +225,8 @@ class Unsqueeze(_Reshaping, type="Unsqueeze", since=1, inputs=1):
 
 class Unsqueeze13(_Reshaping, type="Unsqueeze", since=13, inputs=2):
     """Inserts dimensions of size 1 at positions of the result (Unsqueeze-13, 21, 23, 24, 25)."""
+
+    meanings = (Axes(1, data=0, new=True),)
 
     not_moved = NARROW
     reshapes = True

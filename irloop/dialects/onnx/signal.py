@@ -6,6 +6,7 @@ from irloop import kernels
 from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Axes, Sizes
 from irloop.graph.op import Kernel
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
 
@@ -65,6 +66,8 @@ class DFT17(_Dft, type="DFT", since=17, inputs=(1, 2)):
     `onesided` with `inverse` takes that half as the data and returns real numbers.
     """
 
+    meanings = (Sizes(1),)
+
     axis: int = 1
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -81,6 +84,11 @@ class DFT(_Dft, type="DFT", since=20, inputs=(1, 3)):
 
     The axis is -2 by default. Data, `onesided` and `inverse` have the meaning of DFT-17.
     """
+
+    meanings = (
+        Sizes(1),
+        Axes(2, data=0),
+    )
 
     def infer(self, args: Arguments) -> list[ValueType]:
         axis = args.ints(2) if args.has(2) else (-2,)

@@ -8,7 +8,7 @@ from irloop import kernels
 from irloop.dialects import inference, shapes, slices
 from irloop.dialects.onnx.base import NARROW, OnnxOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.meanings import Parts
+from irloop.graph.meanings import Axes, Ends, Parts, Sizes, Starts
 from irloop.graph.op import Kernel
 from irloop.graph.types import UNKNOWN_DIM, Dim, TensorType, ValueType
 from irloop.kernels.bounds import chunks
@@ -100,6 +100,13 @@ class Slice(OnnxOp, type="Slice", since=1, inputs=1):
 
 class Slice10(OnnxOp, type="Slice", since=10, inputs=(3, 5)):
     """Elements from starts to ends along axes by steps, all of them inputs (Slice-10, 11, 13)."""
+
+    meanings = (
+        Starts(1, data=0),
+        Ends(2, data=0),
+        Axes(3, data=0),
+        Sizes(4),
+    )
 
     not_moved = NARROW
     cost = "parts"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from irloop import kernels
 from irloop.dialects.openvino.base import INDICES, OpenVinoOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Lengths
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
 
@@ -56,6 +57,8 @@ class CTCGreedyDecoderSeqLen(
     class, by default the last class (CTCGreedyDecoderSeqLen-6).
     """
 
+    meanings = (Lengths(1, data=0, axis=1),)
+
     operands = (
         "scores: float, sequence lengths: integer, "
         "blank index?: integer -> classes: i32 | i64, lengths: i32 | i64"
@@ -86,6 +89,11 @@ class CTCLoss(OpenVinoOp, type="CTCLoss", since=4, inputs=(4, 5)):
 
     The last input, the blank, defaults to the last class.
     """
+
+    meanings = (
+        Lengths(1, data=0, axis=1),
+        Lengths(3, data=2, axis=1),
+    )
 
     operands = (
         "logits: float, logit lengths: integer, labels: integer, "

@@ -6,7 +6,7 @@ from irloop import kernels
 from irloop.dialects import indexing, inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.meanings import Indices
+from irloop.graph.meanings import Axes, Indices
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, Dim, TensorType, ValueType
 
@@ -41,7 +41,10 @@ class Gather(OpenVinoOp, type="Gather", since=1, inputs=3):
     """Slices at indices along an axis; inputs data, indices, axis (Gather-1)."""
 
     operands = "data: any, indices: integer, axis: integer -> any"
-    meanings = (Indices(1, data=0),)
+    meanings = (
+        Indices(1, data=0),
+        Axes(2, data=0),
+    )
     cost = "parts"
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -61,7 +64,10 @@ class Gather7(OpenVinoOp, type="Gather", since=7, inputs=3):
     """
 
     operands = "data: any, indices: integer, axis: integer -> any"
-    meanings = (Indices(1, data=0),)
+    meanings = (
+        Indices(1, data=0),
+        Axes(2, data=0),
+    )
     cost = "parts"
 
     batch_dims: int = 0
@@ -83,7 +89,10 @@ class Gather8(OpenVinoOp, type="Gather", since=8, inputs=3):
     """
 
     operands = "data: any, indices: integer, axis: integer -> any"
-    meanings = (Indices(1, data=0),)
+    meanings = (
+        Indices(1, data=0),
+        Axes(2, data=0),
+    )
     cost = "parts"
 
     batch_dims: int = 0

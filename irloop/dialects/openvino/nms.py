@@ -5,6 +5,7 @@ from __future__ import annotations
 from irloop import kernels
 from irloop.dialects.openvino.base import INDICES, OpenVinoOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Portion, Sizes
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 
@@ -27,6 +28,12 @@ class Suppressing(OpenVinoOp):
     row is (item, class, box); the number of rows is only known at run time. With `box_encoding`
     center a box is (x, y, width, height), with corner two opposite corners.
     """
+
+    meanings = (
+        Sizes(2),
+        Portion(3),
+        Portion(4),
+    )
 
     operands = (
         "boxes: float, scores: float, max output boxes per class?: float | integer, "
@@ -126,6 +133,12 @@ class NMSRotated(OpenVinoOp, type="NMSRotated", since=13, inputs=5, outputs=3):
     A box is (centre x, centre y, width, height, angle in radians). The outputs are those of
     NonMaxSuppression-9: the selected boxes, their scores, and the number of selected boxes.
     """
+
+    meanings = (
+        Sizes(2),
+        Portion(3),
+        Portion(4),
+    )
 
     operands = (
         "boxes: float, scores: float, max output boxes per class: integer, "

@@ -6,6 +6,7 @@ from irloop import kernels
 from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Axes
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import Shape, ValueType
 
@@ -117,6 +118,8 @@ class MVN6(OpenVinoOp, type="MVN", since=6, inputs=2):
     to the variance (inside_sqrt) or to its root (outside_sqrt).
     """
 
+    meanings = (Axes(1, data=0),)
+
     operands = "data: number | boolean, axes: float | integer -> number | boolean"
     cost = "linear"
 
@@ -148,6 +151,8 @@ class LRN(OpenVinoOp, type="LRN", since=1, inputs=2):
     elements to either side.
     """
 
+    meanings = (Axes(1, data=0),)
+
     operands = "data: number | boolean, axes: integer -> number | boolean"
     shapes = "*, ?"
 
@@ -173,6 +178,8 @@ class NormalizeL2(OpenVinoOp, type="NormalizeL2", since=1, inputs=2):
 
     eps is added to the sum of squares (`eps_mode` add) or is its lower bound (max).
     """
+
+    meanings = (Axes(1, data=0),)
 
     operands = "data: number | boolean, axes: float | integer -> number | boolean"
     shapes = "*, (?)"

@@ -8,6 +8,7 @@ from irloop import kernels
 from irloop.dialects import inference, shapes
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Axes
 from irloop.graph.op import Kernel
 from irloop.graph.types import Dim, ElementType, Shape, TensorType, ValueType
 
@@ -31,6 +32,8 @@ class Reduction(OpenVinoOp):
     The data may have any numeric type. The axes are a scalar or a list of integers. With
     `keep_dims` reduced dimensions are kept as ones, otherwise they are removed.
     """
+
+    meanings = (Axes(1, data=0),)
 
     operands = "data: number, axes: integer -> number"
     cost = "linear"
@@ -97,6 +100,8 @@ class ReduceL2(Reduction, type="ReduceL2", since=4, inputs=2):
 
 class LogicalReduction(Reduction):
     """Base of boolean reductions."""
+
+    meanings = (Axes(1, data=0),)
 
     operands = "data: boolean, axes: integer -> boolean"
 

@@ -6,7 +6,7 @@ from irloop import kernels
 from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.meanings import Lengths
+from irloop.graph.meanings import Axes, Lengths
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import ValueType
 
@@ -15,6 +15,8 @@ __all__ = ["Reverse", "ReverseSequence", "Roll"]
 
 class Reverse(OpenVinoOp, type="Reverse", since=1, until=1, inputs=2):
     """Reverses the elements along axes, given as a list or as a mask of all axes (Reverse-1)."""
+
+    meanings = (Axes(1, data=0),)
 
     operands = "data: any, axes or mask: integer | boolean -> any"
     shapes = "*, ?"
@@ -72,6 +74,8 @@ class Roll(OpenVinoOp, type="Roll", since=7, inputs=3):
 
     A single shift applies to all axes; the shifts of an axis that is listed twice add up.
     """
+
+    meanings = (Axes(2, data=0),)
 
     operands = "data: any, shift: i32 | i64, axes: i32 | i64 -> any"
     cost = "linear"

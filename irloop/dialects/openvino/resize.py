@@ -8,6 +8,7 @@ from irloop import kernels
 from irloop.dialects import inference
 from irloop.dialects.openvino.base import RESIZE_MODES, OpenVinoOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Axes, Resized
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
 
@@ -114,6 +115,8 @@ class Interpolate1(Interpolation, type="Interpolate", since=1, inputs=2):
     others; linear and cubic align the outer elements if `align_corners` is set.
     """
 
+    meanings = (Resized(1, data=0),)
+
     expands = True
 
     operands = "data: any, output size: integer -> any"
@@ -203,6 +206,12 @@ class _Attributes(Interpolation):
 class Interpolate(_Attributes, type="Interpolate", since=4, inputs=(3, 4)):
     """Resizes data along axes (Interpolate-4); inputs data, sizes, scales, optional axes."""
 
+    meanings = (
+        Resized(1, data=0),
+        Resized(2, data=0),
+        Axes(3, data=0),
+    )
+
     expands = True
 
     operands = (
@@ -224,6 +233,11 @@ class Interpolate(_Attributes, type="Interpolate", since=4, inputs=(3, 4)):
 
 class Interpolate11(_Attributes, type="Interpolate", since=11, inputs=(2, 3)):
     """Resizes data along axes (Interpolate-11); inputs data, sizes or scales, optional axes."""
+
+    meanings = (
+        Resized(1, data=0),
+        Axes(2, data=0),
+    )
 
     expands = True
 

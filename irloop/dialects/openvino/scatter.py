@@ -6,7 +6,7 @@ from irloop import kernels
 from irloop.dialects import indexing
 from irloop.dialects.openvino.base import REDUCTIONS, OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.meanings import Indices
+from irloop.graph.meanings import Axes, Indices
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import TensorType, ValueType
 
@@ -37,7 +37,10 @@ class ScatterElementsUpdate(OpenVinoOp, type="ScatterElementsUpdate", since=3, i
     """
 
     operands = "data: T, indices: integer | boolean, updates: T, axis: integer -> T where T: any"
-    meanings = (Indices(1, data=0),)
+    meanings = (
+        Indices(1, data=0),
+        Axes(3, data=0),
+    )
     cost = "linear"
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -56,7 +59,10 @@ class ScatterElementsUpdate12(OpenVinoOp, type="ScatterElementsUpdate", since=12
     """
 
     operands = "data: T, indices: integer | boolean, updates: T, axis: integer -> T where T: any"
-    meanings = (Indices(1, data=0),)
+    meanings = (
+        Indices(1, data=0),
+        Axes(3, data=0),
+    )
     cost = "linear"
 
     reduction: str = attribute(default="none", words=REDUCTIONS)
@@ -117,7 +123,10 @@ class ScatterUpdate(OpenVinoOp, type="ScatterUpdate", since=3, inputs=4):
 
     operands = "data: T, indices: integer, updates: T, axis: integer -> T where T: any"
     shapes = "*, *, *, (1)"
-    meanings = (Indices(1, data=0),)
+    meanings = (
+        Indices(1, data=0),
+        Axes(3, data=0),
+    )
     cost = "linear"
 
     def infer(self, args: Arguments) -> list[ValueType]:

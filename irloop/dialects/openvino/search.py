@@ -6,7 +6,7 @@ from irloop import kernels
 from irloop.dialects import inference, searches
 from irloop.dialects.openvino.base import INDICES, OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.meanings import Sizes
+from irloop.graph.meanings import Axes, Sizes
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, ElementType, Shape, TensorType, ValueType
 
@@ -103,6 +103,8 @@ class CumSum(OpenVinoOp, type="CumSum", since=3, inputs=2):
     missing axis is 0; OpenVINO 2026.4 refuses such a file.
     """
 
+    meanings = (Axes(1, data=0),)
+
     operands = "data: T, axis: i32 | i64 -> T where T: number | boolean"
     cost = "linear"
 
@@ -177,6 +179,8 @@ class Unique(OpenVinoOp, type="Unique", since=10, inputs=(1, 2), outputs=4):
     Outputs: the distinct values, the index of the first occurrence of each value, the index of the
     value of each element, and the number of occurrences of each value.
     """
+
+    meanings = (Axes(1, data=0),)
 
     operands = (
         "data: any, axis?: i32 | i64 -> values: any, first indices: i32 | i64, "

@@ -6,7 +6,7 @@ from irloop import kernels
 from irloop.dialects import inference, shapes
 from irloop.dialects.openvino.base import BROADCASTS, INDICES, OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.meanings import Sizes
+from irloop.graph.meanings import Axes, NewShape, Sizes
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_SHAPE, Dim, ElementType, Shape, TensorType, ValueType
 
@@ -73,6 +73,8 @@ class Reshape(OpenVinoOp, type="Reshape", since=1, inputs=2):
     In the second, -1 is inferred; with `special_zero`, 0 copies the dimension at its position.
     """
 
+    meanings = (NewShape(1),)
+
     operands = "data: any, shape: integer -> any"
     reshapes = True
     cost = "parts"
@@ -105,6 +107,8 @@ class Squeeze(OpenVinoOp, type="Squeeze", since=1, inputs=(1, 2)):
     A listed axis of another size is kept.
     """
 
+    meanings = (Axes(1, data=0, single=True),)
+
     operands = "data: any, axes?: float | integer -> any"
     reshapes = True
     cost = "parts"
@@ -127,6 +131,8 @@ class Squeeze15(OpenVinoOp, type="Squeeze", since=15, inputs=(1, 2)):
     A listed axis of another size is kept. With `allow_axis_skip`, the rank of the result is unknown
     if a listed axis has an unknown size.
     """
+
+    meanings = (Axes(1, data=0, single=True),)
 
     operands = "data: any, axes?: float | integer -> any"
     reshapes = True
@@ -157,6 +163,8 @@ class Squeeze15(OpenVinoOp, type="Squeeze", since=15, inputs=(1, 2)):
 class Unsqueeze(OpenVinoOp, type="Unsqueeze", since=1, inputs=2):
     """Inserts dimensions of size 1 at the given positions of the result (Unsqueeze-1)."""
 
+    meanings = (Axes(1, data=0, new=True),)
+
     operands = "data: any, axes: float | integer -> any"
     reshapes = True
     cost = "parts"
@@ -177,6 +185,8 @@ class Unsqueeze(OpenVinoOp, type="Unsqueeze", since=1, inputs=2):
 
 class Transpose(OpenVinoOp, type="Transpose", since=1, inputs=2):
     """Permutes the axes; an empty order reverses them (Transpose-1)."""
+
+    meanings = (Axes(1, data=0),)
 
     operands = "data: any, order: integer -> any"
     shapes = "*, ?"

@@ -6,7 +6,7 @@ from irloop import kernels
 from irloop.dialects import inference, shapes, slices
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.meanings import Parts
+from irloop.graph.meanings import Axes, Ends, Parts, Sizes, Starts
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
 from irloop.kernels.bounds import bounded
@@ -46,6 +46,8 @@ def _axis(args: Arguments, position: int) -> int | None:
 class Split(OpenVinoOp, type="Split", since=1, inputs=2, outputs=None):
     """Splits into `num_splits` equal parts along the axis in input 1 (Split-1)."""
 
+    meanings = (Axes(1, data=0),)
+
     operands = "data: any, axis: integer -> parts...: any"
     shapes = "*, ()"
     cost = "parts"
@@ -71,7 +73,10 @@ class VariadicSplit(OpenVinoOp, type="VariadicSplit", since=1, inputs=3, outputs
 
     operands = "data: any, axis: float | integer, lengths: float | integer -> parts...: any"
     shapes = "*, (1), ?"
-    meanings = (Parts(2),)
+    meanings = (
+        Axes(1, data=0),
+        Parts(2),
+    )
     cost = "parts"
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -89,6 +94,12 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
     of size 1; in `shrink_axis_mask` it takes one element and removes the axis; in `ellipsis_mask`
     the entry represents all axes that have no entry of their own. Masks are extended with zeros.
     """
+
+    meanings = (
+        Starts(1, data=0),
+        Ends(2, data=0),
+        Sizes(3),
+    )
 
     operands = "data: any, begin: integer, end: integer, stride?: float | integer -> any"
     shapes = "*, L, L, ?"
@@ -203,6 +214,13 @@ class Slice(OpenVinoOp, type="Slice", since=8, inputs=(4, 5)):
     Without `axes`, the first axes are sliced.
     """
 
+    meanings = (
+        Starts(1, data=0),
+        Ends(2, data=0),
+        Sizes(3),
+        Axes(4, data=0),
+    )
+
     operands = "data: any, start: integer, stop: integer, step: integer, axes?: integer -> any"
     shapes = "*, ?, ?, ?, ?"
     cost = "parts"
@@ -223,6 +241,13 @@ class SliceScatter(OpenVinoOp, type="SliceScatter", since=15, inputs=(5, 6)):
 
     Inputs: data, updates, start, stop, step and optionally axes.
     """
+
+    meanings = (
+        Starts(2, data=0),
+        Ends(3, data=0),
+        Sizes(4),
+        Axes(5, data=0),
+    )
 
     operands = (
         "data: any, updates: any, start: integer, stop: integer, step: integer, axes?: integer "
