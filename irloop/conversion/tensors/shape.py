@@ -328,6 +328,9 @@ def _placed(c: Conversion, data: Value, target: Value, axes: list[int]) -> Value
 
 @imports(onnx.Expand)
 def import_expand(c: Conversion, op: onnx.Expand, data: Value, target: Value) -> Value:
+    """Write a Broadcast; a scalar that stays a scalar ends the process in OpenVINO 2026.4."""
+    if shape_of(data).rank == 0 and length(target) == 0:
+        return data
     return openvino_forms.broadcast(c, data, target, "bidirectional")
 
 
@@ -362,6 +365,9 @@ def import_tile(c: Conversion, op: onnx.Tile, data: Value, repeats: Value) -> Va
     [r0 * d0, r1 * d1]. OpenVINO's CPU plugin (2026.4) does not write the result of a Tile with
     computed repeats.
     """
+    if shape_of(data).rank == 0:
+        # There is nothing to repeat, and OpenVINO 2026.4 returns numbers that it never wrote.
+        return data
     if c.constant_of(repeats) is not None or not shape_of(data).rank:
         return openvino_forms.tile(c, data, repeats)
     rank = needed_rank(c, data)
