@@ -50,12 +50,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from benchmarks.verdicts import Verdicts
-from fuzz.campaign import gather_seeds
-from fuzz.mutations import Mutator
+from fuzz.campaign import FUZZ, gather_seeds
 from irloop.diagnostics import Severity
 from irloop.errors import IrloopError
 from irloop.validation.engine import validate
@@ -128,7 +128,9 @@ def main() -> int:
     end = time.monotonic() + options.seconds
     gather_seeds(kind, folder / "seeds")
     engines = Verdicts(seconds=30)
-    mutator = Mutator(kind, sound_seeds(kind, folder, engines), options.seed)
+    sys.path.insert(0, str(FUZZ))
+    seeds = sound_seeds(kind, folder, engines)
+    mutator = import_module("mutations").Mutator(kind, seeds, options.seed)
     log = folder / f"gate-{kind}-{options.seed}.jsonl"
     path = folder / f"mutant-{kind}{suffix}"
     path.with_suffix(".bin").write_bytes(bytes(range(256)) * 256)

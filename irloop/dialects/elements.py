@@ -26,12 +26,14 @@ EVERY = f"{PLAIN} | c64 | c128 | string"
 
 #: Files of IR have no complex numbers. Conversion from ONNX refuses them in its own words.
 _COMPLEX = frozenset({ElementType.C64, ElementType.C128})
-_NUMBERS = frozenset(element for element in ElementType if element.is_float or element.is_integer)
-#: OpenVINO misreads indices that share a byte, and takes nf4 for no float.
+#: Numbers that OpenVINO only moves and converts.
+_STORED = frozenset(map(ElementType, ("u1", "u2", "u3", "u6", "nf4", "f4e2m1")))
+_NUMBERS = frozenset(item for item in ElementType if item.is_float or item.is_integer) - _STORED
+#: OpenVINO misreads indices that share a byte.
 _WORDS = {
     "any": frozenset(ElementType),
     "number": _NUMBERS | _COMPLEX,
-    "float": frozenset(item for item in _NUMBERS if item.is_float) - {ElementType.NF4},
+    "float": frozenset(item for item in _NUMBERS if item.is_float),
     "integer": frozenset(item for item in _NUMBERS if item.is_integer and item.bits >= 8),
 }
 

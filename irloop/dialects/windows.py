@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from irloop.graph.arguments import Arguments
-from irloop.graph.types import UNKNOWN_DIM, Dim, Shape
+from irloop.graph.types import LARGEST_SIZE, UNKNOWN_DIM, Dim, Shape
 from irloop.kernels.geometry import Window
 
 __all__ = [
@@ -101,12 +101,19 @@ def spatial_dims(args: Arguments, window: Window | None, sizes: Sequence[Dim]) -
         if not isinstance(size, int):
             result.append(UNKNOWN_DIM)
             continue
+        pads = window.pads(axis, size)
+        if size + sum(pads) >= LARGEST_SIZE:
+            raise args.error(
+                f"padding makes spatial axis {axis} too large",
+                f"less than {LARGEST_SIZE} elements with padding",
+                f"{size} elements and padding {pads}",
+            )
         count = window.outputs(axis, size)
         if count < 1:
             raise args.error(
                 f"the window is larger than spatial axis {axis}",
                 f"at least {window.extent(axis)} elements with padding",
-                f"{size} elements and padding {window.pads(axis, size)}",
+                f"{size} elements and padding {pads}",
             )
         result.append(count)
     return result

@@ -198,6 +198,10 @@ REFUSED = {
         17,
         "() => (bool y) { o = Optional () y = OptionalHasElement (o) }",
     ),
+    "a remainder of a third kind": (
+        13,
+        "(float[2] x, float[2] y) => (float[2] z) { z = Mod <fmod = 20> (x, y) }",
+    ),
     "a flag that is 255": (
         14,
         "(float[5] x, int32 a) => (float[5] y) { y = CumSum <exclusive = 255> (x, a) }",

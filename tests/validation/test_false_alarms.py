@@ -279,3 +279,17 @@ def test_images_of_known_sizes_resized_by_constant_scales(
         assert answer.outputs[0].tolist() == [
             [[[0, 0, 1, 1], [0, 0, 1, 1], [2, 2, 3, 3], [2, 2, 3, 3]]]
         ]
+
+
+@pytest.mark.parametrize("value", [0, 1, 2])
+def test_only_1_keeps_dimensions(tmp_path: Path, value: int) -> None:
+    """ONNX Runtime compares `keepdims` with 1."""
+    path = tmp_path / "m.onnx"
+    text = f"(float[2,3] x) => (y) {{ y = ReduceMax <axes = [1], keepdims = {value}> (x) }}"
+    onnx.save(onnx.parser.parse_model('<ir_version: 8, opset_import: ["" : 13]> g ' + text), path)
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    with Process(engine_of("onnxruntime"), path) as process:
+        answer = process.run([x], seconds=60)
+    assert answer.outputs is not None, str(answer)
+    found = irloop.run(irloop.read_model(path), {"x": x})["y"]
+    np.testing.assert_array_equal(found, answer.outputs[0], strict=True)

@@ -235,7 +235,7 @@ class GRN(Activation, type="GRN", since=1, inputs=1):
 class AlongAxis(Activation):
     """Base of the softmax functions along one axis."""
 
-    operands = "data: number | boolean -> number | boolean"
+    operands = "data: number | nf4 | f4e2m1 | boolean -> number | nf4 | f4e2m1 | boolean"
     cost = "linear"
 
     axis: int = 1

@@ -45,7 +45,7 @@ class Comparison(Binary):
     `function` is the name of the kernel.
     """
 
-    operands = "x: T, y: T -> boolean where T: any"
+    operands = "x: T, y: T -> boolean where T: number | boolean"
     elementwise = True
 
     function: ClassVar[str] = ""
@@ -171,7 +171,7 @@ class Select(OpenVinoOp, type="Select", since=1, inputs=3):
     aligned with the third at `auto_broadcast_axis` (0 when absent).
     """
 
-    operands = "condition: boolean, then: T, else: T -> T where T: any"
+    operands = "condition: boolean, then: T, else: T -> T where T: number | boolean"
     cost = "linear"
     moves_text = True
 

@@ -38,7 +38,7 @@ class Windowed(OpenVinoOp):
     The pads are used only if `auto_pad` is explicit.
     """
 
-    operands = "data: T, filters: T -> T where T: number"
+    operands = "data: T, filters: T -> T where T: number | nf4 | f4e2m1"
 
     strides: tuple[int, ...] = ()
     pads_begin: tuple[int, ...] = ()

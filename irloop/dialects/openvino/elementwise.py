@@ -240,6 +240,12 @@ class Unary(OpenVinoOp):
         return function
 
 
+class _Math(Unary):
+    """Base of the functions that OpenVINO computes in f32, whatever the type of the operand."""
+
+    operands = "data: number | nf4 | f4e2m1 -> number | nf4 | f4e2m1"
+
+
 class Round(OpenVinoOp, type="Round", since=5, inputs=1):
     """The nearest integer; `mode` decides ties (Round-5)."""
 
@@ -264,37 +270,37 @@ class Abs(Unary, type="Abs", since=1, inputs=1):
     function: ClassVar[str] = "absolute"
 
 
-class Acos(Unary, type="Acos", since=1, inputs=1):
+class Acos(_Math, type="Acos", since=1, inputs=1):
     """The inverse cosine (Acos-1)."""
 
     function: ClassVar[str] = "acos"
 
 
-class Acosh(Unary, type="Acosh", since=4, inputs=1):
+class Acosh(_Math, type="Acosh", since=4, inputs=1):
     """The inverse hyperbolic cosine (Acosh-4)."""
 
     function: ClassVar[str] = "acosh"
 
 
-class Asin(Unary, type="Asin", since=1, inputs=1):
+class Asin(_Math, type="Asin", since=1, inputs=1):
     """The inverse sine (Asin-1)."""
 
     function: ClassVar[str] = "asin"
 
 
-class Asinh(Unary, type="Asinh", since=4, inputs=1):
+class Asinh(_Math, type="Asinh", since=4, inputs=1):
     """The inverse hyperbolic sine (Asinh-4)."""
 
     function: ClassVar[str] = "asinh"
 
 
-class Atan(Unary, type="Atan", since=1, inputs=1):
+class Atan(_Math, type="Atan", since=1, inputs=1):
     """The inverse tangent (Atan-1)."""
 
     function: ClassVar[str] = "atan"
 
 
-class Atanh(Unary, type="Atanh", since=4, inputs=1):
+class Atanh(_Math, type="Atanh", since=4, inputs=1):
     """The inverse hyperbolic tangent (Atanh-4)."""
 
     function: ClassVar[str] = "atanh"
@@ -306,13 +312,13 @@ class Ceiling(Unary, type="Ceiling", since=1, inputs=1):
     function: ClassVar[str] = "ceiling"
 
 
-class Cos(Unary, type="Cos", since=1, inputs=1):
+class Cos(_Math, type="Cos", since=1, inputs=1):
     """The cosine (Cos-1)."""
 
     function: ClassVar[str] = "cos"
 
 
-class Cosh(Unary, type="Cosh", since=1, inputs=1):
+class Cosh(_Math, type="Cosh", since=1, inputs=1):
     """The hyperbolic cosine (Cosh-1)."""
 
     function: ClassVar[str] = "cosh"
@@ -344,7 +350,7 @@ class Floor(Unary, type="Floor", since=1, inputs=1):
     function: ClassVar[str] = "floor"
 
 
-class Log(Unary, type="Log", since=1, inputs=1):
+class Log(_Math, type="Log", since=1, inputs=1):
     """The natural logarithm (Log-1)."""
 
     function: ClassVar[str] = "log"
@@ -353,22 +359,23 @@ class Log(Unary, type="Log", since=1, inputs=1):
 class Negative(Unary, type="Negative", since=1, inputs=1):
     """The number with its sign changed (Negative-1)."""
 
+    operands = "data: float | i4 | i8 | i16 | i32 | i64 -> float | i4 | i8 | i16 | i32 | i64"
     function: ClassVar[str] = "negative"
 
 
-class Sign(Unary, type="Sign", since=1, inputs=1):
+class Sign(_Math, type="Sign", since=1, inputs=1):
     """-1, 0 or 1 (Sign-1)."""
 
     function: ClassVar[str] = "sign"
 
 
-class Sin(Unary, type="Sin", since=1, inputs=1):
+class Sin(_Math, type="Sin", since=1, inputs=1):
     """The sine (Sin-1)."""
 
     function: ClassVar[str] = "sin"
 
 
-class Sinh(Unary, type="Sinh", since=1, inputs=1):
+class Sinh(_Math, type="Sinh", since=1, inputs=1):
     """The hyperbolic sine (Sinh-1)."""
 
     function: ClassVar[str] = "sinh"
@@ -380,7 +387,7 @@ class Sqrt(Unary, type="Sqrt", since=1, inputs=1):
     function: ClassVar[str] = "sqrt"
 
 
-class Tan(Unary, type="Tan", since=1, inputs=1):
+class Tan(_Math, type="Tan", since=1, inputs=1):
     """The tangent (Tan-1)."""
 
     function: ClassVar[str] = "tan"

@@ -28,7 +28,7 @@ class _Pool(OpenVinoOp):
     The pads are used only if `auto_pad` is explicit.
     """
 
-    operands = "data: any -> any"
+    operands = "data: number | boolean -> number | boolean"
 
     kernel_size: tuple[int, ...] = attribute(name="kernel")
     strides: tuple[int, ...] = attribute(default=(), entries=(1, None), needed=True)
@@ -149,7 +149,7 @@ class _IndexedMax(_Pool):
     2, for example, it is h * W + w.
     """
 
-    operands = "data: any -> maxima: any, indices: i32 | i64"
+    operands = "data: number | boolean -> maxima: number | boolean, indices: i32 | i64"
 
     dilations: tuple[int, ...] = attribute(default=(), entries=(1, None), needed=True, absent="")
     index_element_type: ElementType = attribute(default=ElementType.I64, words=INDICES)
@@ -199,7 +199,7 @@ def _adaptive_shape(args: Arguments) -> Shape:
 class AdaptiveAvgPool(OpenVinoOp, type="AdaptiveAvgPool", since=8, inputs=2):
     """Mean of each bin; input 1 gives the number of bins per axis (AdaptiveAvgPool-8)."""
 
-    operands = "data: any, output size: float | integer -> any"
+    operands = "data: number | boolean, output size: float | integer -> number | boolean"
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return [TensorType(args.element(0), _adaptive_shape(args))]
@@ -211,7 +211,10 @@ class AdaptiveAvgPool(OpenVinoOp, type="AdaptiveAvgPool", since=8, inputs=2):
 class AdaptiveMaxPool(OpenVinoOp, type="AdaptiveMaxPool", since=8, inputs=2, outputs=2):
     """Maximum of each bin and its flat index in the spatial dimensions (AdaptiveMaxPool-8)."""
 
-    operands = "data: any, output size: float | integer -> maxima: any, indices: i32 | i64"
+    operands = (
+        "data: number | boolean, output size: float | integer"
+        " -> maxima: number | boolean, indices: i32 | i64"
+    )
 
     index_element_type: ElementType = attribute(default=ElementType.I64, words=INDICES)
 

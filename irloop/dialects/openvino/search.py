@@ -82,7 +82,7 @@ class NonZero(OpenVinoOp, type="NonZero", since=3, inputs=1):
     A scalar counts as a list of one element.
     """
 
-    operands = "data: any -> i32 | i64"
+    operands = "data: number | boolean -> i32 | i64"
     cost = "linear"
 
     output_type: ElementType = attribute(default=ElementType.I64, words=INDICES)

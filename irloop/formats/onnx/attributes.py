@@ -230,7 +230,7 @@ def _field_codec(cls: type[Op], field: dataclasses.Field[Any], hint: Any) -> Fie
         wrap = inner
         inner = type(next(iter(inner)).value)
     elif inner is bool:
-        wrap, inner = bool, int
+        wrap, inner = _is_one if field.name in _ONE_ONLY else bool, int
     if inner not in (int, float, str, bytes, Tensor, ElementType):
         raise TypeError(f"{cls.__name__}.{field.name}: no attribute of ONNX is a {hint}")
     default = field.default
@@ -238,6 +238,14 @@ def _field_codec(cls: type[Op], field: dataclasses.Field[Any], hint: Any) -> Fie
         default = field.default_factory()
     name = field.metadata.get("name") or field.name
     return FieldCodec(field.name, name, inner, many, optional, default, wrap)
+
+
+#: Booleans that ONNX Runtime takes for true only if they are 1, and not for any other number.
+_ONE_ONLY = frozenset({"keepdims", "noop_with_empty_axes"})
+
+
+def _is_one(number: int) -> bool:
+    return number == 1
 
 
 def op_from_attributes(

@@ -227,6 +227,21 @@ class NetIndex:
         return seen
 
     @cached_property
+    def computed(self) -> set[str]:
+        """Ids of the layers whose values depend on an input of the net, or on a variable.
+
+        A shape does not count as depending on the value that has it.
+        """
+        stack = [layer.id for layer in self.of_type("parameter", "readvalue") if layer.id]
+        seen = set(stack)
+        while stack:
+            for key in self._readers(stack.pop()):
+                if key not in seen and (self.layers[key].type or "").lower() != "shapeof":
+                    seen.add(key)
+                    stack.append(key)
+        return seen
+
+    @cached_property
     def cycles(self) -> list[list[str]]:
         """The ids of layers that depend on themselves, one list for each cycle found."""
         place = {key: number for number, key in enumerate(self.layers)}

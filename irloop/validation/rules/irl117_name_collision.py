@@ -32,8 +32,8 @@ class NameCollision(
     Why is this bad:
         OpenVINO 2026.4 refuses the file ("names have collisions"). OpenVINO 2021.4 reads it, but
         users who ask for that name get either of the two. In version 11 files this does not happen.
-        A Parameter that is connected directly to a Result is only a warning: OpenVINO writes such
-        files itself, and its frontend reads them if the tensor has the Parameter's name.
+        A Parameter that is connected directly to a Result is only a warning if the tensor has the
+        Parameter's name: OpenVINO writes such files itself, and reads them.
     Bad example:
         <layer id="0" name="x" type="Parameter" .../> <layer id="1" name="x" type="Parameter" .../>
     Good example:
@@ -93,7 +93,7 @@ class NameCollision(
                     cause="version 10 gives the names of a tensor to one input or output only",
                     fix="insert an operation that does not change the value, or remove the names",
                 )
-                if other.type == "Parameter":
+                if other.type == "Parameter" and other.name in parse_names(port.names):
                     finding = replace(finding, severity=Severity.WARNING)
                 yield finding
 

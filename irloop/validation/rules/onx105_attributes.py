@@ -14,7 +14,7 @@ from irloop.validation.onnx_context import OnnxContext, at_node
 from irloop.validation.rule import OnnxRule
 
 #: Operations for which ONNX Runtime refuses booleans other than 0 and 1.
-_STRICT = frozenset({"CumSum"})
+_STRICT = frozenset({"CumSum", "Mod"})
 
 
 class Attributes(
