@@ -139,10 +139,8 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
 
 
 def exit_of(comparison: Comparison) -> Exit:
-    """Return status 0 if the models are equal, 2 if nothing is known about them, and else 1."""
-    if comparison.equal:
-        return Exit.FINE
-    return Exit.NOT_CHECKED if comparison.inconclusive else Exit.FINDINGS
+    """Return the exit status of a verdict."""
+    return Exit(comparison.status)
 
 
 def comparison_text(comparison: Comparison) -> str:

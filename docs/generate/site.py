@@ -21,6 +21,7 @@ from docs.generate import (
     rules,
     texts,
     tolerances,
+    verdicts,
 )
 
 __all__ = ["BLOCKS", "filled", "navigation", "pages"]
@@ -51,6 +52,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "report keys": reports.report,
     "rules": rules.index,
     "tolerances": tolerances.allowances,
+    "verdicts": verdicts.words,
 }
 
 _REQUEST = re.compile(r"^<!-- (generated|picture): ([\w -]+?) -->$", re.MULTILINE)

@@ -38,13 +38,14 @@ _PLACES = re.compile(r"(?:^RuntimeError: )?\s*Exception from [^\s:]+:\d+:\s*")
 
 
 class Outcome(Record):
-    """A verdict: its words in reports, its colour on pages, and what it means.
+    """A verdict: its words, its colour on pages, the exit status of a check, and what it means.
 
     `level` is "good", "bad" or "unsure".
     """
 
     words: str
     level: str
+    status: int
     meaning: str
 
 
@@ -54,22 +55,26 @@ OUTCOMES = {
     EQUAL: Outcome(
         "equal",
         "good",
+        0,
         "All outputs agree, and every installed engine of both formats ran its model.",
     ),
     EQUAL_WHERE_RUN: Outcome(
         "equal where run",
         "bad",
+        1,
         "All outputs that were computed agree, but an engine did not run a model, or not with all "
         "inputs. The first line names the engine, the model and the reason.",
     ),
     DIFFERENT: Outcome(
         "not equal",
         "bad",
+        1,
         "An output differs, or the models have other numbers of inputs or outputs.",
     ),
     INCONCLUSIVE: Outcome(
         "inconclusive",
         "unsure",
+        2,
         "Nothing is known: no run finished, every output was empty or NaN, or none of the engines "
         "that take part ran a model.",
     ),

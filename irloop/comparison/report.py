@@ -166,6 +166,11 @@ class Comparison:
         return self.outcome == INCONCLUSIVE
 
     @property
+    def status(self) -> int:
+        """The exit status of a check: 0 if the models are equal, 2 if nothing is known, else 1."""
+        return OUTCOMES[self.outcome].status
+
+    @property
     def converts(self) -> bool:
         """True when the second model may replace the first: only the first was not always run."""
         first_only = all(item.model == "first" for item in self.unrun)
