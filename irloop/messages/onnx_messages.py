@@ -29,26 +29,55 @@ MESSAGES = (
     Message(
         _BOTH,
         r"must specify opset_import|Missing opset in the model|ModelProto does not have a graph|"
-        r"opset_import.{0,40}(?:missing|empty)|model\.cc:\d{1,20} onnxruntime::Model::Model",
+        r"opset_import.{0,40}(?:missing|empty)|"
+        r"model\.cc:\d{1,20} onnxruntime::Model::Model(?!.{0,1000}Unsupported model IR version)",
         "the model does not import an opset, or its functions call themselves",
         ("ONX101",),
         "export the model again",
     ),
     Message(
         _ORT,
+        r"Unsupported model IR version: (?P<got>\d{1,20}), max supported IR version: "
+        r"(?P<most>\d{1,20})",
+        "ir_version of the file is {got}, and this ONNX Runtime reads at most {most}; the "
+        "operations may well be older",
+        (),
+        "update ONNX Runtime, or convert the model to IR and back, which writes an older "
+        "ir_version: irloop convert MODEL.onnx -o M.xml, then irloop convert M.xml -o OLD.onnx",
+    ),
+    Message(
+        _ORT,
+        r"Expected shape from model of \{(?P<want>[^}]{0,300})\} does not match actual shape of "
+        r"\{(?P<got>[^}]{0,300})\} for output (?P<name>\S{1,300})",
+        "the model declares the shape [{want}] of its output {name}, but computed [{got}]: a "
+        "warning, because the declaration is wrong and not the result",
+        ("ONX302", "ONX107"),
+        "run irloop validate, which names declared shapes that cannot be right",
+    ),
+    Message(
+        _ORT,
         r"model_load_utils|Current official support for domain",
         "the model is of an opset that this ONNX Runtime does not know yet",
         ("ONX101",),
-        "update ONNX Runtime, or convert: irloop convert MODEL.onnx -o OLD.onnx --opset N",
+        "update ONNX Runtime, or convert the model to IR and back: irloop convert MODEL.onnx -o "
+        "M.xml, then irloop convert M.xml -o OLD.onnx --opset N",
     ),
     Message(
         _BOTH,
-        r"No Op registered for (?P<type>\S{0,300}) with domain_version of (?P<version>\d{1,20})|"
-        r"\b(?P<other>\w{1,300})\(-?\d{1,20}\) is not a registered function/op",
+        r"No Op registered for (?P<type>\S{0,300}) with domain_version of (?P<version>\d{1,20})",
         "opset {version} has no operation {type!r}: a misspelling, or one of a newer opset or of "
         "another domain",
         ("ONX102", "ONX103"),
         "run irloop validate, which names the node",
+    ),
+    Message(
+        _BOTH,
+        r"\b(?P<type>[\w.]{1,200}:?\w{1,200})\(-?\d{1,20}\) is not a registered function/op",
+        "the runtime does not know the operation {type}: a custom operation whose library is not "
+        "loaded, or a function that is missing in the model",
+        ("ONX102", "ONX103"),
+        "load the library of the operation (register_custom_ops_library), or run irloop validate, "
+        "which names the node",
     ),
     Message(
         _BOTH,
@@ -207,7 +236,8 @@ MESSAGES = (
         "too old, "
         "or the type is unusual",
         (),
-        "convert to a newer opset: irloop convert MODEL.onnx -o NEW.onnx --opset 17",
+        "write a newer opset by way of an IR: irloop convert MODEL.onnx -o M.xml, then irloop "
+        "convert M.xml -o NEW.onnx --opset 17",
     ),
     Message(
         _BOTH,

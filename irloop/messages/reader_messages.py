@@ -40,6 +40,7 @@ _FILES = (
     Message(
         _OV,
         r"Start-end tags mismatch at offset (?P<offset>\d{1,20})|"
+        r"Could not determine tag type at offset (?P<tag>\d{1,20})|"
         r"Error parsing (?:element attribute|comment|document declaration) at offset "
         r"(?P<other>\d{1,20})",
         "the .xml is not well-formed, most often because it is cut short; the offset counts bytes",

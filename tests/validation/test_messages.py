@@ -102,3 +102,43 @@ def test_for_an_unknown_message_validation_is_proposed(
     result = irloop_command("explain", "Segmentation fault (core dumped)")
     assert result.exit_code == 2
     assert "irloop validate MODEL" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        (
+            "Unsupported model IR version: 99, max supported IR version: 14",
+            "ir_version of the file",
+        ),
+        ("Fatal error: my.dom:Foo(-1) is not a registered function/op", "operation my.dom:Foo:"),
+        ("Fatal error: Foo(-1) is not a registered function/op", "operation Foo:"),
+        ("Could not determine tag type at offset 35", "the .xml is not well-formed"),
+    ],
+)
+def test_the_cause_is_the_one_of_this_message(text: str, cause: str) -> None:
+    (item,) = explanations(text)
+    assert cause in item.cause
+
+
+def test_a_newer_ir_version_is_not_taken_for_a_missing_opset() -> None:
+    (said,) = (item["says"] for item in SAID if "Unsupported model IR version" in item["says"])
+    assert ["ir_version" in item.cause for item in explanations(said)] == [True]
+
+
+def test_the_advice_about_opsets_works(
+    tmp_path: Path, irloop_command: Callable[..., Result]
+) -> None:
+    """The commands of the advice, on a model of an opset that a runtime may not know."""
+    from onnx import helper, load, save
+
+    x, y = (helper.make_tensor_value_info(name, 1, [2]) for name in ("x", "y"))
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11)
+    paths = [str(tmp_path / name) for name in ("new.onnx", "m.xml", "old.onnx")]
+    save(model, paths[0])
+    assert irloop_command("convert", paths[0], "-o", paths[1]).exit_code == 0
+    assert irloop_command("convert", paths[1], "-o", paths[2], "--opset", "13").exit_code == 0
+    old = load(paths[2])
+    assert [item.version for item in old.opset_import] == [13]
+    assert old.ir_version < 11
