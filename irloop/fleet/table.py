@@ -250,7 +250,8 @@ def rows_of(
             )
             for batch in table.to_batches():
                 _require_values(path, batch)
-        for row in table.to_pylist():
+            rows = table.to_pylist()
+        for row in rows:
             row["step"] = step
             if fits(row):
                 found[row["digest"], step] = row

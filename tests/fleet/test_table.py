@@ -84,6 +84,19 @@ def test_a_table_with_something_else(
     assert raised.value.diagnostics[0].expected.startswith(expected)
 
 
+@pytest.mark.parametrize(
+    "read", [summarized, lambda target: table.rows_of(target, ["d"], lambda _: True)]
+)
+def test_texts_that_are_not_unicode(read: Callable[[str], Any], tmp_path: Path) -> None:
+    def damaged(found: pa.Table) -> pa.Table:
+        texts = pa.array([b"\xff\xfe"], pa.binary()).view(pa.string())
+        return found.set_column(found.schema.names.index("detail"), "detail", texts)
+
+    target = written(tmp_path, damaged)
+    with pytest.raises(UsageError, match="cannot be read"):
+        read(target)
+
+
 def test_a_time_that_no_clock_shows(tmp_path: Path) -> None:
     def far(found: pa.Table) -> pa.Table:
         kind = found.schema.field("time").type
