@@ -120,6 +120,21 @@ class Layer:
     #: None when the section is absent.
     back_edges: list[BackEdge] | None = None
     rt_info: Extra | None = None
+    #: The input ports of a Loop as the file lists them, if `inputs` has them in another order.
+    listed: list[Port] | None = None
+
+    def order_inputs(self) -> None:
+        """Order the inputs of a Loop by their ids if their places in the file have no meaning.
+
+        OpenVINO takes the places, and refuses the file if the first port is no trip count or the
+        second no condition. Then only the ids, which edges and port map use, can be meant.
+        """
+        ids = [port.id or "" for port in self.inputs]
+        if len(ids) < 2 or not all(map(str.isdigit, ids)) or len({*ids}) < len(ids):
+            return
+        ordered = sorted(self.inputs, key=lambda port: int(port.id or 0))
+        if not _can_control(self.inputs) and _can_control(ordered):
+            self.listed, self.inputs = self.inputs, ordered
 
     @property
     def path(self) -> str:
@@ -131,6 +146,12 @@ class Layer:
     def element_path(self) -> str:
         """The path of the XML element, as in ``net/layers/layer[@id=4]``."""
         return f"{self.net.element_path}/layers/layer[@id={self.id}]"
+
+
+def _can_control(ports: list[Port]) -> bool:
+    """Return whether the first two inputs of a Loop can be a trip count and a condition."""
+    first, second = ((port.precision or "").upper() for port in ports[:2])
+    return first in ("I32", "I64") and second in ("BOOL", "BOOLEAN")
 
 
 @dataclass(slots=True, eq=False, repr=False)
