@@ -37,6 +37,7 @@ Examples:
   irloop check model.xml model.onnx --report differences.html
   irloop check model.onnx model.onnx --engine-b onnxruntime
   irloop check old.onnx new.onnx --rtol 1e-3 --atol 1e-5 --format json
+  irloop check model.onnx converted.xml --converted
   irloop check model.xml model.onnx --dim batch=4 --dim ?=16
   irloop check model.xml model.onnx --shape x=1,3,224,224 --type y=f32
 """
@@ -79,6 +80,11 @@ Examples:
     show_default=True,
     help="Values for inputs that are trip counts; each is tried in turn.",
 )
+@click.option(
+    "--converted",
+    is_flag=True,
+    help="B was made from A: what only A does wrong or does not do in its engine is a note.",
+)
 @dims_option
 @input_type_options
 @lengths_option
@@ -94,7 +100,7 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
     0, 1, 2 and more times. If the models differ, the report names the first node, iteration and
     element that differ. The exit status is 1 if they are not equal or an engine does not run one of
     them (--engines leaves it out), and 2 if nothing could be compared. The order of A and B does
-    not matter.
+    not matter, except with --converted.
     """
     from irloop import compare, read_arrays, save_report
 
@@ -121,6 +127,7 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
         seconds=options["seconds"],
         max_memory=options["max_memory"],
         max_iterations=options["max_iterations"],
+        converted=options["converted"],
     )
     console.done()
     if options["page"] is not None:
@@ -134,7 +141,7 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
         )
     else:
         say(comparison_text(comparison))
-    if not comparison.equal:
+    if not (comparison.converts if options["converted"] else comparison.equal):
         ctx.exit(exit_of(comparison))
 
 

@@ -132,8 +132,12 @@ def scatter_nd(reduction: str = "none") -> Callable[[Array, Array, Array], Array
     """
 
     def run(data: Array, indices: Array, updates: Array) -> Array:
-        result = np.array(data)
         depth = indices.shape[-1]
+        wanted = (*indices.shape[:-1], *data.shape[depth:])
+        if updates.shape != wanted:
+            # NumPy would repeat updates that are too few.
+            raise ValueError(f"updates of shape {list(updates.shape)} instead of {list(wanted)}")
+        result = np.array(data)
         if depth == 0:
             # Empty coordinates address the whole of the data, once for each row of indices.
             stacked = updates.reshape(-1, *data.shape)

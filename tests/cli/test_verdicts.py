@@ -103,6 +103,8 @@ def test_a_conversion_of_a_source_that_its_engine_refuses_is_written(
     assert result.exit_code == 0, result.output
     assert "equal where run; onnxruntime " in result.stdout
     assert made.exists()
+    assert irloop("check", source, made, "--converted").exit_code == 0
+    assert irloop("check", made, source, "--converted").exit_code == 1
 
 
 def test_a_result_that_its_engine_refuses_is_not_written(irloop: Irloop, tmp_path: Path) -> None:
@@ -137,9 +139,25 @@ def test_warnings_that_explain_a_failed_check_are_kept(irloop: Irloop, tmp_path:
     assert "--shape" in checked.stdout
 
 
-RAGGED = """m (float[2,2] x, int64[1,1] i, float[1,1] u) => (float[2,2] y) {
+RAGGED = """m (float[a,b] x, int64[c,d] i, float[e,f] u) => (float[a,b] y) {
     y = ScatterND (x, i, u)
 }"""
+
+
+def test_nothing_is_proved_if_no_engine_ran(irloop: Irloop, tmp_path: Path) -> None:
+    """OpenVINO 2026.4 and ONNX Runtime refuse to repeat the updates, as the standard says."""
+    source, given = tmp_path / "m.onnx", tmp_path / "in.npz"
+    text = '<ir_version: 8, opset_import: ["" : 16]>' + RAGGED
+    source.write_bytes(onnx.parser.parse_model(text).SerializeToString())
+    np.savez(given, x=np.ones((2, 2), np.float32), i=[[1]], u=np.ones((1, 1), np.float32))
+    made = tmp_path / "m.xml"
+    run = irloop("run", source, "--inputs", given)
+    assert run.exit_code == 1
+    assert "updates of shape [1, 1] instead of [1, 2]" in run.output
+    assert irloop("convert", source, "-o", made, "--no-validate").exit_code == 0
+    for pair in ((source, made), (made, source)):
+        assert said(irloop("check", *pair, "-i", given)) == ("inconclusive", 2)
+
 
 LONG = """m (float x) => (float y) {
     n = Constant <value_int = 210000> () one = Constant <value_float = 1.0> ()
