@@ -47,7 +47,7 @@ NAMED = 8
 
 #: The time limit of a run in an engine, in seconds, if irloop's own executor finished none: the
 #: model may be endless.
-SECONDS_ALONE = 10.0
+SECONDS_ALONE = 20.0
 
 #: Maximum number of trials with different outputs that are searched for a cause.
 EXPLAINED = 3
@@ -141,13 +141,21 @@ def compare(
         return work.compared(trials, own)
 
 
-def _with_refusals(trials: Sequence[Trial], own: Sequence[Run]) -> list[Trial]:
-    """Return the trials; those that irloop's own executor refused get the reason in `refused`.
+def _with_refusals(
+    trials: Sequence[Trial], own: Sequence[Run], *, refused: bool, late: bool
+) -> list[Trial]:
+    """Return the trials; those that no engine is to run get the reason in `refused`.
 
-    `own` holds the results of that executor, one for each trial.
+    `own` holds the results of irloop's own executor, one for each trial. If `refused`, these are
+    the trials that it refused; if `late`, those that a limit ended, because they may be endless.
     """
     pairs = zip(trials, own, strict=True)
-    return [replace(trial, refused=run.reason) if run.refused else trial for trial, run in pairs]
+    return [
+        replace(trial, refused=run.reason)
+        if (refused and run.refused) or (late and run.late and not run.refused)
+        else trial
+        for trial, run in pairs
+    ]
 
 
 def read_side(given: Model | Path) -> Model:
@@ -299,12 +307,12 @@ class _Work:
         """
         first, second = (side.model for side in self._sides)
         is_judge = Lane(0, NUMPY) in self._lanes
+        # If a limit ended all runs of the executor, the engines try them.
+        ended = not any(run.outputs is not None for run in own) and any(run.late for run in own)
         # Engines that are named without irloop's executor have limits of their own.
-        trials = _with_refusals(trials, own) if is_judge else list(trials)
+        trials = _with_refusals(trials, own, refused=is_judge, late=not ended)
         if not is_judge and all(run.refused for run in own):
             self._processes.load(0, self._sides[0])
-        # If a limit ended the executor's runs, the model may be endless.
-        ended = not any(run.outputs is not None for run in own) and any(run.late for run in own)
         seconds = min(self._seconds, SECONDS_ALONE) if ended else self._seconds
         futures = self._processes.start(0, trials, seconds)
         others = self._for_second_model(trials)
@@ -322,7 +330,8 @@ class _Work:
                 widen=self.widen,
                 affordable=lambda: self._processes.load(1, self._sides[1]),
             )
-            others = _with_refusals(others, runs[Lane(1, NUMPY)])
+            mine = runs[Lane(1, NUMPY)]
+            others = _with_refusals(others, mine, refused=True, late=not ended)
         elif not all(trial.refused for trial in others):
             self._processes.load(1, self._sides[1])
         futures |= self._processes.start(1, others, seconds)
@@ -333,12 +342,12 @@ class _Work:
             return self.refused(problems)
         places = output_positions(first.graph, second.graph)
         order = tuple(at for at in places if at is not None)
-        mine, others_looped = outputs_of_loops(first.graph), outputs_of_loops(second.graph)
+        looped = outputs_of_loops(first.graph), outputs_of_loops(second.graph)
         judge = Judge(
             self._tolerance,
             (output_names(first.graph), output_names(second.graph)),
             order,
-            tuple(own or others_looped[at] for own, at in zip(mine, order, strict=True)),
+            tuple(item or looped[1][at] for item, at in zip(looped[0], order, strict=True)),
         )
         explainer = Explainer(
             self._sides,
