@@ -205,8 +205,8 @@ MEANINGS = {
     "CNV101": "The branches of an If return different ranks. ONNX allows that, but OpenVINO's CPU "
     "refuses to compile it, unless the ranks are 0 and 1: it makes a list of one element from the "
     "scalar.",
-    "CNV102": "An ONNX Loop omits its condition input, but its body computes a condition. By the "
-    "specification that condition is ignored; every engine obeys it, and so does irloop.",
+    "CNV102": "An ONNX Loop omits its condition input, but the condition of its body may be false. "
+    "By the specification that condition is ignored; every engine obeys it, and so does irloop.",
     "CNV103": "A loop inserts tensors into a sequence, and their shapes are known only at run "
     "time. In an IR one tensor holds all of them, so they must all have the same shape.",
     "CNV104": "Two inputs or outputs of the model have the same name, so one was renamed.",

@@ -50,6 +50,7 @@ __all__ = [
     "is_consistent",
     "joined_count",
     "normal_axis",
+    "overlaps",
     "parameter_types",
     "sets_the_count",
     "sliced_count",
@@ -89,18 +90,28 @@ def is_consistent(port: Sliced) -> bool:
     return port.part_size == abs(port.stride)
 
 
+def overlaps(port: Sliced) -> bool:
+    """Return whether slices are longer than the steps between them, which has no meaning.
+
+    Slices may be shorter: then the elements between them are skipped, as the specification of
+    TensorIterator says, which has a stride, but no part_size.
+    """
+    return port.part_size > abs(port.stride)
+
+
 def sliced_count(port: Sliced | Concatenated, size: int) -> int | None:
     """The trip count that `port` demands on an axis of `size` elements; None for an invalid range.
 
     As in OpenVINO, a negative bound v means size + 1 + v; the range is half open, and its length
-    must be a positive multiple of the stride.
+    must be a positive multiple of the stride. On an axis without elements there are no iterations,
+    which OpenVINO refuses.
     """
     first, second = (size + 1 + v if v < 0 else v for v in (port.start, port.end))
     low, high = (first, second) if port.stride > 0 else (second, first)
     step = abs(port.stride)
-    if step == 0 or not 0 <= low < high <= size or (high - low) % step:
+    if step == 0 or not 0 <= low <= high <= size or (high - low) % step:
         return None
-    return (high - low) // step
+    return (high - low) // step if low < high or size == 0 else None
 
 
 def sets_the_count(port: InputPort | OutputPort) -> bool:

@@ -9,9 +9,9 @@ import numpy as np
 
 from irloop.dialects.loops import (
     counting_output,
-    is_consistent,
     joined_count,
     normal_axis,
+    overlaps,
     sliced_count,
 )
 from irloop.execution.branch import truth
@@ -59,9 +59,9 @@ class _OpenVino(Loop):
         """The input as an array, and the axis along which it is sliced.
 
         Raises:
-            StepError: when there is no such axis, or part_size and stride differ.
+            StepError: when there is no such axis, or part_size is larger than stride.
         """
-        if not is_consistent(port):
+        if overlaps(port):
             raise StepError(
                 self.node,
                 f"part_size and stride of input {port.external} disagree",
@@ -86,19 +86,14 @@ class _OpenVino(Loop):
 class OpenVinoLoop(_OpenVino):
     """Run OpenVINO's Loop-5.
 
-    Input 0 is the trip count (-1: no limit), and input 1 is the initial condition. The length of a
-    sliced input does not limit the number of iterations, and its `start` and `end` are ignored.
+    Input 0 is the trip count and input 1 the initial condition. The specification says that a trip
+    count of -1 is no limit; for OpenVINO, any negative number is none, because no iteration has it.
+    The length of a sliced input does not limit the number of iterations, and its `start` and `end`
+    are ignored.
     """
 
     def __call__(self, context: Context, *inputs: Any) -> Any:
         trip = integer(self.node, inputs[0], "the trip count")
-        if trip < -1:
-            raise StepError(
-                self.node,
-                "the trip count is less than -1",
-                expected="-1 for no limit, or 0 or more",
-                found=str(trip),
-            )
         if trip == 0 or not truth(self.node, inputs[1], "the condition (input 1)"):
             return self.without_iterations(context, inputs)
         feeds = [
@@ -106,16 +101,16 @@ class OpenVinoLoop(_OpenVino):
             for port in self.ports.inputs
             if isinstance(port, Sliced)
         ]
-        limit = None if trip == -1 else trip
+        limit = None if trip < 0 else trip
         return self.finish(context, self.execute(context, self.values(inputs), feeds, limit))
 
     def _slices(self, port: Sliced, value: Any) -> Array:
         array, axis = self.source(port, value)
-        part = max(1, port.part_size)
-        whole = array.shape[axis] // part * part
+        step = max(1, abs(port.stride))
+        whole = array.shape[axis] // step * step
         # In reverse order, an incomplete slice remains at the front.
         first = 0 if port.stride > 0 else array.shape[axis] - whole
-        return _cut(array, axis, first, first + whole, part, backwards=port.stride < 0)
+        return _cut(array, axis, (first, first + whole), port)
 
 
 class TensorIterator(_OpenVino):
@@ -147,6 +142,8 @@ class TensorIterator(_OpenVino):
                 found=", ".join(f"{name}: {count}" for name, count in counts.items()),
             )
         count = len(feeds[0].source) if feeds else self._range()
+        if count == 0:
+            return self.without_iterations(context, inputs)
         return self.finish(context, self.execute(context, self.values(inputs), feeds, count))
 
     def _slices(self, port: Sliced, value: Any) -> Array:
@@ -161,7 +158,7 @@ class TensorIterator(_OpenVino):
                 found=f"{port.start}..{port.end}",
             )
         low, high = sorted(size + 1 + v if v < 0 else v for v in (port.start, port.end))
-        return _cut(array, axis, low, high, abs(port.stride), backwards=port.stride < 0)
+        return _cut(array, axis, (low, high), port)
 
     def _range(self) -> int:
         """The trip count of a TensorIterator without sliced inputs.
@@ -180,15 +177,17 @@ class TensorIterator(_OpenVino):
         return count
 
 
-def _cut(array: Array, axis: int, low: int, high: int, part: int, *, backwards: bool) -> Array:
+def _cut(array: Array, axis: int, ends: tuple[int, int], port: Sliced) -> Array:
     """Cut the range [low, high) of `axis` into n slices, and stack them: [n, ..., part, ...].
 
-    Each slice has `part` elements along `axis`; the length of the range must be a multiple of
-    `part`. With `backwards` the last slice comes first, but the elements in a slice keep their
-    order.
+    The length of the range must be a multiple of the stride of `port`. Each slice has `part_size`
+    elements along `axis`. With a negative stride the last slice comes first, but the elements in a
+    slice keep their order.
     """
+    low, high = ends
+    step, part = max(1, abs(port.stride)), port.part_size
     moved = np.moveaxis(array, axis, 0)[low:high]
     # Use the count instead of -1, because another axis may have no elements.
-    parts = moved.reshape((len(moved) // part, part, *moved.shape[1:]))
-    ordered = parts[::-1] if backwards else parts
-    return np.moveaxis(ordered, 1, axis + 1)
+    parts = moved.reshape((len(moved) // step, step, *moved.shape[1:]))
+    parts = parts[::-1, step - part :] if port.stride < 0 else parts[:, :part]
+    return np.moveaxis(parts, 1, axis + 1)

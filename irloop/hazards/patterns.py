@@ -307,11 +307,14 @@ def may_not_run(node: Node) -> bool:
 
 
 def computes_its_condition(body: Body) -> bool:
-    """True if a body may stop a loop: its condition is neither constant nor returned unchanged."""
+    """Return whether a body may stop a loop.
+
+    It may not if its condition is a constant true, or is returned unchanged.
+    """
     if body.ports.condition is None:
         return False
     value = same_memory(body.graph.output(body.ports.condition))
-    return not isinstance(value.producer.op, Constant | Parameter)
+    return not isinstance(value.producer.op, Parameter) and number_of(value) in (None, 0)
 
 
 def is_invariant(body: Body, value: Value) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from irloop.conformance.ir import IrModel
 from irloop.conversion.pipelines import to_onnx
 from irloop.dialects.openvino.comparison import Less
 from irloop.dialects.openvino.control_flow import Loop, TensorIterator
@@ -193,9 +194,18 @@ def test_the_trip_count_ends_a_loop_whose_condition_stays_true() -> None:
     np.testing.assert_array_equal(parts, [2, 6, 3, 7])
 
 
-def test_other_negative_trip_counts_are_refused() -> None:
-    with pytest.raises(ExecutionError, match="trip count is less than -1"):
-        run(counting(), np.array(-2), np.array(True), X)
+@pytest.mark.parametrize(("trips", "ran"), [(3, 3), (0, 0), (-1, 5), (-2, 5), (-5, 5)])
+def test_a_negative_trip_count_is_no_limit(trips: int, ran: int) -> None:
+    """As in OpenVINO, which counts until the number of the iteration equals the trip count."""
+    m = IrModel()
+    loop = m.loop(m.input("n", element=I64))
+    state = loop.state(m.input("x", 2))
+    loop.carry(state, loop(Add(), state, loop.constant(1.0)))
+    loop.condition(loop(Less(), loop.iteration(), loop.constant(4, I64)))
+    loop.last_of(state)
+    subject = m.done(*loop.done())
+    for each in (subject, to_onnx(subject)[0]):
+        np.testing.assert_array_equal(run(each, np.array(trips), X)[0], X + ran)
 
 
 def test_a_loop_without_end_reaches_the_limit_that_names_it() -> None:
@@ -547,19 +557,46 @@ def test_slices_of_two_axes_and_directions_together() -> None:
     np.testing.assert_array_equal(run(subject, DATA, other)[0], np.concatenate(wanted))
 
 
-@pytest.mark.parametrize(("stride", "part"), [(2, 1), (1, 2), (-2, 1)])
-def test_steps_that_differ_from_the_slice_length_are_refused(stride: int, part: int) -> None:
-    port = Sliced(0, 0, 0, *((0, -1) if stride > 0 else (-1, 0)), stride, part)
-    looped = slicing(0, stride, (6, 2), part)
-    iterated = iterator([port], [(6, 2)], Concatenated(0, 0, axis=0, part_size=part))
+@pytest.mark.parametrize(("stride", "rows"), [(2, [0, 2, 4]), (-2, [5, 3, 1]), (3, [0, 3])])
+def test_a_stride_skips_the_elements_after_a_slice(stride: int, rows: list[int]) -> None:
+    port = Sliced(0, 0, 0, *((0, -1) if stride > 0 else (-1, 0)), stride, 1)
+    wanted = DATA[rows]
+    subject = iterator([port], [(6, 2)], Concatenated(0, 0, axis=0))
+    np.testing.assert_array_equal(run(subject, DATA)[0], wanted)
+    converted, _ = to_onnx(subject)
+    np.testing.assert_array_equal(run(converted, DATA)[0], wanted)
+    looped = slicing(0, stride, (6, 2), 1)
+    given = np.array(len(rows)), np.array(True), DATA
+    np.testing.assert_array_equal(run(looped, *given)[0], wanted + wanted)
+    np.testing.assert_array_equal(run(to_onnx(looped)[0], *given)[0], wanted + wanted)
+
+
+def test_slices_longer_than_the_stride_are_refused() -> None:
+    iterated = iterator([Sliced(0, 0, 0, 0, -1, 1, 2)], [(6, 2)], Concatenated(0, 0, 0))
+    looped = slicing(0, 1, (6, 2), 2)
     for subject, name, given in (
         (iterated, "input 0", (DATA,)),
         (looped, "input 2", (np.array(2), np.array(True), DATA)),
     ):
         with pytest.raises(ExecutionError, match=f"part_size and stride of {name} disagree"):
             run(subject, *given)
-        with pytest.raises(UnsupportedError, match=rf"stride {stride} of {name} disagree"):
+        with pytest.raises(UnsupportedError, match=f"stride 1 of {name} disagree"):
             to_onnx(subject)
+
+
+def test_an_axis_without_elements_is_no_iteration() -> None:
+    m = IrModel()
+    loop = m.tensor_iterator()
+    part, state = loop.slice(m.input("x", None, 2), 0), loop.state(m.input("y", 1, 2))
+    total = loop(Add(), state, part)
+    loop.carry(state, total)
+    loop.last(total)
+    loop.joined(total, 0)
+    model = m.done(*loop.done())
+    for subject in (model, to_onnx(model)[0], to_onnx(model, prefer="loop")[0]):
+        last, joined = run(subject, np.zeros((0, 2), np.float32), X[None])
+        np.testing.assert_array_equal(last, X[None])
+        assert joined.shape == (0, 2)
 
 
 def test_slices_that_disagree_on_the_count_are_refused() -> None:

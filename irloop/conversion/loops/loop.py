@@ -50,19 +50,19 @@ def import_loop(
     limit, starts = (value if isinstance(value, Value) else None for value in first_two)
     if _never_runs(c, limit, starts):
         return without_iterations(c, body, inputs)
+    if starts is None and not _condition_is_trivial(c, body):
+        c.warn(
+            "CNV102",
+            "the condition input is omitted, and the condition of the body may be false: by the "
+            "specification this is ignored, but every engine honours it, and so does irloop",
+            "connect a constant true, or return a constant true from the body",
+        )
     if _runs_once(c, body, limit, starts):
         return _inlined(c, body, inputs)
     trips = trips_over_sequences(c, body, inputs)
     if trips is not None:
         return unrolled(c, body, inputs, trips)
     refuse_strings(c)
-    if starts is None and not _condition_is_trivial(c, body):
-        c.warn(
-            "CNV102",
-            "the condition input is omitted, and the body computes a condition: by the "
-            "specification this is ignored, but every engine honours it, and so does irloop",
-            "connect a constant true, or return a constant true from the body",
-        )
     loop = OpenVinoLoopBuilder(c)
     inner = loop.inner
     states = LoopStates(loop)
@@ -193,8 +193,8 @@ def _inlined(
 
 
 def _condition_is_trivial(c: Conversion, body: Body) -> bool:
-    value = body.graph.output(0)
-    return onnx.source_parameter(body, 0) == 1 or c.converter.source.constant(value) is not None
+    known = c.converter.source.constant(body.graph.output(0))
+    return onnx.source_parameter(body, 0) == 1 or (known is not None and bool(known.all()))
 
 
 def _trip(c: Conversion, limit: Value | None) -> Value:

@@ -17,7 +17,7 @@ from irloop.conversion.loops.loop_parts import (
 )
 from irloop.conversion.loops.onnx_loop_builder import OnnxLoopBuilder, reverse_axis
 from irloop.conversion.loops.scan_export import can_scan, export_as_scan
-from irloop.dialects.loops import is_consistent, joined_count, sliced_count
+from irloop.dialects.loops import joined_count, overlaps, sliced_count
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Concatenated, Sliced
@@ -130,7 +130,7 @@ def _export_as_loop(
     is the initial condition.
     """
     for port in plan.sliced:
-        if not is_consistent(port):
+        if overlaps(port):
             raise c.refuse(
                 f"part_size {port.part_size} and stride {port.stride} of input {port.external} "
                 "disagree",
@@ -199,8 +199,8 @@ def _slice_of_iteration(
     step = port.stride
     offset = list(range(port.part_size))
     if step < 0:
-        # Slice i of a reversed range starts i steps before the upper bound of the range.
-        offset = [item + step for item in offset]
+        # Slice i of a reversed range ends i steps before the upper bound of the range.
+        offset = [item - port.part_size for item in offset]
     base = inner.i64([port.start]) if first is None else first
     moved = forms.mul(inner, iteration, inner.i64([step]))
     index = forms.add(inner, forms.add(inner, moved, base), inner.i64(offset))

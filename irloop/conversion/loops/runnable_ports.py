@@ -111,7 +111,10 @@ def _change_ports_of_loop(node: Node, wires: LoopWires) -> bool:
         and (port.start, port.end, port.stride, port.part_size) != (0, -1, 1, 1)
         for port in (*ports.inputs, *ports.outputs)
     )
-    changed = bool(ports.iteration) or any(port.external < 2 for port in ports.inputs)
+    externals = [port.external for port in ports.inputs]
+    changed = bool(ports.iteration) or any(external < 2 for external in externals)
+    # Of several parameters that one input is mapped to, OpenVINO drops all but one (IRL505).
+    changed |= len({*externals}) < len(externals)
     if special or any(not item.parameter.is_used for item in wires.slices):
         changed |= wires.drop_unread(node.op)
     unread = [item for item in wires.outputs if not item.output.is_used]

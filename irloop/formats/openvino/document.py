@@ -14,6 +14,7 @@ from xml.parsers import expat
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
+from irloop.formats.openvino.numbers import unsigned
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -120,6 +121,21 @@ class Layer:
     #: None when the section is absent.
     back_edges: list[BackEdge] | None = None
     rt_info: Extra | None = None
+    #: The input ports of a Loop as the file lists them, if `inputs` has them in another order.
+    listed: list[Port] | None = None
+
+    def order_inputs(self) -> None:
+        """Order the inputs of a Loop by their ids if their places in the file have no meaning.
+
+        OpenVINO takes the places, and refuses the file if the first port is no trip count or the
+        second no condition. Then only the ids, which edges and port map use, can be meant.
+        """
+        ids = {port: unsigned(port.id) for port in self.inputs}
+        if len(ids) < 2 or None in ids.values() or len({*ids.values()}) < len(ids):
+            return
+        ordered = sorted(self.inputs, key=lambda port: ids[port] or 0)
+        if not _can_control(self.inputs) and _can_control(ordered):
+            self.listed, self.inputs = self.inputs, ordered
 
     @property
     def path(self) -> str:
@@ -131,6 +147,12 @@ class Layer:
     def element_path(self) -> str:
         """The path of the XML element, as in ``net/layers/layer[@id=4]``."""
         return f"{self.net.element_path}/layers/layer[@id={self.id}]"
+
+
+def _can_control(ports: list[Port]) -> bool:
+    """Return whether the first two inputs of a Loop can be a trip count and a condition."""
+    first, second = ((port.precision or "").upper() for port in ports[:2])
+    return first in ("I32", "I64") and second in ("BOOL", "BOOLEAN")
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -72,6 +72,10 @@ def mapped_twice(wiring: Wiring, entry: Entry, first: Entry) -> Problem:
     assert wiring.section is not None
     is_input = entry.entry.kind == "input"
     what = "input" if is_input else "output port"
+    # If an input is not mapped at all, the second entry probably means that one.
+    needed = range(2 if wiring.is_loop else 0, len(wiring.owner.inputs))
+    others = {item.position for item in wiring.inputs}
+    into_others = is_input and entry.inner is not first.inner and others.issuperset(needed)
     return Problem(
         "IRL505" if is_input else "IRL506",
         at_entry(wiring.owner, wiring.section, entry.entry),
@@ -81,6 +85,8 @@ def mapped_twice(wiring: Wiring, entry: Entry, first: Entry) -> Problem:
         fix="add an input port with the same source and map that one"
         if is_input
         else "name another output port or remove one entry",
+        cause="OpenVINO keeps only the first entry" if into_others else "",
+        is_warning=into_others,
     )
 
 

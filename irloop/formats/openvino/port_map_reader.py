@@ -120,7 +120,7 @@ class Wiring:
         """The input entries in document order."""
         if self.section is None:
             return []
-        by_index = self._inputs_by_index
+        by_index = self.inputs_by_index
         places = positions(self.owner.inputs)
         count = len(self.owner.inputs)
         entries = []
@@ -133,7 +133,8 @@ class Wiring:
         return entries
 
     @cached_property
-    def _inputs_by_index(self) -> bool:
+    def inputs_by_index(self) -> bool:
+        """Whether the numbers of the input entries are indices, and not ids of ports."""
         # OpenVINO uses the numbers as indices. It takes them for port ids only if some are too
         # large for an index.
         assert self.section is not None

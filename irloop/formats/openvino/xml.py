@@ -111,6 +111,7 @@ class _Builder:
         self.attributes: dict[str, str] = {}
         self.has_doctype = False
         self._ends: list[str] = []
+        self._loops: list[Layer] = []
         #: The number of layers parsed so far.
         self._parsed = 0
         #: About how many layers the file has; counted only to report progress.
@@ -189,6 +190,8 @@ class _Builder:
             self._parser.Parse(data, True)
             self._start("", {})  # an empty tag name only processes the end tags that were collected
             told("layers parsed", self._parsed, self._parsed)
+            for layer in self._loops:
+                layer.order_inputs()
         except expat.ExpatError as error:
             place = Location(self.file, error.lineno)
             started = self.net is not None
@@ -327,6 +330,8 @@ class _Builder:
             _NO_PORT_MAPS,
         )
         net.layers.append(layer)
+        if (layer.type or "").lower() == "loop":
+            self._loops.append(layer)
         self.envelope.open_layer(attributes)
         self._parsed += 1
         if self._parsed % 1024 == 0:

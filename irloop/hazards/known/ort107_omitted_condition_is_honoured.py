@@ -29,7 +29,8 @@ class OmittedConditionIsHonoured(
         A Loop stops when its body returns false. By the specification the value is ignored if the
         condition input is omitted. Every measured engine stops.
     Where:
-        The condition input of a Loop is omitted, and its body computes a condition.
+        The condition input of a Loop is omitted, and its body computes a condition or returns a
+        constant false.
     What irloop does:
         irloop's executor and its conversion to IR stop as well; the conversion warns (CNV102).
     """
@@ -40,4 +41,4 @@ class OmittedConditionIsHonoured(
         if not isinstance(node.op, onnx.Loop) or node.inputs[1] is not None:
             return
         if computes_its_condition(node.body()):
-            yield "the condition input is left out, and the body computes a condition"
+            yield "the condition input is left out, and the condition of the body may be false"

@@ -1,4 +1,4 @@
-"""OVN113: a joined output of a loop that runs zero times after an earlier run with iterations."""
+"""OVN113: a joined output of a loop that runs zero times."""
 
 from __future__ import annotations
 
@@ -21,16 +21,18 @@ class JoinedLengthOfAnEarlierRun(
     code="OVN113",
     engine="openvino",
     versions=("2026.4.1",),
-    title="A joined output of a loop that runs zero times after an earlier run with iterations",
+    title="A joined output of a loop that runs zero times",
     effect=Effect.STALE,
     case="openvino_loop_that_stopped_early_runs_zero_times",
     fix="Cut the output by the number of iterations that ran.",
 ):
-    """A joined output of a loop that runs zero times after an earlier run with iterations.
+    """A joined output of a loop that runs zero times.
 
     What happens:
         The output keeps the length that it had when the loop last ran: in an earlier inference of
-        the same compiled model, or in an earlier iteration of a loop around it.
+        the same compiled model, or in an earlier iteration of a loop around it. If the trip count
+        is constant, the output has the length for that count already in the first inference, and
+        its elements are uninitialised memory.
     Where:
         A Loop that may run zero times has a concatenated output.
     What irloop does:

@@ -26,9 +26,10 @@ class InputMappedTwice(
     What it does:
         Compares the `external_port_id` of the input entries of one port map.
     Why is this bad:
-        Of two entries with the same number OpenVINO keeps the first. A TensorIterator is then
-        refused; a Loop silently loses the second mapping if the number of remaining entries is
-        valid.
+        If the entries name two Parameters, both receive the input, and irloop reads the file so;
+        this is a warning. Of two entries with the same number OpenVINO keeps the first. A
+        TensorIterator is then refused; a Loop silently loses the second mapping if the number of
+        remaining entries is valid.
     Bad example:
         <input external_port_id="2" internal_layer_id="0"/>
         <input external_port_id="2" internal_layer_id="1"/>

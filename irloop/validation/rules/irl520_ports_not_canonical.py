@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino.document import Layer, Port
@@ -30,7 +31,8 @@ class PortsNotCanonical(
     Why is this bad:
         Edges use port ids. The port map uses the index of an input, and the position of an output's
         id among the sorted ids. They agree only if the ports are numbered in order. With inputs 10,
-        11, 12 OpenVINO 2026.4 refuses the file; with outputs 7, 5 it silently swaps the outputs.
+        11, 12 OpenVINO 2026.4 refuses the file; with outputs 7, 5 it silently swaps the outputs. If
+        OpenVINO refuses a file in which the ids have a clear meaning, this is a warning.
     Bad example:
         <output><port id="7"/><port id="5"/></output>
     Good example:
@@ -45,11 +47,14 @@ class PortsNotCanonical(
         Yields one finding per operation if its input ports are not numbered 0, 1, ... in order, and
         another if its output ports are not in ascending order.
         """
-        for _, layer in context.layers("tensoriterator", "loop", "if"):
-            inputs = [unsigned(port.id) for port in layer.inputs]
+        for index, layer in context.layers("tensoriterator", "loop", "if"):
+            listed = layer.listed or layer.inputs
+            inputs = [unsigned(port.id) for port in listed]
             if None not in inputs and inputs != list(range(len(inputs))):
                 wanted = f"input ports 0 to {len(inputs) - 1} in order"
-                yield self._wrong(layer, layer.inputs, "input", wanted)
+                finding = self._wrong(layer, listed, "input", wanted)
+                sure = layer.listed is not None or _are_read_by_id(context, index, layer)
+                yield replace(finding, severity=Severity.WARNING) if sure else finding
             outputs = [value for port in layer.outputs if (value := unsigned(port.id)) is not None]
             if outputs != sorted(outputs):
                 yield self._wrong(layer, layer.outputs, "output", "output ports in ascending order")
@@ -111,6 +116,13 @@ class PortsNotCanonical(
             cause="edges use port ids, the port map uses positions",
             fix="number the ports again and correct edges and port map",
         )
+
+
+def _are_read_by_id(context: Context, index: NetIndex, layer: Layer) -> bool:
+    """Return whether the numbers in the port maps can only be ids of ports, which then ascend."""
+    numbers = [unsigned(port.id) or 0 for port in layer.inputs]
+    maps = [*context.wirings(index, layer)]
+    return numbers == sorted(numbers) and not any(wiring.inputs_by_index for wiring in maps)
 
 
 def _mapped_inputs(context: Context, index: NetIndex, layer: Layer) -> Iterator[SetAttribute]:

@@ -13,7 +13,7 @@ from irloop.validation.rule import Rule
 class IteratorInIterator(
     Rule,
     code="IRL522",
-    severity=Severity.ERROR,
+    severity=Severity.WARNING,
     title="TensorIterator directly inside a TensorIterator",
 ):
     """The body of a TensorIterator contains another TensorIterator.

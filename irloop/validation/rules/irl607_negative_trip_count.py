@@ -22,9 +22,8 @@ class NegativeTripCount(
     What it does:
         Reads the constant that feeds input 0 of each Loop.
     Why is this bad:
-        -1 means "no limit". The specification does not define other negative numbers: OpenVINO's
-        reference treats them as no limit, its CPU plugin fails at inference, and in ONNX they mean
-        no iterations.
+        -1 means "no limit". The specification does not define other negative numbers: OpenVINO
+        and irloop take them for no limit, and in ONNX they mean no iterations.
     Bad example:
         a trip count of -2
     Good example:

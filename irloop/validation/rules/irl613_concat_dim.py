@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino import texts
@@ -26,7 +27,8 @@ class ConcatDim(
         counts as one element.
     Why is this bad:
         OpenVINO 2026.4 fails with "Shape mismatch" when it compiles the model, or with "incorrect
-        output shape" when it runs it.
+        output shape" when it runs it. If the entry states no part_size, this is a warning: irloop
+        joins the parts as they are.
     Bad example:
         a Result of shape [4,2], axis="0" part_size="1"
     Good example:
@@ -50,7 +52,7 @@ class ConcatDim(
                     continue
                 size = dims[axis]
                 assert wiring.section is not None
-                yield self.found(
+                finding = self.found(
                     at_entry(wiring.owner, wiring.section, entry.entry),
                     f"{describe(inner)} has {size} elements on the axis, part_size is "
                     f"{entry.part_size}",
@@ -59,6 +61,8 @@ class ConcatDim(
                     cause="an Unsqueeze before the Result is missing",
                     fix="insert Unsqueeze, or correct part_size and stride",
                 )
+                is_stated = "part_size" in entry.entry.attributes
+                yield finding if is_stated else replace(finding, severity=Severity.WARNING)
 
 
 def _differs(dims: tuple[int | None, ...] | None, entry: Entry) -> bool:

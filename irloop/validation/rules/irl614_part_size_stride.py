@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino.places import at_entry
@@ -24,7 +25,8 @@ class PartSizeStride(
     Why is this bad:
         OpenVINO's shape inference uses `part_size` and ignores `stride`, its CPU plugin does the
         opposite. The model fails to compile ("at least two different iterations numbers") or
-        reads different elements than intended.
+        reads different elements than intended. An input with a stride and no part_size is only
+        a warning: the specification of TensorIterator has no part_size, and stride is its step.
     Bad example:
         axis="0" start="0" end="-1" stride="2" part_size="1"
     Good example:
@@ -45,10 +47,19 @@ class PartSizeStride(
                 if abs(entry.stride) == entry.part_size:
                     continue
                 assert wiring.section is not None
-                yield self.found(
+                finding = self.found(
                     at_entry(wiring.owner, wiring.section, entry.entry),
                     "part_size and stride disagree",
                     expected=f"part_size {abs(entry.stride)}, as stride",
                     found=f"part_size {entry.part_size}, stride {entry.stride}",
                     fix="write the same number in both",
                 )
+                if entry.entry.kind == "input" and "part_size" not in entry.entry.attributes:
+                    cause = "slices have one element, and stride skips others; OpenVINO refuses it"
+                    finding = replace(
+                        finding,
+                        severity=Severity.WARNING,
+                        cause=cause,
+                        fix="slice the tensor before the loop, or write part_size",
+                    )
+                yield finding

@@ -40,10 +40,10 @@ class ConditionOmitted(
             if omitted and not context.stays_true(body):
                 yield self.found(
                     at_node(node),
-                    f"Loop {node.label!r} omits cond, but its body computes a condition",
+                    f"Loop {node.label!r} omits cond, but its body may return a false condition",
                     expected="a constant true as cond, or as the condition that the body returns",
-                    found=f"a computed condition {body.outputs[0]!r}",
-                    cause="engines disagree about whether the condition of the body can end such "
-                    "a loop",
+                    found=f"the condition {body.outputs[0]!r}",
+                    cause="the specification says that the condition of the body is then ignored, "
+                    "but ONNX Runtime and OpenVINO obey it, and so does irloop",
                     fix="pass cond, or return a constant true from the body",
                 )
