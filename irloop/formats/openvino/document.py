@@ -14,6 +14,7 @@ from xml.parsers import expat
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
+from irloop.formats.openvino.numbers import unsigned
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -129,10 +130,10 @@ class Layer:
         OpenVINO takes the places, and refuses the file if the first port is no trip count or the
         second no condition. Then only the ids, which edges and port map use, can be meant.
         """
-        ids = [port.id or "" for port in self.inputs]
-        if len(ids) < 2 or not all(map(str.isdigit, ids)) or len({*ids}) < len(ids):
+        ids = {port: unsigned(port.id) for port in self.inputs}
+        if len(ids) < 2 or None in ids.values() or len({*ids.values()}) < len(ids):
             return
-        ordered = sorted(self.inputs, key=lambda port: int(port.id or 0))
+        ordered = sorted(self.inputs, key=lambda port: ids[port] or 0)
         if not _can_control(self.inputs) and _can_control(ordered):
             self.listed, self.inputs = self.inputs, ordered
 

@@ -72,7 +72,10 @@ def mapped_twice(wiring: Wiring, entry: Entry, first: Entry) -> Problem:
     assert wiring.section is not None
     is_input = entry.entry.kind == "input"
     what = "input" if is_input else "output port"
-    into_others = is_input and entry.inner is not first.inner
+    # If an input is not mapped at all, the second entry probably means that one.
+    needed = range(2 if wiring.is_loop else 0, len(wiring.owner.inputs))
+    others = {item.position for item in wiring.inputs}
+    into_others = is_input and entry.inner is not first.inner and others.issuperset(needed)
     return Problem(
         "IRL505" if is_input else "IRL506",
         at_entry(wiring.owner, wiring.section, entry.entry),
