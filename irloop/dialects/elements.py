@@ -3,7 +3,8 @@
 OpenVINO and ONNX Runtime refuse to load a model in two cases: if an input has a type that the
 definition of its operation does not list, or if two inputs that share a type parameter have
 different types. The listed types and the type parameters are in `Op.operands`: a type, or one of
-the words any, number, float and integer. The words have the meaning that they have in OpenVINO.
+the words any, number, small, float and integer. The words have the meaning that they have in
+OpenVINO.
 """
 
 from __future__ import annotations
@@ -26,13 +27,14 @@ EVERY = f"{PLAIN} | c64 | c128 | string"
 
 #: Files of IR have no complex numbers. Conversion from ONNX refuses them in its own words.
 _COMPLEX = frozenset({ElementType.C64, ElementType.C128})
-#: Numbers that OpenVINO only moves and converts.
+#: Numbers that most operations of OpenVINO only move and convert.
 _STORED = frozenset(map(ElementType, ("u1", "u2", "u3", "u6", "nf4", "f4e2m1")))
 _NUMBERS = frozenset(item for item in ElementType if item.is_float or item.is_integer) - _STORED
 #: OpenVINO misreads indices that share a byte.
 _WORDS = {
     "any": frozenset(ElementType),
     "number": _NUMBERS | _COMPLEX,
+    "small": frozenset(map(ElementType, ("u2", "nf4", "f4e2m1"))),
     "float": frozenset(item for item in _NUMBERS if item.is_float),
     "integer": frozenset(item for item in _NUMBERS if item.is_integer and item.bits >= 8),
 }

@@ -96,6 +96,41 @@ def crop(sizes: int) -> onnx.ModelProto:
     return model(node, inputs, info("y", None, None))
 
 
+def crop_by(*sizes: int, **attributes: Any) -> onnx.ModelProto:
+    constant = helper.make_tensor("s", INT64, [1, len(sizes)], sizes)
+    node = helper.make_node("CenterCropPad", ["x", "s"], ["y"], **attributes)
+    return model(node, [info("x", 8, 4)], info("y", None, None), (constant,))
+
+
+def resize_to(sizes: int | None, x: tuple[int, ...] = (2, 2, 2)) -> onnx.ModelProto:
+    node = helper.make_node("Resize", ["x", "", "", "sizes"], ["y"])
+    inputs = [info("x", *x), info("sizes", sizes, element=INT64)]
+    return model(node, inputs, info("y", *[None] * len(x)))
+
+
+def one_hot(
+    indices: tuple[int, ...] = (2,),
+    depth: tuple[int, ...] = (),
+    values: tuple[int, ...] = (2,),
+) -> onnx.ModelProto:
+    """A OneHot of inputs of these shapes."""
+    node = helper.make_node("OneHot", ["i", "d", "v"], ["y"])
+    inputs = [
+        info("i", *indices, element=INT64), info("d", *depth, element=INT64), info("v", *values),
+    ]  # fmt: skip
+    return model(node, inputs, info("y", *[None] * (len(indices) + 1)))
+
+
+def reverse(data: tuple[int, ...], lengths: tuple[int, ...]) -> onnx.ModelProto:
+    node = helper.make_node("ReverseSequence", ["x", "n"], ["y"])
+    return model(node, [info("x", *data), info("n", *lengths, element=INT64)], info("y", *data))
+
+
+def pool(type: str, *pads: int) -> onnx.ModelProto:
+    node = helper.make_node(type, ["x"], ["y"], kernel_shape=[2, 2], pads=pads)
+    return model(node, [info("x", 1, 1, 6, 6)], info("y", 1, 1, None, None))
+
+
 def grid(sizes: int) -> onnx.ModelProto:
     node = helper.make_node("AffineGrid", ["x", "s"], ["y"])
     inputs = [info("x", 2, 2, 3), info("s", sizes, element=INT64)]
@@ -172,9 +207,37 @@ CASES: dict[str, tuple[onnx.ModelProto, dict[str, onnx.ModelProto]]] = {
         "negative skip": ngrams(max_skip_count=-1),
     }),
     "resize by scales": (resize(4, 0), {"both empty": resize(0, 0)}),
-    "resize to sizes": (resize(0, 4), {"both empty": resize(0, 0)}),
+    "resize to sizes": (resize(0, 4), {"both empty": resize(0, 0), "both": resize(4, 4)}),
+    "resize to computed sizes": (resize_to(3), {
+        "two": resize_to(2), "none": resize_to(0), "an unknown number": resize_to(None),
+    }),
+    "one hot": (one_hot(), {
+        "two depths": one_hot(depth=(2,)),
+        "a matrix of depths": one_hot(depth=(1, 1)),
+        "three values": one_hot(values=(3,)),
+        "a matrix of values": one_hot(values=(1, 2)),
+        "a scalar of indices": one_hot(indices=()),
+    }),
+    "one hot with a list of one depth": (one_hot(depth=(1,)), {}),
+    "reverse": (reverse((4, 2), (2,)), {
+        "a list": reverse((4,), (4,)),
+        "a scalar": reverse((), (1,)),
+        "a matrix of lengths": reverse((4, 2), (2, 1)),
+        "a scalar of lengths": reverse((4, 2), ()),
+    }),
+    **{
+        type: (pool(type, 0, 1, 0, 1), {
+            "negative begin": pool(type, -1, 0, 0, 0), "negative end": pool(type, 1, 1, -1, -1),
+        })
+        for type in ("AveragePool", "MaxPool", "LpPool")
+    },
     "attention": (attention(0.5), {"negative scale": attention(-0.5)}),
     "crop": (crop(2), {"three sizes for two axes": crop(3)}),
+    "crop by a matrix": (crop_by(3, 3), {
+        "three sizes for two axes": crop_by(3, 3, 3),
+        "two sizes for an axis": crop_by(3, 3, axes=[0]),
+        "an axis twice": crop_by(3, 3, axes=[0, -2]),
+    }),
     "grid": (grid(4), {"one size": grid(1)}),
     "columns": (columns(1, 4, 9), {"two dimensions": columns(4, 9)}),
     "parts": (parts(num_outputs=2), {"neither lengths nor number": parts()}),

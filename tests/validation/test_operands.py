@@ -16,6 +16,8 @@ pytest.importorskip("openvino")
 
 #: An operand: element type and shape, and the numbers if it is a constant.
 Operand = tuple[str, list[int]] | tuple[str, list[int], list[int]]
+#: Names of element types in ports, if they are not the type in capital letters.
+PRECISIONS = {"f16": "FP16", "f32": "FP32", "f64": "FP64", "boolean": "BOOL"}
 SIZES = {"i64": 8, "i32": 4, "i8": 1, "boolean": 1, "f32": 4}
 
 
@@ -26,7 +28,7 @@ def write(folder: Path, operation: str, data: str, operands: list[Operand]) -> P
     for at, (element, shape, *numbers) in enumerate(operands):
         dims = "".join(f"<dim>{size}</dim>" for size in shape)
         text = ",".join(map(str, shape))
-        precision = element.upper().replace("EAN", "").replace("F", "FP")
+        precision = PRECISIONS.get(element, element.upper())
         known = f'<data shape="{text}" element_type="{element}"/>'
         if numbers:
             size = SIZES[element]
@@ -190,3 +192,57 @@ def test_constants_of_prior_boxes_have_one_type(first: str, second: str, tmp_pat
     errors, is_read = verdicts(path)
     assert not is_read
     assert errors == {"IRL403"}
+
+
+WINDOW = (
+    'strides="1,1" dilations="1,1" pads_begin="0,0" pads_end="0,0" auto_pad="explicit" '
+    'group="1" deformable_group="1"'
+)
+SMALL = ("nf4", "f4e2m1", "u2")
+#: Operations on data of a small type T that OpenVINO compiles.
+COMPILED: dict[str, tuple[str, list[Any]]] = {
+    "ReduceSum-1": ('keep_dims="false"', [("T", [2, 3]), ONE]),
+    "TopK-11": ('axis="0" mode="max" sort="value" index_element_type="i32"',
+                [("T", [4]), ("i64", [], [2])]),
+    "ReverseSequence-1": ('batch_axis="0" seq_axis="1"', [("f32", [2, 3]), ("T", [2])]),
+    "DeformableConvolution-8": (WINDOW, [("T", [1, 1, 4, 4]), ("T", [1, 8, 3, 3]),
+                                                      ("T", [1, 1, 2, 2])]),
+    "LRN-1": ('alpha="1" beta="0.5" bias="1" size="3"', [("T", [1, 2, 3, 3]), ONE]),
+    "Range-1": ("", [("T", [])] * 3),
+    "Acos-1": ("", [("T", [2])]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("small", SMALL)
+@pytest.mark.parametrize("name", COMPILED)
+def test_small_types_that_openvino_compiles(name: str, small: str, tmp_path: Path) -> None:
+    import openvino
+
+    data, operands = COMPILED[name]
+    given = [(small if item[0] == "T" else item[0], *item[1:]) for item in operands]
+    path = write(tmp_path, name, data, given)
+    assert verdicts(path) == (set(), True)
+    openvino.Core().compile_model(path, "CPU")
+
+
+@pytest.mark.parametrize("element", ["u1", "u8", "u16", "u32", "u64"])
+def test_negative_of_unsigned_numbers(element: str, tmp_path: Path) -> None:
+    import openvino
+
+    path = write(tmp_path, "Negative-1", "", [(element, [2])])
+    assert "IRL403" in verdicts(path)[0]
+    with pytest.raises(RuntimeError):
+        openvino.Core().compile_model(path, "CPU")
+
+
+def test_pads_that_overflow(tmp_path: Path) -> None:
+    data = f'kernel="2,2" strides="1,1" pads_begin="0,0" pads_end="{2**63 - 1},0"'
+    assert verdicts(write(tmp_path, "MaxPool-1", data, [IMAGE])) == ({"IRL404"}, False)
+
+
+def test_the_size_that_version_10_takes_for_a_dynamic_one(tmp_path: Path) -> None:
+    path = write(tmp_path, "ReLU-1", "", [("f32", [2**63 - 1])])
+    path.write_text(path.read_text(encoding="utf-8").replace("11", "10"), encoding="utf-8")
+    errors, is_read = verdicts(path)
+    assert not is_read
+    assert "IRL112" in errors

@@ -141,6 +141,7 @@ OPERANDS: dict[type[Op], Callable[..., list[Value] | None]] = {
     padding.CenterCropPad: _center,
     sampling.AffineGrid: _affine_grid,
     resize.Resize11: _resize,
+    resize.Resize13: _resize,
     resize.Resize: _resize,
     pooling.MaxUnpool: _max_unpool,
 }

@@ -77,7 +77,7 @@ def _coloured(c: Conversion, op: ov.FromYuv, luma: Value, blue: Value, red: Valu
     y, u, v = (forms.cast(c, plane, wide) for plane in (luma, blue, red))
     small = forms.concat(c, [u, v], 3)
     scales = c.constant([1.0, 2.0, 2.0, 1.0], ElementType.F32)
-    version = resize.Resize if c.opset >= 18 else resize.Resize11
+    version = resize.resize_since(c.opset)
     enlarged = version(coordinate_transformation_mode="asymmetric", nearest_mode="floor")
     roi = c.constant([], ElementType.F32) if c.opset < 13 else None
     planes = forms.concat(c, [y, c(enlarged, small, roi, scales)], 3)

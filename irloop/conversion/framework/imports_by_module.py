@@ -75,7 +75,7 @@ IMPORTS_BY_MODULE: dict[str, str] = {
         AveragePool AveragePool1 GlobalAveragePool GlobalLpPool GlobalLpPool1
         GlobalMaxPool LpPool LpPool1 LpPool2 MaxPool MaxPool1 MaxUnpool
     """,
-    "neural.resize_import": "Resize Resize10 Resize11 Upsample Upsample1 Upsample9",
+    "neural.resize_import": "Resize Resize10 Resize11 Resize13 Upsample Upsample1 Upsample9",
     "neural.sampling": "AffineGrid GridSample GridSample16",
     "neural.signal_import": "DFT DFT17 STFT",
     "recurrent.recurrent_import": "GRU GRU1 LSTM LSTM1 RNN RNN1",

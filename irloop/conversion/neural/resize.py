@@ -326,7 +326,7 @@ def _emit_resize(
     else:
         assert scales is not None, "sizes or scales are given"
         given = (roi, _all_scales(c, forms.cast(c, scales, ElementType.F32), chosen, rank))
-    op = onnx.Resize(**attributes) if c.opset >= 18 else onnx.Resize11(**attributes)
+    op = onnx.resize_since(c.opset)(**attributes)
     if element not in RUNS_IN:
         return forms.computed_in(c, ElementType.F32, lambda x: c(op, x, *given), data)
     return c(op, data, *given)

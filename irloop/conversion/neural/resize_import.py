@@ -59,7 +59,7 @@ def import_scaled(
     return _in_known_type(c, op.how(), data, scales, None, [], "stretch", None)
 
 
-@imports(onnx.Resize, onnx.Resize11)
+@imports(onnx.Resize, onnx.Resize11, onnx.Resize13)
 def import_resize(
     c: Conversion,
     op: onnx.Resize11,

@@ -139,6 +139,11 @@ class OneHot(OnnxOp, type="OneHot", since=9, inputs=3):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.numeric(args, 0, 1)
+        inference.require_rank(args, 2, 1)
+        if args.rank(0) == 0:
+            raise args.error("the indices are a scalar", "rank 1 or more", str(args.shape(0)))
+        if args.rank(1) not in (None, 0, 1) or args.shape(1).count() not in (None, 0, 1):
+            raise args.error("the depth is not a single number", "1 element", str(args.shape(1)))
         if args.shape(2).count() not in (None, 2):
             raise args.error(
                 "the values must be two: off and on", "two elements", str(args.shape(2))

@@ -176,10 +176,12 @@ class CenterCropPad(OnnxOp, type="CenterCropPad", since=18, inputs=2):
             return [TensorType(args.element(0), shape)]
         rank = len(shape.dims)
         axes = tuple(range(rank)) if self.axes is None else self.axes
-        count = args.shape(1).count() if args.rank(1) == 1 else None
+        count = args.shape(1).count()
         if count not in (None, len(axes)):
             raise args.error("there must be one size per axis", str(len(axes)), str(count))
         places = [inference.axis_in(args, axis, rank) for axis in axes]
+        if len(set(places)) != len(places):
+            raise args.error("an axis is named twice", "axes that differ", str(axes))
         if sizes is None or len(sizes) != len(axes):
             return [TensorType(args.element(0), Shape.of_rank(rank))]
         for at, size in zip(places, sizes, strict=True):

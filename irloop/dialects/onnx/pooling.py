@@ -34,7 +34,7 @@ class _Pool(OnnxOp):
 
     kernel_shape: tuple[int, ...]
     auto_pad: str = "NOTSET"
-    pads: tuple[int, ...] = ()
+    pads: tuple[int, ...] = attribute(default=(), least=0)
     strides: tuple[int, ...] = ()
 
     def _dilations(self) -> tuple[int, ...]:

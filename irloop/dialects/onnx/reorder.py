@@ -33,6 +33,9 @@ class ReverseSequence(OnnxOp, type="ReverseSequence", since=10, inputs=2):
         if sorted((self.batch_axis, self.time_axis)) != [0, 1]:
             text = f"{self.batch_axis} and {self.time_axis}"
             raise args.error("batch_axis and time_axis are not the first two", "0 and 1", text)
+        if args.rank(0) in (0, 1):
+            raise args.error("the data has no batch and time", "rank 2 or more", str(args.shape(0)))
+        inference.require_rank(args, 1, 1)
         return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

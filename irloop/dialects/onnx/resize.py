@@ -16,7 +16,16 @@ from irloop.graph.types import UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
 if TYPE_CHECKING:
     from irloop.kernels.resize import Resampling
 
-__all__ = ["Resize", "Resize10", "Resize11", "Upsample", "Upsample1", "Upsample9"]
+__all__ = [
+    "Resize",
+    "Resize10",
+    "Resize11",
+    "Resize13",
+    "Upsample",
+    "Upsample1",
+    "Upsample9",
+    "resize_since",
+]
 
 
 def _asymmetric(mode: str) -> Resampling:
@@ -154,7 +163,7 @@ class Resize10(_ByScales, type="Resize", since=10, inputs=2):
 
 
 class Resize11(OnnxOp, type="Resize", since=11, inputs=(1, 4)):
-    """Resizes data; inputs data, region, and either scales or sizes (Resize-11, 13).
+    """Resizes data; inputs data, region, and scales, sizes or both (Resize-11).
 
     The region (starts and ends in 0..1) is used by tf_crop_and_resize.
     """
@@ -245,6 +254,9 @@ class Resize11(OnnxOp, type="Resize", since=11, inputs=(1, 4)):
         for position in (2, 3):
             length = args.shape(position).count() if args.has(position) else None
             given = given if length is None or length in (0, len(axes)) else length
+        if args.has(3) and wanted is None and args.shape(3).count() is None:
+            # ONNX Runtime takes an unknown number of sizes for 0.
+            raise args.error("the number of sizes is unknown", str(len(axes)), "any number")
         if given not in (0, len(axes)):
             raise args.error("there must be one size or scale per axis", str(len(axes)), str(given))
         if wanted and self.policy() == "stretch":
@@ -270,7 +282,16 @@ class Resize11(OnnxOp, type="Resize", since=11, inputs=(1, 4)):
         return kernels.resize.onnx_resize(self.how(), self.chosen_axes(), self.policy())
 
 
-class Resize(Resize11, type="Resize", since=18, inputs=(1, 4)):
+class Resize13(Resize11, type="Resize", since=13, inputs=(1, 4)):
+    """Resizes data; inputs data, region, and either scales or sizes, not both (Resize-13)."""
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        if all(args.has(position) and args.shape(position).count() != 0 for position in (2, 3)):
+            raise args.error("scales and sizes are both given", "one of them", "both")
+        return super().infer(args)
+
+
+class Resize(Resize13, type="Resize", since=18, inputs=(1, 4)):
     """Resizes all axes, or those in `axes`, with optional antialiasing (Resize-18, 19).
 
     The inputs are those of Resize-11: data, region, and either scales or sizes.
@@ -291,3 +312,8 @@ class Resize(Resize11, type="Resize", since=18, inputs=(1, 4)):
 
     def widens(self) -> bool:
         return self.antialias != 0
+
+
+def resize_since(opset: int) -> type[Resize11]:
+    """Return the class of Resize in an opset from 11 on."""
+    return next(cls for cls in (Resize, Resize13, Resize11) if cls.since <= opset)

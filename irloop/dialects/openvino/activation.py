@@ -219,7 +219,7 @@ class Clamp(Activation, type="Clamp", since=1, inputs=1):
 class GRN(Activation, type="GRN", since=1, inputs=1):
     """x / sqrt(sum of x * x over axis 1 + bias) (GRN-1)."""
 
-    operands = "data: number | boolean -> number | boolean"
+    operands = "data: number | small | boolean -> number | small | boolean"
     bias: float = attribute(absent="1")
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -235,7 +235,7 @@ class GRN(Activation, type="GRN", since=1, inputs=1):
 class AlongAxis(Activation):
     """Base of the softmax functions along one axis."""
 
-    operands = "data: number | nf4 | f4e2m1 | boolean -> number | nf4 | f4e2m1 | boolean"
+    operands = "data: number | small | boolean -> number | small | boolean"
     cost = "linear"
 
     axis: int = 1

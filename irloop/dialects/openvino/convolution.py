@@ -267,7 +267,7 @@ class _Deformable(Windowed):
 class DeformableConvolution1(_Deformable, type="DeformableConvolution", since=1, inputs=3):
     """Convolution whose window elements are moved by offsets (DeformableConvolution-1)."""
 
-    operands = "data: T, offsets: T, filters: T -> T where T: number"
+    operands = "data: T, offsets: T, filters: T -> T where T: number | small"
 
 
 class DeformableConvolution(_Deformable, type="DeformableConvolution", since=8, inputs=(3, 4)):
@@ -276,7 +276,7 @@ class DeformableConvolution(_Deformable, type="DeformableConvolution", since=8, 
     The optional input 3 is a mask, which has a factor for each sampled element of the data.
     """
 
-    operands = "data: T, offsets: T, filters: T, mask?: T -> T where T: number"
+    operands = "data: T, offsets: T, filters: T, mask?: T -> T where T: number | small"
 
     bilinear_interpolation_pad: bool = False
 

@@ -243,7 +243,7 @@ class Unary(OpenVinoOp):
 class _Math(Unary):
     """Base of the functions that OpenVINO computes in f32, whatever the type of the operand."""
 
-    operands = "data: number | nf4 | f4e2m1 -> number | nf4 | f4e2m1"
+    operands = "data: number | small -> number | small"
 
 
 class Round(OpenVinoOp, type="Round", since=5, inputs=1):

@@ -158,7 +158,8 @@ class SegmentMax(OpenVinoOp, type="SegmentMax", since=16, inputs=(2, 3)):
     """
 
     operands = (
-        "data: number | boolean, segment ids: i32 | i64, segments?: i32 | i64 -> number | boolean"
+        "data: number | small | boolean, segment ids: i32 | i64, segments?: i32 | i64 "
+        "-> number | small | boolean"
     )
     shapes = "S ..., S, ()"
 

@@ -21,7 +21,7 @@ class Range(OpenVinoOp, type="Range", since=1, inputs=3):
 
     expands = True
 
-    operands = "start: T, stop: T, step: T -> T where T: number"
+    operands = "start: T, stop: T, step: T -> T where T: number | small"
     shapes = "(), (), ()"
     meanings = (Sizes(0), Sizes(1), Sizes(2))
     cost = "linear"

@@ -28,7 +28,7 @@ class MatMul(OpenVinoOp, type="MatMul", since=1, inputs=2):
     transposed.
     """
 
-    operands = "a: T, b: T -> T where T: number | nf4 | f4e2m1"
+    operands = "a: T, b: T -> T where T: number | small"
     cost = "product"
 
     transpose_a: bool = False
@@ -45,7 +45,7 @@ class MatMul(OpenVinoOp, type="MatMul", since=1, inputs=2):
 class Einsum(OpenVinoOp, type="Einsum", since=7, inputs=(1, None)):
     """The sum of products described by `equation` (Einsum-7)."""
 
-    operands = "operands...: T -> T where T: number | nf4 | f4e2m1"
+    operands = "operands...: T -> T where T: number | small"
 
     equation: str
 

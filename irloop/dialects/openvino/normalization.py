@@ -153,7 +153,7 @@ class LRN(OpenVinoOp, type="LRN", since=1, inputs=2):
 
     meanings = (Axes(1, data=0),)
 
-    operands = "data: number | boolean, axes: integer -> number | boolean"
+    operands = "data: number | small | boolean, axes: integer -> number | small | boolean"
     shapes = "*, ?"
 
     alpha: float

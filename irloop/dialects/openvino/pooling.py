@@ -199,7 +199,9 @@ def _adaptive_shape(args: Arguments) -> Shape:
 class AdaptiveAvgPool(OpenVinoOp, type="AdaptiveAvgPool", since=8, inputs=2):
     """Mean of each bin; input 1 gives the number of bins per axis (AdaptiveAvgPool-8)."""
 
-    operands = "data: number | boolean, output size: float | integer -> number | boolean"
+    operands = (
+        "data: number | small | boolean, output size: float | integer -> number | small | boolean"
+    )
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return [TensorType(args.element(0), _adaptive_shape(args))]
@@ -212,8 +214,8 @@ class AdaptiveMaxPool(OpenVinoOp, type="AdaptiveMaxPool", since=8, inputs=2, out
     """Maximum of each bin and its flat index in the spatial dimensions (AdaptiveMaxPool-8)."""
 
     operands = (
-        "data: number | boolean, output size: float | integer"
-        " -> maxima: number | boolean, indices: i32 | i64"
+        "data: number | small | boolean, output size: float | integer"
+        " -> maxima: number | small | boolean, indices: i32 | i64"
     )
 
     index_element_type: ElementType = attribute(default=ElementType.I64, words=INDICES)

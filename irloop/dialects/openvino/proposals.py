@@ -145,7 +145,8 @@ class ExperimentalDetectronGenerateProposalsSingleImage(
     """
 
     operands = (
-        "image size: T, anchors: T, deltas: T, scores: T -> boxes: T, scores: T where T: float"
+        "image size: T, anchors: T, deltas: T, scores: T -> boxes: T, scores: T "
+        "where T: float | f4e2m1"
     )
 
     once_experimental: ClassVar[bool] = True
@@ -177,8 +178,9 @@ class GenerateProposals(_Generating, type="GenerateProposals", since=9, inputs=4
     """
 
     operands = (
-        "image sizes: number | boolean, anchors: number | boolean, deltas: number | boolean, "
-        "scores: number | boolean -> boxes: number | boolean, scores: number | boolean, "
+        "image sizes: number | small | boolean, anchors: number | small | boolean, "
+        "deltas: number | small | boolean, scores: number | small | boolean "
+        "-> boxes: number | small | boolean, scores: number | small | boolean, "
         "counts: i32 | i64"
     )
 

@@ -19,7 +19,7 @@ class FakeQuantize(OpenVinoOp, type="FakeQuantize", since=1, inputs=5):
     """
 
     operands = (
-        "data: number | boolean, input low: number | boolean, input high: number | boolean, "
+        "data: number | u2 | boolean, input low: number | boolean, input high: number | boolean, "
         "output low: number | boolean, output high: number | boolean -> number | boolean"
     )
     cost = "linear"

@@ -22,7 +22,7 @@ class RandomUniform(OpenVinoOp, type="RandomUniform", since=8, inputs=3):
 
     expands = True
 
-    operands = "shape: i32 | i64, least: T, most: T -> T where T: number"
+    operands = "shape: i32 | i64, least: T, most: T -> T where T: number | f4e2m1"
 
     output_type: ElementType
     op_seed: int = 0

@@ -35,7 +35,7 @@ class Reduction(OpenVinoOp):
 
     meanings = (Axes(1, data=0),)
 
-    operands = "data: number, axes: integer -> number"
+    operands = "data: number | small, axes: integer -> number | small"
     cost = "linear"
 
     keep_dims: bool = False

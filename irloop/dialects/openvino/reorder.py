@@ -48,7 +48,7 @@ class ReverseSequence(OpenVinoOp, type="ReverseSequence", since=1, inputs=2):
     The lengths may be floats (ReverseSequence-1).
     """
 
-    operands = "data: any, sequence lengths: number -> any"
+    operands = "data: any, sequence lengths: number | small -> any"
     shapes = "..., ?"
     meanings = (Lengths(1, data=0, axis=1),)
     cost = "linear"

@@ -81,7 +81,7 @@ class ROIPooling(OpenVinoOp, type="ROIPooling", since=1, inputs=2):
 
 
 class _Align(OpenVinoOp):
-    operands = "data: T, regions: T, batch indices: integer -> T where T: float"
+    operands = "data: T, regions: T, batch indices: integer -> T where T: float | f4e2m1"
     shapes = "? ? ? ?, R 4, R"
 
     pooled_h: int = attribute(least=1)
@@ -141,7 +141,7 @@ class ROIAlign9(_Align, type="ROIAlign", since=9, inputs=3):
 class PSROIPooling(OpenVinoOp, type="PSROIPooling", since=1, inputs=2):
     """Position-sensitive pooling: each bin reads its own channels (PSROIPooling-1)."""
 
-    operands = "data: float, regions: float -> float"
+    operands = "data: float | f4e2m1, regions: float | f4e2m1 -> float | f4e2m1"
 
     output_dim: int
     spatial_scale: float
@@ -181,7 +181,7 @@ class ROIAlignRotated(OpenVinoOp, type="ROIAlignRotated", since=15, inputs=3):
     Input 2 holds the batch item of each region. Each bin is the mean of its bilinear samples.
     """
 
-    operands = "data: T, regions: T, batch indices: integer -> T where T: float"
+    operands = "data: T, regions: T, batch indices: integer -> T where T: float | f4e2m1"
     shapes = "? ? ? ?, R 5, R"
 
     pooled_h: int = attribute(least=1)

@@ -15,7 +15,7 @@ __all__ = ["GridSample"]
 class GridSample(OpenVinoOp, type="GridSample", since=9, inputs=2):
     """Samples data [N,C,H,W] at a grid [N,h,w,2] of (x, y) in -1..1 (GridSample-9)."""
 
-    operands = "data: any, grid: float -> any"
+    operands = "data: any, grid: float | f4e2m1 -> any"
 
     align_corners: bool = False
     mode: str = attribute(default="bilinear", words=("bilinear", "bicubic", "nearest"))

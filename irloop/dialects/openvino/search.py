@@ -16,7 +16,9 @@ __all__ = ["Bucketize", "CumSum", "NonZero", "SearchSorted", "TopK", "TopK3", "T
 class _TopK(OpenVinoOp):
     """Base of TopK: the k best elements along an axis and their positions."""
 
-    operands = "data: T, k: integer -> values: T, indices: i32 | i64 where T: number | boolean"
+    operands = (
+        "data: T, k: integer -> values: T, indices: i32 | i64 where T: number | small | boolean"
+    )
     shapes = "*, ()"
     cost = "linear"
 
@@ -46,7 +48,9 @@ class TopK(_TopK, type="TopK", since=1, inputs=2, outputs=2):
     elements the one at the lower position ranks first.
     """
 
-    operands = "data: T, k: i8 | i32 | i64 -> values: T, indices: i32 where T: number | boolean"
+    operands = (
+        "data: T, k: i8 | i32 | i64 -> values: T, indices: i32 where T: number | small | boolean"
+    )
     meanings = (Sizes(1),)
 
 
@@ -132,7 +136,7 @@ class Bucketize(OpenVinoOp, type="Bucketize", since=3, inputs=2):
     set, otherwise to the bucket above the bound.
     """
 
-    operands = "data: number, buckets: number -> i32 | i64"
+    operands = "data: number | small, buckets: number | small -> i32 | i64"
     cost = "linear"
 
     output_type: ElementType = attribute(default=ElementType.I64, needed=True, words=INDICES)

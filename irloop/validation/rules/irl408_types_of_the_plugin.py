@@ -37,6 +37,8 @@ _TARGETS = {
     ElementType.STRING: frozenset(),
 }
 
+#: Element types that no reduction over computed axes takes.
+_SMALL = _types("u2 nf4 f4e2m1")
 _BYTES = _types("bf16 i4 i8 u4 u8")
 _INTEGERS = _types("i4 i8 i16 i32 i64 u4 u8 u16 u32 u64")
 #: Element types of data that a reduction over computed axes does not take.
@@ -105,7 +107,7 @@ class TypesOfThePlugin(
 
     def _reduction(self, context: Context, layer: Layer) -> Iterator[Diagnostic]:
         data = context.operand(context.root, layer, 0).element
-        if data not in _COMPUTED_AXES[(layer.type or "").lower()]:
+        if data not in _COMPUTED_AXES[(layer.type or "").lower()] | _SMALL:
             return
         if all(_is_computed(context.root, layer, position) for position in (0, 1)):
             yield self._of(layer, f"has no {layer.type} of {data} over computed axes", data)
