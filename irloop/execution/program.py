@@ -289,10 +289,10 @@ def _store(result: Any, outs: tuple[int, ...], slots: list[Any], node: Node) -> 
 
     Return True if they were stored as they are, False if one had to be converted to an array.
     """
-    if len(outs) == 1:
+    if len(outs) == 1 and not isinstance(result, tuple):
         slots[outs[0]] = _as_value(result)
         return slots[outs[0]] is result
-    if not isinstance(result, tuple) or len(result) < len(outs):
+    if not isinstance(result, tuple) or len(result) < len(outs) or len(outs) == 1:
         found = len(result) if isinstance(result, tuple) else 1
         raise StepError(node, f"its kernel returned {found} values for {len(outs)} outputs")
     for slot, value in zip(outs, result, strict=False):

@@ -225,12 +225,14 @@ def split_sizes(axis: int, sizes: tuple[int, ...]) -> Callable[[Array], Any]:
 def split_chunks(axis: int, count: int) -> Callable[..., Any]:
     """Make a kernel that splits its data along `axis`.
 
-    The parts have the sizes that the kernel receives as its second operand or, without it, there
-    are `count` equal parts. If equal parts are not possible, the last parts are smaller.
+    There are `count` parts. They have the sizes that the kernel receives as its second operand or,
+    without it, equal sizes. If equal parts are not possible, the last parts are smaller.
     """
 
     def run(data: Array, sizes: Array | None = None) -> Any:
         if sizes is not None:
+            if sizes.size != count:
+                raise ValueError(f"{sizes.size} lengths were given for {count} parts")
             return _one_or_all(_pieces(data, axis, listed(sizes)))
         places = _equal_places(axis % data.ndim, data.shape[axis], count)
         return _one_or_all(tuple([data[place] for place in places]))
