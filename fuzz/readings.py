@@ -283,7 +283,9 @@ def _same_net(net: Net, wanted: _Element) -> None:
         _require("name, type and version", seen, (get("name"), get("type"), get("version")))
         data = element.first("data")
         _require("data", dict(layer.data), {} if data is None else data.attributes)
-        for side, ports in (("input", layer.inputs), ("output", layer.outputs)):
+        # The inputs of a loop may be listed in another order than that of their ids.
+        inputs = layer.inputs if layer.listed is None else layer.listed
+        for side, ports in (("input", inputs), ("output", layer.outputs)):
             mine = [(port.id, port.precision, port.names, port.dims) for port in ports]
             _require(f"{side} ports", mine, list(map(_port, element.all(side, "port"))))
         for label, tag in (("body", "body"), ("then", "then_body"), ("else", "else_body")):

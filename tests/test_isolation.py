@@ -30,7 +30,7 @@ COMMANDS = (
     "convert a.xml -o a.onnx --check",
     "convert a.onnx -o c.xml --check",
     "check a.xml a.onnx",
-    "check a.xml a.onnx --engines onnx-reference,numpy",
+    "check a.onnx a.onnx --engines onnxruntime,numpy",
     "run a.xml --outputs o.npz",
     "diff a.xml b.xml",
     "reduce a.xml b.xml -o smaller",

@@ -138,9 +138,16 @@ def scan(target: str, columns: Sequence[str]) -> Iterator[tuple[str, str, dict[s
         with fetching_from(path), place.fs.open(path, "rb") as file:
             parquet = pq.ParquetFile(file)
             _require_columns(path, parquet.schema_arrow, columns)
+            left = parquet.metadata.num_rows
             for batch in parquet.iter_batches(BATCH, columns=list(columns)):
                 _require_values(path, batch)
+                left -= batch.num_rows
+                if left < 0:
+                    break
                 yield day, step, batch.to_pydict()
+            if left:
+                count = parquet.metadata.num_rows
+                raise _damaged(path, f"{count} values in each column", f"{count - left}")
 
 
 def _require_columns(path: str, schema: Any, columns: Sequence[str]) -> None:

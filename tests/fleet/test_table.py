@@ -15,6 +15,7 @@ from irloop.errors import UsageError
 from irloop.fleet import table
 from irloop.fleet.summary import summarized
 
+ROOT = Path(__file__).resolve().parents[2]
 FINDING = {"code": "IRL203", "severity": "error", "message": "m", "line": 7, "place": "p"}
 REFUSAL = {"operation": "Roll-7", "reason": "r", "place": "p"}
 ROW: dict[str, Any] = {
@@ -95,6 +96,16 @@ def test_texts_that_are_not_unicode(read: Callable[[str], Any], tmp_path: Path) 
     target = written(tmp_path, damaged)
     with pytest.raises(UsageError, match="cannot be read"):
         read(target)
+
+
+def test_columns_of_different_lengths(tmp_path: Path) -> None:
+    found = ROOT / "fuzz" / "corpus" / "table" / "other_lengths.parquet"
+    part = tmp_path / "table" / "day=2026-11-28" / "step=validate" / "part-00.parquet"
+    part.parent.mkdir(parents=True)
+    part.write_bytes(found.read_bytes())
+    with pytest.raises(UsageError, match="is no file of a table of results") as raised:
+        summarized(str(tmp_path), str(tmp_path))
+    assert "values in each column" in raised.value.diagnostics[0].expected
 
 
 def test_a_time_that_no_clock_shows(tmp_path: Path) -> None:

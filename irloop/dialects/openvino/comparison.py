@@ -171,7 +171,7 @@ class Select(OpenVinoOp, type="Select", since=1, inputs=3):
     aligned with the third at `auto_broadcast_axis` (0 when absent).
     """
 
-    operands = "condition: boolean, then: T, else: T -> T where T: number | boolean"
+    operands = "condition: boolean, then: T, else: T -> T where T: number | boolean | string"
     cost = "linear"
     moves_text = True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino import texts
@@ -86,7 +87,10 @@ class TypesOfThePlugin(
             found = context.parameter(layer)
             name = texts.element_of_name(layer.data.get("element_type"))
             if name in _NO_INPUT or (name is ElementType.DYNAMIC and 0 not in (found.dims or ())):
-                yield self._of(layer, f"takes no input of type {name}", name)
+                finding = self._of(layer, f"takes no input of type {name}", name)
+                # A user may give an input of unknown type a type (--type), so that it runs.
+                is_known = name is not ElementType.DYNAMIC
+                yield finding if is_known else replace(finding, severity=Severity.WARNING)
         for layer in context.root.results if context.version == 10 else ():
             element = context.operand(context.root, layer, 0).element
             if element is ElementType.STRING and _is_computed(context.root, layer, 0):
