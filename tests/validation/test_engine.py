@@ -229,3 +229,11 @@ def test_validation_loads_neither_numpy_nor_onnx(tmp_path: Path) -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.splitlines() == ["['IRL401']", "set()"]
+
+
+def test_a_branch_without_a_port_map_whose_if_has_input_ids_with_gaps() -> None:
+    """A campaign found this file: a rule asked how a missing port map counts its inputs."""
+    path = Path(__file__).resolve().parents[2] / "fuzz" / "corpus" / "ir"
+    found = {item.code for item in validate(path / "if_without_port_map.xml")}
+    assert "IRL203" in found
+    assert "BUG001" not in found
