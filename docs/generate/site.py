@@ -11,7 +11,7 @@ import irloop
 from docs.generate import (
     api,
     commands,
-    hazards,
+    faults,
     messages,
     operations,
     passes,
@@ -33,9 +33,9 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "api functions": api.functions,
     "api passes": api.passes,
     "commands": commands.index,
-    "faults onnxruntime": partial(hazards.faults, "onnxruntime"),
-    "faults openvino": partial(hazards.faults, "openvino"),
-    "hazards": hazards.index,
+    "faults onnxruntime": partial(faults.of_engine, "onnxruntime"),
+    "faults openvino": partial(faults.of_engine, "openvino"),
+    "hazards": faults.index,
     "messages": messages.known,
     "operation counts": operations.counts,
     "operations described onnx": partial(operations.described, "onnx"),
@@ -60,7 +60,7 @@ _REQUEST = re.compile(r"^<!-- (generated|picture): ([\w -]+?) -->$", re.MULTILIN
 
 def pages() -> dict[str, str]:
     """Every generated page, keyed by path."""
-    return {**rules.pages(), **hazards.pages(), **commands.pages(), **texts.pages()}
+    return {**rules.pages(), **faults.pages(), **commands.pages(), **texts.pages()}
 
 
 def filled(markdown: str) -> str:
@@ -83,7 +83,7 @@ def navigation(name: str) -> list[Any]:
     Raises:
         KeyError: for an unknown name.
     """
-    return {"Rules": _rules, "Hazards of engines": _hazards, "Command line": _commands}[name]()
+    return {"Rules": _rules, "Hazards of engines": _faults, "Command line": _commands}[name]()
 
 
 def _rules() -> list[Any]:
@@ -95,8 +95,8 @@ def _rules() -> list[Any]:
     return ["rules/index.md", *sections, {"Other codes": "rules/other.md"}]
 
 
-def _hazards() -> list[str]:
-    return ["hazards/index.md", *hazards.pages()]
+def _faults() -> list[str]:
+    return ["hazards/index.md", *faults.pages()]
 
 
 def _commands() -> list[str]:

@@ -6,18 +6,18 @@ different values for the two, one of these hazards is the reason.
 
 from __future__ import annotations
 
+from irloop.faults.catalogue import ENGINES, find_faults
+from irloop.faults.fault import Fault
 from irloop.graph.clone import clone_model
 from irloop.graph.inference import Inference
 from irloop.graph.model import Model
-from irloop.hazards.catalogue import ENGINES, find_hazards
-from irloop.hazards.hazard import Hazard
 from irloop.passes.common import LIBRARY
 from irloop.passes.manager import Manager
 
 __all__ = ["safe_twin"]
 
 
-def safe_twin(model: Model, engine: str) -> tuple[Model, tuple[type[Hazard], ...]] | None:
+def safe_twin(model: Model, engine: str) -> tuple[Model, tuple[type[Fault], ...]] | None:
     """Rewrite the hazards of `engine` in a copy of a model; return the copy and the hazards.
 
     None if the engine is unknown, or if the model has no hazard that a pass rewrites.
@@ -29,7 +29,7 @@ def safe_twin(model: Model, engine: str) -> tuple[Model, tuple[type[Hazard], ...
         return None
     twin = clone_model(model)
     Inference().run(twin.graph)
-    found = dict.fromkeys(match.hazard for match in find_hazards(twin.graph, engine))
+    found = dict.fromkeys(match.fault for match in find_faults(twin.graph, engine))
     hazards = tuple(hazard for hazard in found if hazard.passes)
     if not hazards:
         return None

@@ -1,33 +1,33 @@
-"""Lists all cases of the conformance suite, with the cases of one feature next to each other."""
+"""Lists all cases of the conformance suite, with the cases of one feature next to each other.
+
+The files of `cases` hold those that test a sentence of a specification, and each fault of an engine
+holds its own.
+"""
 
 from __future__ import annotations
 
-from irloop.conformance.case import Case
+from collections.abc import Iterable, Iterator
+
 from irloop.conformance.cases import (
     branch,
     element_types,
     loop,
     loop_values,
     nesting,
-    onnxruntime_faults,
-    openvino_faults,
     openvino_if,
     openvino_loop,
     openvino_loop_states,
-    openvino_plugin_loops,
-    openvino_plugin_operations,
-    openvino_recurrent,
-    outside,
     scan,
     scan8,
     sequences,
     tensor_iterator,
 )
+from irloop.faults.case import Case
+from irloop.faults.catalogue import faults
 
 __all__ = ["CASES"]
 
-#: Every case; names are unique, and the cases of one feature are adjacent.
-CASES: tuple[Case, ...] = (
+_OF_SPECIFICATIONS = (
     *loop.CASES,
     *loop_values.CASES,
     *scan.CASES,
@@ -36,14 +36,23 @@ CASES: tuple[Case, ...] = (
     *nesting.CASES,
     *element_types.CASES,
     *sequences.CASES,
-    *onnxruntime_faults.CASES,
     *tensor_iterator.CASES,
     *openvino_loop.CASES,
     *openvino_loop_states.CASES,
     *openvino_if.CASES,
-    *openvino_faults.CASES,
-    *openvino_plugin_operations.CASES,
-    *openvino_plugin_loops.CASES,
-    *openvino_recurrent.CASES,
-    *outside.CASES,
+)
+
+
+def _by_feature(cases: Iterable[Case]) -> Iterator[Case]:
+    """Yield the cases of each feature together, with the features in the order of their first."""
+    features: dict[str, list[Case]] = {}
+    for case in cases:
+        features.setdefault(case.feature, []).append(case)
+    for members in features.values():
+        yield from members
+
+
+#: Every case; names are unique, and the cases of one feature are adjacent.
+CASES: tuple[Case, ...] = tuple(
+    _by_feature([*_OF_SPECIFICATIONS, *(fault.smallest for fault in faults().values())])
 )

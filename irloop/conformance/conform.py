@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from irloop.conformance.case import Case
 from irloop.conformance.catalogue import CASES
 from irloop.conformance.programs.cases import program_cases
 from irloop.conformance.suite import run_cases
@@ -12,6 +11,7 @@ from irloop.conformance.table import Conformance
 from irloop.engines.catalogue import engine_of
 from irloop.engines.watch import MEMORY
 from irloop.errors import UsageError
+from irloop.faults.case import Case
 
 __all__ = ["conform"]
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from irloop.conformance.case import Case, Empty, Run
 from irloop.engines.answer import Answer, Failure
 from irloop.engines.catalogue import Engine
 from irloop.engines.process import Process
 from irloop.engines.watch import MEMORY
+from irloop.faults.case import Case, Empty, Run
 from irloop.files import scratch
 from irloop.formats.onnx.text import from_text
 from irloop.formats.openvino.writer import write as write_ir

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from irloop.conversion import pipelines
-from irloop.conversion.hazard_notes import hazard_notes
+from irloop.conversion.fault_notes import hazard_notes
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.errors import UnsupportedError, UsageError
 from irloop.format_options import require_change, require_fitting

@@ -6,7 +6,6 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from irloop.conversion.engine_forms import engine_forms
 from irloop.conversion.framework.borders import (
     BorderNames,
     onnx_input_name,
@@ -27,6 +26,7 @@ from irloop.conversion.framework.translation import EXPORTS, IMPORTS, Converter
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.onnx import ONNX
 from irloop.errors import InferenceError, UnsupportedError, UsageError
+from irloop.faults.repairing import repairs
 from irloop.formats.onnx.signature import NEWEST
 from irloop.graph.builder import element_of
 from irloop.graph.input_types import set_input_shapes
@@ -167,7 +167,7 @@ def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
         # them.
         *(quantised_forms() if converter.opset >= SINCE else ()),
         # Rewrite forms on which ONNX Runtime crashes.
-        *engine_forms("onnx"),
+        *repairs("onnx"),
         # ONNX Runtime has no Loop or Scan of 4-bit integers.
         CarryNarrowWires(),
         # ONNX Runtime computes results of a branch or Scan wrong if they share a value.
@@ -249,7 +249,7 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
     # The passes of one direction only are not imported for the other.
     from irloop.conversion.framework.onnx_steps import ExpandScan8, StandardizeFirst
     from irloop.conversion.framework.openvino_borders import own_producer
-    from irloop.conversion.loops.constant_loops import FoldConstantLoops, FoldLoopShapes
+    from irloop.faults.repairs.constant_loops import FoldConstantLoops, FoldLoopShapes
 
     names = BorderNames(model, lambda node: node.name, lambda node: node.name)
     return [
@@ -272,7 +272,7 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
         # A loop that replaces another one takes over the dimensions of its body.
         KeepDeclaredDims(converter),
         # Rewrite forms that OpenVINO computes wrongly or refuses.
-        *engine_forms("openvino"),
+        *repairs("openvino"),
         # Inputs and outputs now have their final form.
         RequireKnownBorder(),
     ]

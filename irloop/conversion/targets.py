@@ -19,6 +19,7 @@ from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.roi import ROIAlign
 from irloop.dialects.unpacked import STAND_INS
 from irloop.errors import UnsupportedError, UsageError
+from irloop.faults.catalogue import faults_of
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.model import Model, Node, Value
@@ -26,7 +27,6 @@ from irloop.graph.op import Constant, Parameter, Result, UnknownOp
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import ElementType, TensorType
 from irloop.graph.walk import all_graphs, node_path
-from irloop.hazards.catalogue import hazards
 from irloop.passes.base import Pass
 from irloop.passes.common import (
     BodyBarriers,
@@ -142,11 +142,13 @@ def adapt(model: Model, target: Target) -> None:
 
 
 def _may_stay(node: Node) -> bool:
-    """Return whether a TensorIterator needs no conversion to a Loop for the oldest runtime.
-
-    This is the case if it contains neither hazard OVN111 nor hazard OVN121.
-    """
-    return not any(True for code in ("OVN111", "OVN121") for _ in hazards()[code]().find(node))
+    """Return whether the oldest runtime has no fault for which a node must become a Loop."""
+    return not any(
+        True
+        for fault in faults_of(OLDEST)
+        if TensorIteratorToLoop.name in fault.passes
+        for _ in fault().find(node)
+    )
 
 
 def _separate_names(model: Model) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from irloop.conversion.engine_forms import repairs_after
+from irloop.faults.repairing import repairs_after
 from irloop.graph.inference import Inference
 from irloop.graph.model import Model
 from irloop.graph.wellformed import require_wellformed

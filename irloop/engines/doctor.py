@@ -10,8 +10,8 @@ from typing import Any
 
 from irloop.engines.catalogue import ENGINES
 from irloop.errors import UsageError
-from irloop.hazards.catalogue import ENGINES as MEASURED
-from irloop.hazards.catalogue import hazards_of
+from irloop.faults.catalogue import ENGINES as MEASURED
+from irloop.faults.catalogue import faults_of
 
 __all__ = ["EngineState", "Environment", "environment"]
 
@@ -117,9 +117,9 @@ def _engine(name: str) -> EngineState:
         return EngineState(name, version, installed=True, measured=False)
     try:
         # A build number may follow: 2026.4.1-123.
-        found = hazards_of(f"{name}-{version.split('-')[0].split('+')[0]}")
+        found = faults_of(f"{name}-{version.split('-')[0].split('+')[0]}")
         measured = True
     except UsageError:
-        found, measured = hazards_of(name), False
+        found, measured = faults_of(name), False
     listed = tuple((item.code, f"{item.title} ({item.effect.value})") for item in found)
     return EngineState(name, version, installed=True, measured=measured, hazards=listed)

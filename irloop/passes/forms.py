@@ -7,10 +7,12 @@ attributes depend on the dialect and the opset; the methods of `Forms` choose th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 
+from irloop.analysis.patterns import taken_over
 from irloop.dialects.onnx import comparison as onnx_comparison
 from irloop.dialects.onnx import convert as onnx_convert
 from irloop.dialects.onnx import elementwise as onnx_elementwise
@@ -28,11 +30,10 @@ from irloop.graph.loops import Sliced
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.op import Parameter
 from irloop.graph.tensor import ArrayTensor
-from irloop.graph.types import ElementType
-from irloop.hazards.patterns import taken_over
+from irloop.graph.types import EIGHT_BIT_FLOATS, ElementType
 from irloop.passes.match_rewriter import MatchRewriter
 
-__all__ = ["Emitter", "Forms", "selected"]
+__all__ = ["Emitter", "Forms", "copy_of", "selected"]
 
 #: An end before the first element of every tensor, for slices in reverse order.
 PAST_THE_FIRST = -(2**31 - 1)
@@ -67,6 +68,31 @@ class Emitter:
         return self.rewriter.insert(
             op, inputs, before=self.before, name=f"{self.stem}/{op.type}"
         ).output
+
+    def following(self) -> Self:
+        """Return an emitter of the same graph that adds operations after the node, not before."""
+        made = copy(self)
+        assert self.before is not None
+        made.before = self.before.following
+        return made
+
+    def own_copy(self, value: Value) -> Value:
+        """Emit a copy of `value` in memory of its own, for OpenVINO."""
+        return copy_of(value, self.emit)
+
+
+def copy_of(value: Value, emit: Callable[..., Value]) -> Value:
+    """A copy of `value` in its own memory; `emit` appends an operation and returns its output.
+
+    8-bit floats are copied as f32 (hazard OVN125).
+    """
+    element = element_of(value)
+    if element is ElementType.BOOLEAN:
+        return emit(ov_comparison.LogicalOr(), value, value)
+    if element not in EIGHT_BIT_FLOATS:
+        return emit(ov_elementwise.Maximum(), value, value)
+    wide = emit(ov_convert.Convert(ElementType.F32), value)
+    return emit(ov_convert.Convert(element), emit(ov_elementwise.Maximum(), wide, wide))
 
 
 def selected(emit: Callable[..., Value], condition: Value, then: Value, otherwise: Value) -> Value:

@@ -73,9 +73,9 @@ def _codes(group: str) -> Iterable[str]:
     """The codes of all rules, or those of all hazards if `group` starts with ORT or OVN."""
     if not group.startswith(("ORT", "OVN")):
         return _modules()
-    from irloop.hazards.catalogue import hazards
+    from irloop.faults.catalogue import faults
 
-    return hazards()
+    return faults()
 
 
 def _load(name: str) -> None:
@@ -110,7 +110,7 @@ def explain(code: str) -> str:
 
     wanted = code.strip().upper()
     if wanted.startswith(("ORT", "OVN")):
-        from irloop.hazards import catalogue
+        from irloop.faults import catalogue
 
         return catalogue.explain(wanted)
     if wanted not in _modules():
@@ -151,10 +151,10 @@ def validate(
     selection = _Selection(select, ignore)
     targets = tuple(engines)
     if targets:
-        from irloop.hazards.catalogue import hazards_of
+        from irloop.faults.catalogue import faults_of
 
         for target in targets:
-            hazards_of(target)
+            faults_of(target)
     if max_same_findings is not None:
         selection.enough = max(ENOUGH, max_same_findings + 1)
     report = Report()
@@ -256,7 +256,7 @@ def _hazards(
 ) -> Iterator[Diagnostic]:
     if not engines:
         return
-    from irloop.validation.hazards import hazard_findings
+    from irloop.validation.faults import hazard_findings
 
     for graph in context.inferred_graphs[:1]:
         yield from hazard_findings(graph, engines, selection.reported)
@@ -288,7 +288,7 @@ def _ir_findings(
         for item in _run(context, "IRL", selection):
             yield replace(item, shows_weights=True) if is_link else item
         if engines:
-            from irloop.validation.hazards import hazard_findings_of_ir
+            from irloop.validation.faults import hazard_findings_of_ir
 
             yield from hazard_findings_of_ir(document, bin_file, engines, selection.reported)
     except ReadError as error:  # libxml2 refuses what expat accepts

@@ -16,7 +16,7 @@ from click.testing import Result
 
 from irloop.conversion.loops import openvino_loop_builder as openvino_loops
 from irloop.conversion.loops.openvino_loop_builder import OpenVinoLoopBuilder
-from irloop.conversion.loops.unread_states import ReadStates
+from irloop.faults.repairs.unread_states import ReadStates
 from irloop.passes.common import body_barriers
 from irloop.passes.common.body_barriers import BodyBarriers
 from irloop.passes.common.separate_results import SeparateResults

@@ -9,7 +9,7 @@ import pytest
 from click.testing import Result
 
 from irloop import read_model, save_model
-from irloop.conformance.ir import IrModel
+from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.elementwise import Add
 from irloop.graph.types import ElementType
 

@@ -12,7 +12,7 @@ from click.testing import Result
 from onnx import TensorProto, helper
 
 import irloop as api
-from irloop.conformance.ir import IrModel
+from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.elementwise import Add
 from irloop.graph.types import ElementType
 

@@ -14,8 +14,8 @@ import pytest
 from onnx import numpy_helper
 
 import irloop
+from irloop.building.ir_model import IrModel
 from irloop.comparison.engine_differences import EXACT_SUMS, F32_KERNELS
-from irloop.conformance.ir import IrModel
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.convolution import Convolution
 from irloop.dialects.openvino.elementwise import Multiply

@@ -7,13 +7,13 @@ from pathlib import Path
 import onnx
 import pytest
 
-from irloop.conformance.case import Case
 from irloop.conformance.catalogue import CASES
 from irloop.conformance.programs.cases import program_cases
 from irloop.conformance.suite import arrays_of, judge, write_case
 from irloop.engines.answer import Answer
 from irloop.engines.catalogue import engine_of
 from irloop.execution.session import Session
+from irloop.faults.case import Case
 
 PROGRAMS = [
     *program_cases(15, 1000, "onnx"),

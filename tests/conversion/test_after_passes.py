@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 
 import irloop
-from irloop.conformance.cases.openvino_plugin_loops import dropped_before_iteration
-from irloop.conversion.loops.constant_loops import FoldConstantLoops
 from irloop.dialects.openvino import (
     activation,
     comparison,
@@ -25,6 +23,10 @@ from irloop.dialects.openvino import (
     shape,
     slicing,
 )
+from irloop.faults.ovn137_parameter_dropped_before_iteration import (
+    smallest as dropped_before_iteration,
+)
+from irloop.faults.repairs.constant_loops import FoldConstantLoops
 from irloop.graph.builder import Builder
 from irloop.graph.loops import (
     Carried,
@@ -227,7 +229,9 @@ def test_a_choice_of_booleans_that_become_constants(tmp_path: Path) -> None:
 
     model = model_of(build, (BOOL, ()))
     runs: Runs = [([False], [True]), ([True], [True])]
-    assert "choose_by_logic" in transformed(model, "constant_folding", runs, tmp_path)
+    assert "ovn131_choice_of_boolean_constants" in transformed(
+        model, "constant_folding", runs, tmp_path
+    )
 
 
 def test_a_loop_that_becomes_constant(tmp_path: Path) -> None:
@@ -586,7 +590,7 @@ def test_an_absolute_value_that_comes_to_share_a_concat(tmp_path: Path) -> None:
         ([2, [1]], [[16], [1, 1, -4, -4], [1, 1, 4, 4]]),
         ([3, [20]], [[-80], [20, 20], [20, 20]]),
     ]
-    assert "keep_concats_of_abs" in transformed(model, "common_subexpressions", runs, tmp_path)
+    assert "ovn133_abs_of_a_concat" in transformed(model, "common_subexpressions", runs, tmp_path)
 
 
 def test_a_shape_without_elements_that_is_joined(tmp_path: Path) -> None:
@@ -649,7 +653,7 @@ def test_sums_of_double_constants_of_an_unrolled_loop(tmp_path: Path) -> None:
 
     model = model_of(build, (F32, (1,)))
     runs: Runs = [([[2]], [[1.75], [2]])]
-    assert "fold_double_sums" in transformed(model, "unroll", runs, tmp_path)
+    assert "ovn127_sums_of_double_constants" in transformed(model, "unroll", runs, tmp_path)
 
 
 def test_a_condition_that_becomes_constant_false(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import irloop
 from benchmarks.engines import Engines
-from irloop.conformance.ir import IrModel
+from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.comparison import BitwiseAnd, BitwiseNot, BitwiseOr, BitwiseXor
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType

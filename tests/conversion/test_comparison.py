@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import irloop
-from irloop.conformance.ir import IrModel
+from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.comparison import Select
 from irloop.graph.types import ElementType
 

@@ -11,8 +11,8 @@ import onnx
 import pytest
 
 from benchmarks.engines import Engines
-from irloop.conversion.loops.constant_loops import FoldConstantLoops
 from irloop.conversion.pipelines import to_openvino
+from irloop.faults.repairs.constant_loops import FoldConstantLoops
 from irloop.formats.onnx import reader
 from irloop.graph.model import Model
 from irloop.graph.op import Constant

@@ -9,7 +9,7 @@ import onnx.parser
 import pytest
 
 import irloop
-from irloop.validation.hazards import hazard_findings
+from irloop.validation.faults import hazard_findings
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 HEAD = '<ir_version: 10, opset_import: ["" : {}]>'

@@ -15,19 +15,19 @@ import onnx.parser
 import pytest
 
 import irloop
-from irloop.conformance.ir import IrLoop, IrModel
+from irloop.analysis.live_values import MOST, is_live
+from irloop.building.ir_model import IrLoop, IrModel
 from irloop.dialects.openvino.activation import ReLU
 from irloop.dialects.openvino.comparison import Greater
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Add, Multiply
 from irloop.dialects.openvino.reduction import ReduceMax
 from irloop.dialects.openvino.slicing import Concat, Slice
+from irloop.faults.catalogue import find_faults
 from irloop.graph.model import Model, Value
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import ElementType
 from irloop.graph.walk import all_nodes
-from irloop.hazards.catalogue import find_hazards
-from irloop.hazards.live_values import MOST, is_live
 from irloop.passes.base import ModelPass
 
 I64, F32 = ElementType.I64, ElementType.F32
@@ -121,7 +121,7 @@ def inferred(model: Model, runs: list[list[Any]], folder: Path) -> list[list[Any
 
 def codes(model: Model) -> set[str]:
     irloop.infer(model)
-    return {match.hazard.code for match in find_hazards(model.graph, "openvino")}
+    return {match.fault.code for match in find_faults(model.graph, "openvino")}
 
 
 def counting(reader: Reader) -> Model:

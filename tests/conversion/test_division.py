@@ -12,7 +12,7 @@ import pytest
 
 import irloop
 from benchmarks.engines import Engines
-from irloop.conformance.ir import IrModel
+from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.elementwise import Add, Divide, Multiply
 from irloop.dialects.openvino.shape import ShapeOf3
 from irloop.execution.session import Session

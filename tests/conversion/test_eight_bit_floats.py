@@ -13,7 +13,7 @@ from onnx import parser
 
 import irloop
 from benchmarks.engines import Engines
-from irloop.conformance.ir import IrModel
+from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.convert import Convert, FakeConvert
 from irloop.execution.session import Session
 from irloop.graph.model import Model

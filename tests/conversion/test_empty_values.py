@@ -12,8 +12,8 @@ import pytest
 
 import irloop
 from benchmarks.engines import Engines
-from irloop.conversion.loops.empty_values import FoldEmptyValues
 from irloop.conversion.pipelines import to_openvino
+from irloop.faults.repairs.empty_values import FoldEmptyValues
 from irloop.formats.onnx import reader
 from irloop.passes.base import PassConfig
 from tests.conversion.both_engines import F32, HEADER, agree, i64, needs_engines

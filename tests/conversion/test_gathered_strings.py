@@ -12,7 +12,7 @@ import pytest
 
 import irloop
 from benchmarks.engines import Engines
-from irloop.conformance.ir import IrModel
+from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.gather import Gather8
 from irloop.graph.types import ElementType
 from tests.conversion.both_engines import i64, needs_engines

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import irloop
-from irloop.conformance.ir import IrModel
+from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.elementwise import Add
 from irloop.engines.catalogue import engine_of
 from irloop.engines.process import Process

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import irloop
-from irloop.conformance.ir import IrModel
+from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino import control_flow, elementwise
 from irloop.graph.types import ElementType
 from tests.conversion.test_after_passes import Runs, transformed

@@ -11,7 +11,7 @@ import pytest
 
 import irloop
 from benchmarks.engines import Engines
-from irloop.conformance.ir import IrModel
+from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.detectron import ExperimentalDetectronDetectionOutput
 from irloop.execution.session import Session
 from irloop.graph.model import Model

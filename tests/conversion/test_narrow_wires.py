@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import irloop
-from irloop.conformance.ir import IrModel
+from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Negative
 from irloop.dialects.openvino.shape import Unsqueeze

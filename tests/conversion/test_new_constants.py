@@ -11,7 +11,7 @@ import onnx
 import pytest
 
 import irloop
-from irloop.conformance.ir import IrModel
+from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.elementwise import Add
 from irloop.dialects.openvino.gather import Gather8
 from irloop.dialects.openvino.shape import ShapeOf3

@@ -15,7 +15,7 @@ import pytest
 
 from benchmarks.engines import Engines
 from irloop import convert, save_model
-from irloop.conformance.ir import IrModel
+from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.matmul import MatMul
 from irloop.dialects.openvino.shape import Unsqueeze
 from irloop.graph.types import ElementType

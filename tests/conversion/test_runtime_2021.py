@@ -14,8 +14,6 @@ import pytest
 import irloop
 from benchmarks.engines import EngineError
 from benchmarks.runtime_2021 import VERSION, InferenceEngine, version_of
-from irloop.conformance.case import Run
-from irloop.conformance.catalogue import CASES as CONFORMANCE
 from irloop.conformance.suite import arrays_of, write_case
 from irloop.dialects.openvino import (
     activation,
@@ -27,13 +25,14 @@ from irloop.dialects.openvino import (
     reduction,
     slicing,
 )
+from irloop.faults.case import Run
+from irloop.faults.catalogue import faults_of
+from irloop.faults.fault import Fault
 from irloop.graph.builder import Builder
 from irloop.graph.loops import Carried, Invariant, LastValue, PortMap
 from irloop.graph.model import Body, Model, Value
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType, element_type_of
-from irloop.hazards.catalogue import hazards_of
-from irloop.hazards.hazard import Hazard
 from tests.passes.openvino_models import Build, model_of
 
 F32 = ElementType.F32
@@ -156,12 +155,12 @@ def _near(found: Any, wanted: Any, declared: Value) -> bool:
     return np.allclose(np.asarray(found, np.float64), array.astype(np.float64), atol=1e-5)
 
 
-@pytest.mark.parametrize("hazard", hazards_of("openvino-2021.4"), ids=lambda item: item.code)
+@pytest.mark.parametrize("hazard", faults_of("openvino-2021.4"), ids=lambda item: item.code)
 def test_the_target_avoids_the_hazards_of_its_version_or_names_them(
-    hazard: type[Hazard], engine: InferenceEngine, tmp_path: Path
+    hazard: type[Fault], engine: InferenceEngine, tmp_path: Path
 ) -> None:
     """The old runtime computes the minimal model wrongly, and the written model correctly."""
-    case = {case.name: case for case in CONFORMANCE}[hazard.case]
+    case = hazard.smallest
 
     def is_right(path: Path, item: Run, inputs: list[Any]) -> bool:
         try:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import irloop
-from irloop.conformance.ir import IrModel
+from irloop.building.ir_model import IrModel
 from irloop.conversion.loops.loop_choice import Loops
 from irloop.dialects.onnx.control_flow import Scan
 from irloop.dialects.openvino.elementwise import Negative

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from irloop import convert, run
-from irloop.conformance.ir import IrModel
+from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino import state
 from irloop.dialects.openvino.elementwise import Add
 from irloop.errors import UnsupportedError, UsageError

@@ -16,7 +16,7 @@ import pytest
 
 import irloop
 from benchmarks.loop_programs.judge import FORMS, PASSES, Form, in_turn
-from irloop.conformance.ir import IrLoop, IrModel
+from irloop.building.ir_model import IrLoop, IrModel
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.convert import Convert
@@ -24,10 +24,10 @@ from irloop.dialects.openvino.elementwise import Add, Negative
 from irloop.dialects.openvino.slicing import Concat
 from irloop.engines.onnxruntime_runner import OnnxRuntimeRunner
 from irloop.engines.openvino_runner import OpenVinoRunner
+from irloop.faults.catalogue import find_faults
 from irloop.graph.loops import Concatenated, InputPort, LastValue, OutputPort, ScanInput, Sliced
 from irloop.graph.model import Model, Value
 from irloop.graph.types import ElementType
-from irloop.hazards.catalogue import find_hazards
 from irloop.passes.common import LIBRARY
 from irloop.passes.trips import kept_for_count
 
@@ -168,7 +168,7 @@ def test_the_hazard_is_found_where_openvino_runs_once(
 ) -> None:
     model = build()
     irloop.infer(model)
-    codes = {match.hazard.code for match in find_hazards(model.graph, "openvino")}
+    codes = {match.fault.code for match in find_faults(model.graph, "openvino")}
     (_, *found) = runs(model, tmp_path)
     assert (found == [SUM] * 2) == ("OVN170" not in codes)
 

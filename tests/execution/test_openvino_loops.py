@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irloop.conformance.ir import IrModel
+from irloop.building.ir_model import IrModel
 from irloop.conversion.pipelines import to_onnx
 from irloop.dialects.openvino.comparison import Less
 from irloop.dialects.openvino.control_flow import Loop, TensorIterator

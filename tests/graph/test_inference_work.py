@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from irloop.conversion.loops.scan_axes import ScanAlongFront
 from irloop.dialects.openvino.elementwise import Add
 from irloop.dialects.openvino.gather import Gather
 from irloop.dialects.openvino.shape import Reshape, ShapeOf3
+from irloop.faults.repairs.scan_axes import ScanAlongFront
 from irloop.graph.arguments import Arguments
 from irloop.graph.builder import Builder
 from irloop.graph.inference import Inference

@@ -23,9 +23,9 @@ import irloop
 from benchmarks.loop_programs import ir_programs, onnx_programs
 from benchmarks.loop_programs.fewer_outputs import choices, with_outputs
 from benchmarks.loop_programs.judge import FORMS, PASSES, Form, unlike
-from irloop.conformance.case import Case
 from irloop.conformance.catalogue import CASES
 from irloop.conformance.suite import arrays_of, write_case
+from irloop.faults.case import Case
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Model
 from irloop.passes.common import LIBRARY

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from irloop.conformance.case import Case, run
-from irloop.conformance.cases.loop import onnx
+from irloop.faults.case import Case, onnx_text, run
 
 __all__ = ["CASES"]
 
@@ -25,7 +24,7 @@ CASES = (
         FEATURE,
         SOURCE,
         CHOICE,
-        onnx("""
+        onnx_text("""
 g (bool c, float[2] x) => (float[2] y) {
   y = If (c) <then_branch = t () => (float[2] a) { a = Add (x, x) },
               else_branch = e () => (float[2] b) { b = Neg (x) }>
@@ -41,7 +40,7 @@ g (bool c, float[2] x) => (float[2] y) {
         FEATURE,
         SOURCE,
         CHOICE,
-        onnx("""
+        onnx_text("""
 g (bool c, float[2] x, float[2] w) => (float[2] y, float[2] z) {
   y, z = If (c) <then_branch = t ()
     => (float[2] a, float[2] b) { a = Identity (x)  b = Identity (w) },
@@ -54,23 +53,11 @@ g (bool c, float[2] x, float[2] w) => (float[2] y, float[2] z) {
         ),
     ),
     Case(
-        "if_returns_one_value_twice",
-        FEATURE,
-        SOURCE,
-        CHOICE,
-        onnx("""
-g (bool c, float[2] x) => (float[2] y, float[2] z) {
-  y, z = If (c) <then_branch = t () => (float[2] a, float[2] a) { a = Neg (x) },
-                 else_branch = e () => (float[2] k, float[2] l) { k = Add (x, x)  l = Mul (x, x) }>
-}"""),
-        (run([True, [1, 3]], [[-1, -3], [-1, -3]]), run([False, [1, 3]], [[2, 6], [1, 9]])),
-    ),
-    Case(
         "if_shapes_differ",
         FEATURE,
         SOURCE,
         SHAPES,
-        onnx("""
+        onnx_text("""
 g (bool c, float[2] x) => (float[n] y) {
   y = If (c) <then_branch = t () => (float[2] a) { a = Neg (x) },
               else_branch = e () => (float[4] b) { b = Concat <axis = 0> (x, x) }>
@@ -82,7 +69,7 @@ g (bool c, float[2] x) => (float[n] y) {
         FEATURE,
         SOURCE,
         ONE,
-        onnx("""
+        onnx_text("""
 g (bool[1] c, float[2] x) => (float[2] y) {
   y = If (c) <then_branch = t () => (float[2] a) { a = Add (x, x) },
               else_branch = e () => (float[2] b) { b = Neg (x) }>
@@ -94,7 +81,7 @@ g (bool[1] c, float[2] x) => (float[2] y) {
         FEATURE,
         SOURCE,
         CHOICE,
-        onnx("""
+        onnx_text("""
 g (float[3] x) => (float y) {
   sum = ReduceSum <keepdims = 0> (x)
   zero = Constant <value_float = 0.0> ()
@@ -109,7 +96,7 @@ g (float[3] x) => (float y) {
         FEATURE,
         SOURCE,
         CHOICE,
-        onnx("""
+        onnx_text("""
 g (bool c, bool d, float[2] x) => (float[2] y) {
   y = If (c) <
     then_branch = t () => (float[2] a) {
@@ -129,7 +116,7 @@ g (bool c, bool d, float[2] x) => (float[2] y) {
         FEATURE,
         SOURCE,
         CHOICE,
-        onnx("""
+        onnx_text("""
 g (bool c) => (int64[2] y) {
   y = If (c) <then_branch = t () => (int64[2] a) { a = Constant <value_ints = [1, 2]> () },
               else_branch = e () => (int64[2] b) { b = Constant <value_ints = [3, 4]> () }>

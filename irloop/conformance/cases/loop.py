@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irloop.conformance.case import Case, empty, run
+from irloop.faults.case import Case, empty, onnx_text, run
 
 __all__ = ["CASES"]
 
@@ -23,18 +23,13 @@ CARRIED = (
 )
 
 
-def onnx(graph: str, opset: int = 17) -> str:
-    """Make a model in ONNX's text format from the text of its graph."""
-    return f'<ir_version: 8, opset_import: ["": {opset}]>\n{graph}'
-
-
 CASES = (
     Case(
         "loop_for",
         MODES,
         SOURCE,
         FOR,
-        onnx("""
+        onnx_text("""
 g (int64 n, float[2] x) => (float[2] y, float[k, 2] z) {
   y, z = Loop <body = b (int64 i, bool c, float[2] a) => (bool d, float[2] r, float[2] s) {
     d = Identity (c)  r = Add (a, a)  s = Neg (a)
@@ -51,7 +46,7 @@ g (int64 n, float[2] x) => (float[2] y, float[k, 2] z) {
         MODES,
         SOURCE,
         "A static trip count can be specified by passing in a constant node for input M.",
-        onnx("""
+        onnx_text("""
 g (float[2] x) => (float[2] y, float[3, 2] z) {
   n = Constant <value_int = 3> ()
   y, z = Loop <body = b (int64 i, bool c, float[2] a) => (bool d, float[2] r, float[2] s) {
@@ -65,7 +60,7 @@ g (float[2] x) => (float[2] y, float[3, 2] z) {
         MODES,
         SOURCE,
         WHILE,
-        onnx("""
+        onnx_text("""
 g (bool go, float x, float limit) => (float y) {
   y = Loop <body = b (int64 i, bool c, float a) => (bool d, float r) {
     r = Add (a, a)  d = Less (r, limit)
@@ -79,7 +74,7 @@ g (bool go, float x, float limit) => (float y) {
         SOURCE,
         'input ("", 1) is analogous to a do-while loop: bool cond = true; '
         "for (int i=0; cond; ++i) { cond = ...; }",
-        onnx("""
+        onnx_text("""
 g (float x, float limit) => (float y) {
   true = Constant <value = bool {1}> ()
   y = Loop <body = b (int64 i, bool c, float a) => (bool d, float r) {
@@ -93,7 +88,7 @@ g (float x, float limit) => (float y) {
         MODES,
         SOURCE,
         BOTH,
-        onnx("""
+        onnx_text("""
 g (int64 n, bool go, float x, float limit) => (float y, float[k] z) {
   y, z = Loop <body = b (int64 i, bool c, float a) => (bool d, float r, float s) {
     r = Add (a, a)  d = Less (r, limit)  s = Identity (r)
@@ -110,7 +105,7 @@ g (int64 n, bool go, float x, float limit) => (float y, float[k] z) {
         MODES,
         SOURCE,
         BOTH,
-        onnx("""
+        onnx_text("""
 g (int64 n, bool go, float x) => (float y) {
   y = Loop <body = b (int64 i, bool c, float a) => (bool d, float r) {
     r = Add (a, a)  d = Constant <value = bool {0}> ()
@@ -123,7 +118,7 @@ g (int64 n, bool go, float x) => (float y) {
         MODES,
         SOURCE,
         BOTH,
-        onnx("""
+        onnx_text("""
 g (float x, float limit) => (float y, float[k] z) {
   n = Constant <value_int = 9223372036854775807> ()
   true = Constant <value = bool {1}> ()
@@ -138,7 +133,7 @@ g (float x, float limit) => (float y, float[k] z) {
         MODES,
         SOURCE,
         BOTH,
-        onnx("""
+        onnx_text("""
 g (int64 n, bool go, bool flag, float x) => (bool f, float y) {
   f, y = Loop <body = b (int64 i, bool c, bool s, float a) => (bool d, bool t, float r) {
     r = Add (a, a)  t = Not (s)  d = Identity (t)
@@ -151,7 +146,7 @@ g (int64 n, bool go, bool flag, float x) => (bool f, float y) {
         MODES,
         SOURCE,
         "The body has 2+N inputs: (iteration_num, condition, loop carried dependencies...).",
-        onnx("""
+        onnx_text("""
 g (int64 n, bool go, float x) => (float y) {
   y = Loop <body = b (int64 i, bool c, float a) => (bool d, float r) {
     d = Identity (c)  f = Cast <to = 1> (c)  r = Add (a, f)
@@ -164,7 +159,7 @@ g (int64 n, bool go, float x) => (float y) {
         MODES,
         SOURCE,
         "The body has 2+N inputs: (iteration_num, condition, loop carried dependencies...).",
-        onnx("""
+        onnx_text("""
 g (int64 n, float x) => (float y, int64[k] z) {
   y, z = Loop <body = b (int64 i, bool c, float a) => (bool d, float r, int64 s) {
     d = Identity (c)  f = Cast <to = 1> (i)  r = Add (a, f)  s = Add (i, i)
@@ -173,25 +168,11 @@ g (int64 n, float x) => (float y, int64[k] z) {
         (run([4, 1], [7, [0, 2, 4, 6]]), run([1, 1], [1, [0]])),
     ),
     Case(
-        "loop_condition_is_left_out",
-        MODES,
-        SOURCE,
-        "input (trip_count, ''): the condition that the body computes is ignored.",
-        onnx("""
-g (int64 n, float x) => (float y) {
-  y = Loop <body = b (int64 i, bool c, float a) => (bool d, float r) {
-    three = Constant <value_float = 3.0> ()  r = Add (a, a)  d = Less (r, three)
-  }> (n, "", x)
-}"""),
-        (run([3, 1], [8]), run([1, 1], [2])),
-        on_demand=True,
-    ),
-    Case(
         "loop_count_zero",
         ZERO,
         SOURCE,
         FOR,
-        onnx("""
+        onnx_text("""
 g (int64 n, float[2] x) => (float[2] y, float[k, 2] z) {
   y, z = Loop <body = b (int64 i, bool c, float[2] a) => (bool d, float[2] r, float[2] s) {
     d = Identity (c)  r = Add (a, a)  s = Neg (a)
@@ -208,7 +189,7 @@ g (int64 n, float[2] x) => (float[2] y, float[k, 2] z) {
         ZERO,
         SOURCE,
         FOR,
-        onnx("""
+        onnx_text("""
 g (int64 n, float[2] x) => (float[2] y) {
   y = Loop <body = b (int64 i, bool c, float[2] a) => (bool d, float[2] r) {
     d = Identity (c)  r = Add (a, a)
@@ -221,7 +202,7 @@ g (int64 n, float[2] x) => (float[2] y) {
         ZERO,
         SOURCE,
         FIRST,
-        onnx("""
+        onnx_text("""
 g (bool go, float[2] x) => (float[2] y, float[k, 2] z) {
   y, z = Loop <body = b (int64 i, bool c, float[2] a) => (bool d, float[2] r, float[2] s) {
     one = Constant <value_int = 1> ()  d = Less (i, one)  r = Add (a, a)  s = Neg (a)
@@ -238,7 +219,7 @@ g (bool go, float[2] x) => (float[2] y, float[k, 2] z) {
         ZERO,
         SOURCE,
         CARRIED,
-        onnx("""
+        onnx_text("""
 g (int64 n, float[k] x) => (float[k] y) {
   y = Loop <body = b (int64 i, bool c, float[k] a) => (bool d, float[k] r) {
     d = Identity (c)  r = Neg (x)
@@ -255,7 +236,7 @@ g (int64 n, float[k] x) => (float[k] y) {
         ZERO,
         SOURCE,
         FOR,
-        onnx("""
+        onnx_text("""
 g (float[2] x) => (float[2] y, float[k, 2] z) {
   n = Constant <value_int = 0> ()
   y, z = Loop <body = b (int64 i, bool c, float[2] a) => (bool d, float[2] r, float[2] s) {
@@ -269,7 +250,7 @@ g (float[2] x) => (float[2] y, float[k, 2] z) {
         ZERO,
         SOURCE,
         FIRST,
-        onnx("""
+        onnx_text("""
 g (float[2] x) => (float[2] y, float[k, 2] z) {
   n = Constant <value_int = 4> ()
   false = Constant <value = bool {0}> ()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from irloop.conformance.case import Case, empty, run
-from irloop.conformance.cases.loop import CARRIED, SOURCE, onnx
+from irloop.conformance.cases.loop import CARRIED, SOURCE
+from irloop.faults.case import Case, empty, onnx_text, run
 
 __all__ = ["CASES"]
 
@@ -24,7 +24,7 @@ CASES = (
         STATES,
         SOURCE,
         CARRIED,
-        onnx("""
+        onnx_text("""
 g (int64 n, float[2] x, float[2] y) => (float[2] p, float[2] q) {
   p, q = Loop <body = b (int64 i, bool c, float[2] a, float[2] e)
     => (bool d, float[2] r, float[2] s) {
@@ -42,7 +42,7 @@ g (int64 n, float[2] x, float[2] y) => (float[2] p, float[2] q) {
         STATES,
         SOURCE,
         CARRIED,
-        onnx("""
+        onnx_text("""
 g (int64 n, float x, float y, float z) => (float p, float q, float s) {
   p, q, s = Loop <body = b (int64 i, bool c, float u, float v, float w)
       => (bool d, float k, float l, float m) {
@@ -56,7 +56,7 @@ g (int64 n, float x, float y, float z) => (float p, float q, float s) {
         STATES,
         SOURCE,
         CARRIED,
-        onnx("""
+        onnx_text("""
 g (int64 n, float[2] x, float[2] y) => (float[2] p, float[2] q) {
   p, q = Loop <body = b (int64 i, bool c, float[2] a, float[2] e)
     => (bool d, float[2] a, float[2] s) {
@@ -70,7 +70,7 @@ g (int64 n, float[2] x, float[2] y) => (float[2] p, float[2] q) {
         STATES,
         SOURCE,
         CARRIED,
-        onnx("""
+        onnx_text("""
 g (int64 n, float[2] x, float[2] y) => (float[2] p, float[2] q) {
   p, q = Loop <body = b (int64 i, bool c, float[2] a, float[2] e)
     => (bool d, float[2] r, float[2] r) {
@@ -88,7 +88,7 @@ g (int64 n, float[2] x, float[2] y) => (float[2] p, float[2] q) {
         STATES,
         SOURCE,
         CARRIED,
-        onnx("""
+        onnx_text("""
 g (int64 n, float[k] x) => (float[m] y) {
   y = Loop <body = b (int64 i, bool c, float[p] a) => (bool d, float[q] r) {
     d = Identity (c)  one = Constant <value_floats = [1.0]> ()  e = Add (a, one)
@@ -102,27 +102,11 @@ g (int64 n, float[k] x) => (float[m] y) {
         ),
     ),
     Case(
-        "loop_reduces_a_buffer_along_the_last_axis",
-        STATES,
-        SOURCE,
-        CARRIED,
-        onnx("""
-g (int64 n, float[k] x) => (float[m] y) {
-  y = Loop <body = b (int64 i, bool c, float[p] a) => (bool d, float[q] r) {
-    d = Identity (c)  last = Constant <value_ints = [-1]> ()
-    s = ReduceSum <keepdims = 1> (a, last)  one = Constant <value_floats = [1.0]> ()
-    t = Add (s, one)  r = Concat <axis = 0> (a, t)
-  }> (n, "", x)
-}"""),
-        # Each iteration appends 1 plus the sum of all elements before it.
-        (run([2, [5]], [[5, 6, 12]]), run([3, empty(0)], [[1, 2, 4]])),
-    ),
-    Case(
         "loop_growing_state_is_not_read_outside",
         STATES,
         SOURCE,
         CARRIED,
-        onnx("""
+        onnx_text("""
 g (int64 n, float[2] x) => (float y) {
   zero = Constant <value_float = 0.0> ()
   grown, y = Loop <body = b (int64 i, bool c, float[p] a, float s)
@@ -138,7 +122,7 @@ g (int64 n, float[2] x) => (float y) {
         STATES,
         SOURCE,
         CARRIED,
-        onnx("""
+        onnx_text("""
 g (int64 n, float[k] x) => (float[m] y) {
   y = Loop <body = b (int64 i, bool c, float[p] a) => (bool d, float[q] r) {
     d = Identity (c)  from = Constant <value_ints = [1]> ()  to = Constant <value_ints = [99]> ()
@@ -152,7 +136,7 @@ g (int64 n, float[k] x) => (float[m] y) {
         STATES,
         SOURCE,
         CARRIED,
-        onnx("""
+        onnx_text("""
 g (int64 n, bool[2] x) => (bool[2] y, bool[k, 2] z) {
   y, z = Loop <body = b (int64 i, bool c, bool[2] a) => (bool d, bool[2] r, bool[2] s) {
     d = Identity (c)  r = Not (a)  s = Identity (a)
@@ -168,7 +152,7 @@ g (int64 n, bool[2] x) => (bool[2] y, bool[k, 2] z) {
         STATES,
         SOURCE,
         CARRIED,
-        onnx("""
+        onnx_text("""
 g (int64 n, int64 x, int64 y) => (int64 p, int64 q) {
   p, q = Loop <body = b (int64 i, bool c, int64 a, int64 e) => (bool d, int64 r, int64 s) {
     d = Identity (c)  r = Identity (e)  s = Add (a, e)
@@ -181,7 +165,7 @@ g (int64 n, int64 x, int64 y) => (int64 p, int64 q) {
         STATES,
         SOURCE,
         ORDER,
-        onnx("""
+        onnx_text("""
 g (int64 n, float x, float y) => (float p, float q) {
   p, q = Loop <body = b (int64 i, bool c, float q_in, float p_in)
     => (bool d, float q_out, float p_out) {
@@ -195,7 +179,7 @@ g (int64 n, float x, float y) => (float p, float q) {
         SCANS,
         SOURCE,
         JOINED,
-        onnx("""
+        onnx_text("""
 g (int64 n, float[2] x) => (float[2] y, float[k, 2] z) {
   y, z = Loop <body = b (int64 i, bool c, float[2] a) => (bool d, float[2] r, float[2] s) {
     d = Identity (c)  r = Add (a, a)  s = Identity (a)
@@ -208,7 +192,7 @@ g (int64 n, float[2] x) => (float[2] y, float[k, 2] z) {
         SCANS,
         SOURCE,
         JOINED,
-        onnx("""
+        onnx_text("""
 g (int64 n, float[2] x) => (float[2] y, float[k, 2] z) {
   y, z = Loop <body = b (int64 i, bool c, float[2] a) => (bool d, float[2] r, float[2] a) {
     d = Identity (c)  r = Add (a, a)
@@ -221,7 +205,7 @@ g (int64 n, float[2] x) => (float[2] y, float[k, 2] z) {
         SCANS,
         SOURCE,
         JOINED,
-        onnx("""
+        onnx_text("""
 g (int64 n, float[2] x) => (float[2] y, float[k, 2] z) {
   y, z = Loop <body = b (int64 i, bool c, float[2] a) => (bool d, float[2] r, float[2] r) {
     d = Identity (c)  r = Add (a, a)
@@ -230,24 +214,11 @@ g (int64 n, float[2] x) => (float[2] y, float[k, 2] z) {
         (run([3, [1, 2]], [[8, 16], [[2, 4], [4, 8], [8, 16]]]),),
     ),
     Case(
-        "loop_body_returns_its_iteration_number",
-        SCANS,
-        SOURCE,
-        JOINED,
-        onnx("""
-g (int64 n, float x) => (float y, int64[k] z) {
-  y, z = Loop <body = b (int64 i, bool c, float a) => (bool d, float r, int64 i) {
-    d = Identity (c)  r = Add (a, a)
-  }> (n, "", x)
-}"""),
-        (run([4, 1], [16, [0, 1, 2, 3]]), run([0, 1], [1, empty(0)])),
-    ),
-    Case(
         "loop_scan_output_of_rank_3",
         SCANS,
         SOURCE,
         JOINED,
-        onnx("""
+        onnx_text("""
 g (int64 n, float[1, 2] x) => (float[1, 2] y, float[k, 1, 2] z) {
   y, z = Loop <body = b (int64 i, bool c, float[1, 2] a) => (bool d, float[1, 2] r, float[1, 2] s) {
     d = Identity (c)  r = Add (a, a)  s = Neg (a)
@@ -263,7 +234,7 @@ g (int64 n, float[1, 2] x) => (float[1, 2] y, float[k, 1, 2] z) {
         SCANS,
         SOURCE,
         JOINED,
-        onnx("""
+        onnx_text("""
 g (int64 n, float[2] x) => (float[k, 2] z) {
   z = Loop <body = b (int64 i, bool c) => (bool d, float[2] s) {
     d = Identity (c)  f = Cast <to = 1> (i)  s = Mul (x, f)
@@ -276,7 +247,7 @@ g (int64 n, float[2] x) => (float[k, 2] z) {
         SCANS,
         SOURCE,
         JOINED,
-        onnx("""
+        onnx_text("""
 g (int64 n, float[2] x, int64 last) => (float[k, 2] z) {
   true = Constant <value = bool {1}> ()
   y, z = Loop <body = b (int64 i, bool c, float[2] a) => (bool d, float[2] r, float[2] s) {
@@ -291,24 +262,11 @@ g (int64 n, float[2] x, int64 last) => (float[k, 2] z) {
         ),
     ),
     Case(
-        "loop_output_without_name",
-        SCANS,
-        SOURCE,
-        "An output that nothing reads may have an empty name.",
-        onnx("""
-g (int64 n, float[2] x) => (float[k, 2] z) {
-  "", z = Loop <body = b (int64 i, bool c, float[2] a) => (bool d, float[2] r, float[2] s) {
-    d = Identity (c)  r = Add (a, a)  s = Neg (a)
-  }> (n, "", x)
-}"""),
-        (run([2, [1, -2]], [[[-1, 2], [-2, 4]]]),),
-    ),
-    Case(
         "loop_reads_outer_values",
         CAPTURES,
         SOURCE,
         SCOPE,
-        onnx("""
+        onnx_text("""
 g (int64 n, float[2] x, float[2] w) => (float[2] y) {
   twice = Add (w, w)
   y = Loop <body = b (int64 i, bool c, float[2] a) => (bool d, float[2] r) {
@@ -322,7 +280,7 @@ g (int64 n, float[2] x, float[2] w) => (float[2] y) {
         CAPTURES,
         SOURCE,
         SCOPE,
-        onnx("""
+        onnx_text("""
 g (int64 n, float[4] x) => (float[k] z) {
   z = Loop <body = b (int64 i, bool c) => (bool d, float s) {
     d = Identity (c)  e = Gather (x, i)  s = Mul (e, e)
@@ -335,7 +293,7 @@ g (int64 n, float[4] x) => (float[k] z) {
         CAPTURES,
         SOURCE,
         SCOPE,
-        onnx("""
+        onnx_text("""
 g (int64 n, float[1, 2] x) => (float[1, 2] y) {
   zero = Sub (x, x)
   y = Loop <body = b (int64 i, bool c, float[1, 2] a) => (bool d, float[1, 2] r) {

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from irloop.conformance.case import Case, empty, run
-from irloop.conformance.cases.loop import onnx
+from irloop.faults.case import Case, empty, onnx_text, run
 
 __all__ = ["CASES"]
 
@@ -23,7 +22,7 @@ CASES = (
         FEATURE,
         LOOP,
         JOINED,
-        onnx("""
+        onnx_text("""
 g (int64 n, int64 m, float x) => (float y, float[k, j] z) {
   y, z = Loop <body = b (int64 i, bool c, float a) => (bool d, float r, float[j] s) {
     d = Identity (c)
@@ -43,7 +42,7 @@ g (int64 n, int64 m, float x) => (float y, float[k, j] z) {
         FEATURE,
         LOOP,
         SCOPE,
-        onnx("""
+        onnx_text("""
 g (int64 n, float x) => (float y, float[k] z) {
   y, z = Loop <body = b (int64 i, bool c, float a) => (bool d, float r, float t) {
     d = Identity (c)
@@ -62,7 +61,7 @@ g (int64 n, float x) => (float y, float[k] z) {
         FEATURE,
         LOOP,
         JOINED,
-        onnx("""
+        onnx_text("""
 g (int64 n, float x, float limit) => (float y, int64[k] z) {
   true = Constant <value = bool {1}> ()
   y, z = Loop <body = b (int64 i, bool c, float a) => (bool d, float r, int64 t) {
@@ -82,7 +81,7 @@ g (int64 n, float x, float limit) => (float y, int64[k] z) {
         FEATURE,
         LOOP,
         SCOPE,
-        onnx("""
+        onnx_text("""
 g (int64 n, float h, float[3] x) => (float y, float[k, 3] z) {
   y, z = Loop <body = b (int64 i, bool c, float a) => (bool d, float r, float[3] s) {
     d = Identity (c)
@@ -101,7 +100,7 @@ g (int64 n, float h, float[3] x) => (float y, float[k, 3] z) {
         FEATURE,
         LOOP,
         SCOPE,
-        onnx("""
+        onnx_text("""
 g (int64 n, float h, float[3] x) => (float y, float[3, k] z) {
   y, z = Scan <num_scan_inputs = 1, body = p (float u, float e) => (float v, float[k] w) {
     v, w = Loop <body = b (int64 i, bool c, float a) => (bool d, float r, float s) {
@@ -119,7 +118,7 @@ g (int64 n, float h, float[3] x) => (float y, float[3, k] z) {
         FEATURE,
         LOOP,
         SCOPE,
-        onnx("""
+        onnx_text("""
 g (int64 n, float x, float limit) => (float y, float[k] z) {
   y, z = Loop <body = b (int64 i, bool c, float a) => (bool d, float r, float s) {
     d = Identity (c)
@@ -137,7 +136,7 @@ g (int64 n, float x, float limit) => (float y, float[k] z) {
         FEATURE,
         LOOP,
         SCOPE,
-        onnx("""
+        onnx_text("""
 g (bool c, int64 n, float x) => (float y, float[k] z) {
   y, z = If (c) <
     then_branch = t () => (float a, float[p] b) {
@@ -161,7 +160,7 @@ g (bool c, int64 n, float x) => (float y, float[k] z) {
         FEATURE,
         LOOP,
         SCOPE,
-        onnx("""
+        onnx_text("""
 g (int64 n, float x) => (float y) {
   y = Loop <body = b (int64 i, bool c, float a) => (bool d, float r) {
     d = Identity (c)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from irloop.conformance.case import Case, run
-from irloop.conformance.ir import IrModel
+from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.elementwise import Add, Multiply, Negative
 from irloop.dialects.openvino.slicing import Concat
+from irloop.faults.case import Case, run
 from irloop.graph.builder import Builder
 from irloop.graph.loops import Invariant, LastValue, PortMap
 from irloop.graph.model import Body, Model, Value

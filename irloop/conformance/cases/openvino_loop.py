@@ -5,13 +5,13 @@ They test trip count and condition, concatenated outputs, sliced inputs and nest
 
 from __future__ import annotations
 
-from irloop.conformance.case import Case, empty, run
-from irloop.conformance.ir import IrLoop, IrModel
+from irloop.building.ir_model import IrLoop, IrModel
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.comparison import Less
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Add, Multiply, Negative
 from irloop.dialects.openvino.shape import Unsqueeze
+from irloop.faults.case import Case, empty, run
 from irloop.graph.model import Model
 from irloop.graph.types import ElementType
 
@@ -25,7 +25,6 @@ SOURCE = "OpenVINO Loop-5"
 FOR = "input (trip_count, true) is a for loop: for (int i = 0; i < trip_count; ++i) { ... }"
 WHILE = "input (-1, cond) is a while loop: for (int i = 0; cond; ++i) { cond = ...; }"
 BOTH = "input (trip_count, cond): for (int i = 0; i < trip_count && cond; ++i) { cond = ...; }"
-FIRST = "The execution condition specifies whether to run the first loop iteration or not."
 CONCATENATED = "axis is specified for outputs whose values are concatenated over all iterations."
 
 I64, BOOLEAN, F32 = ElementType.I64, ElementType.BOOLEAN, ElementType.F32
@@ -77,17 +76,6 @@ def conditional_joined() -> Model:
     loop.condition(loop(Less(), double, bound))
     loop.last(double)
     loop.joined(loop(Negative(), state), 0)
-    return m.done(*loop.done())
-
-
-def start_decides() -> Model:
-    m = IrModel()
-    go, x = m.input("go", element=BOOLEAN), m.input("x", 1)
-    loop = m.loop(m.constant(2, I64), go)
-    state = loop.state(x)
-    double = loop(Add(), state, state)
-    loop.carry(state, double)
-    loop.last(double)
     return m.done(*loop.done())
 
 
@@ -227,14 +215,6 @@ CASES = (
         ),
     ),
     Case(
-        "openvino_loop_starts_or_not",
-        TRIPS,
-        SOURCE,
-        FIRST,
-        start_decides,
-        (run([True, [1]], [[4]]), run([False, [3]], [[3]]), run([True, [5]], [[20]])),
-    ),
-    Case(
         "openvino_loop_count_and_condition",
         TRIPS,
         SOURCE,
@@ -244,17 +224,6 @@ CASES = (
             run([5, [1], [100]], [[32], [-1, -2, -4, -8, -16]]),
             run([5, [1], [5]], [[8], [-1, -2, -4]]),
             run([2, [1], [100]], [[4], [-1, -2]]),
-        ),
-    ),
-    Case(
-        "openvino_loop_that_stopped_early_runs_zero_times",
-        TRIPS,
-        SOURCE,
-        BOTH,
-        conditional_joined,
-        (
-            run([5, [1], [5]], [[8], [-1, -2, -4]]),
-            run([0, [7], [5]], [[7], empty(0)]),
         ),
     ),
     Case(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from irloop.conformance.case import Case, empty, run
-from irloop.conformance.cases.loop import onnx
+from irloop.faults.case import Case, onnx_text, run
 
 __all__ = ["CASES"]
 
@@ -50,7 +49,7 @@ CASES = (
         PLAIN,
         SOURCE,
         FINAL,
-        onnx(f"""
+        onnx_text(f"""
 g (float[2] h, float[3, 2] x) => (float[2] y, float[3, 2] z) {{
   y, z = Scan <num_scan_inputs = 1, body = {SUM_BODY}> (h, x)
 }}"""),
@@ -64,7 +63,7 @@ g (float[2] h, float[3, 2] x) => (float[2] y, float[3, 2] z) {{
         PLAIN,
         SOURCE,
         LENGTH,
-        onnx(f"""
+        onnx_text(f"""
 g (float[2] h, float[n, 2] x) => (float[2] y, float[n, 2] z) {{
   y, z = Scan <num_scan_inputs = 1, body = {SUM_BODY}> (h, x)
 }}"""),
@@ -75,25 +74,11 @@ g (float[2] h, float[n, 2] x) => (float[2] y, float[n, 2] z) {{
         ),
     ),
     Case(
-        "scan_of_no_element",
-        PLAIN,
-        SOURCE,
-        LENGTH,
-        onnx(f"""
-g (float[2] h, float[n, 2] x) => (float[2] y, float[n, 2] z) {{
-  y, z = Scan <num_scan_inputs = 1, body = {SUM_BODY}> (h, x)
-}}"""),
-        (
-            run([[5, 6], [[1, 2]]], [[6, 8], [[-6, -8]]]),
-            run([[5, 6], empty(0, 2)], [[5, 6], empty(0, 2)]),
-        ),
-    ),
-    Case(
         "scan_elements_are_scalars",
         PLAIN,
         SOURCE,
         RANK,
-        onnx("""
+        onnx_text("""
 g (float h, float[4] x) => (float y, float[4] z) {
   y, z = Scan <num_scan_inputs = 1, body = b (float a, float e) => (float r, float s) {
     r = Add (a, e)  s = Mul (r, e)
@@ -106,7 +91,7 @@ g (float h, float[4] x) => (float y, float[4] z) {
         PLAIN,
         SOURCE,
         "It takes zero or more state_variables.",
-        onnx("""
+        onnx_text("""
 g (float[3, 2] x) => (float[3, 2] z) {
   z = Scan <num_scan_inputs = 1, body = b (float[2] e) => (float[2] s) { s = Mul (e, e) }> (x)
 }"""),
@@ -117,7 +102,7 @@ g (float[3, 2] x) => (float[3, 2] z) {
         PLAIN,
         SOURCE,
         "When more than one scan_input is used, a behavior similar to zip is obtained.",
-        onnx("""
+        onnx_text("""
 g (float[3] x, float[3, 2] w) => (float[3, 2] z) {
   z = Scan <num_scan_inputs = 2, body = b (float e, float[2] f)
     => (float[2] s) { s = Mul (e, f) }> (x, w)
@@ -129,7 +114,7 @@ g (float[3] x, float[3, 2] w) => (float[3, 2] z) {
         PLAIN,
         SOURCE,
         "Values of the enclosing graph are visible in the body.",
-        onnx("""
+        onnx_text("""
 g (float h, float[3] x, float w) => (float y) {
   y = Scan <num_scan_inputs = 1, body = b (float a, float e) => (float r) {
     p = Mul (e, w)  r = Add (a, p)
@@ -142,7 +127,7 @@ g (float h, float[3] x, float w) => (float y) {
         AXES,
         SOURCE,
         INPUT_AXES,
-        onnx("""
+        onnx_text("""
 g (float[2] h, float[2, 3] x) => (float[2] y, float[3, 2] z) {
   y, z = Scan <num_scan_inputs = 1, scan_input_axes = [1],
     body = b (float[2] a, float[2] e)
@@ -155,7 +140,7 @@ g (float[2] h, float[2, 3] x) => (float[2] y, float[3, 2] z) {
         AXES,
         SOURCE,
         INPUT_AXES,
-        onnx("""
+        onnx_text("""
 g (float[2] h, float[2, 3] x) => (float[2] y) {
   y = Scan <num_scan_inputs = 1, scan_input_axes = [-1],
     body = b (float[2] a, float[2] e) => (float[2] r) { t = Add (a, a)  r = Add (t, e) }> (h, x)
@@ -168,7 +153,7 @@ g (float[2] h, float[2, 3] x) => (float[2] y) {
         AXES,
         SOURCE,
         OUTPUT_AXES,
-        onnx("""
+        onnx_text("""
 g (float[3, 2] x) => (float[2, 3] z) {
   z = Scan <num_scan_inputs = 1, scan_output_axes = [1],
     body = b (float[2] e) => (float[2] s) { s = Neg (e) }> (x)
@@ -180,7 +165,7 @@ g (float[3, 2] x) => (float[2, 3] z) {
         AXES,
         SOURCE,
         OUTPUT_AXES,
-        onnx("""
+        onnx_text("""
 g (float[2, 1, 2] x) => (float[1, 2, 2] y, float[1, 2, 2] z) {
   y, z = Scan <num_scan_inputs = 1, scan_output_axes = [-1, -2],
     body = b (float[1, 2] e) => (float[1, 2] s, float[1, 2] t) { s = Neg (e)  t = Add (e, e) }> (x)
@@ -192,7 +177,7 @@ g (float[2, 1, 2] x) => (float[1, 2, 2] y, float[1, 2, 2] z) {
         AXES,
         SOURCE,
         INPUT_AXES,
-        onnx("""
+        onnx_text("""
 g (float[2, 3] x, float[3, 2] w) => (float[2, 3] z) {
   z = Scan <num_scan_inputs = 2, scan_input_axes = [1, 0], scan_output_axes = [1],
     body = b (float[2] e, float[2] f) => (float[2] s) { s = Sub (e, f) }> (x, w)
@@ -205,26 +190,11 @@ g (float[2, 3] x, float[3, 2] w) => (float[2, 3] z) {
         ),
     ),
     Case(
-        "scan_along_axis_1_of_empty_elements",
-        AXES,
-        SOURCE,
-        OUTPUT_AXES,
-        onnx("""
-g (float[m, 3] x) => (float[m, 3] z) {
-  z = Scan <num_scan_inputs = 1, scan_input_axes = [1], scan_output_axes = [1],
-    body = b (float[m] e) => (float[m] s) { s = Neg (e) }> (x)
-}"""),
-        (
-            run([[[1, 2, 3], [4, 5, 6]]], [[[-1, -2, -3], [-4, -5, -6]]]),
-            run([empty(0, 3)], [empty(0, 3)]),
-        ),
-    ),
-    Case(
         "scan_input_reversed",
         DIRECTIONS,
         SOURCE,
         INPUT_DIRECTIONS,
-        onnx("""
+        onnx_text("""
 g (float h, float[3] x) => (float y, float[3] z) {
   y, z = Scan <num_scan_inputs = 1, scan_input_directions = [1],
     body = b (float a, float e)
@@ -238,7 +208,7 @@ g (float h, float[3] x) => (float y, float[3] z) {
         DIRECTIONS,
         SOURCE,
         OUTPUT_DIRECTIONS,
-        onnx("""
+        onnx_text("""
 g (float h, float[3] x) => (float y, float[3] z) {
   y, z = Scan <num_scan_inputs = 1, scan_output_directions = [1],
     body = b (float a, float e) => (float r, float s) { r = Add (a, e)  s = Neg (r) }> (h, x)
@@ -251,7 +221,7 @@ g (float h, float[3] x) => (float y, float[3] z) {
         SOURCE,
         "A bidirectional scan may be performed by specifying the same tensor input twice in the "
         "scan_inputs, once with a forward direction, and once with a backward direction.",
-        onnx("""
+        onnx_text("""
 g (float[3] x) => (float[3] y, float[3] z) {
   y, z = Scan <num_scan_inputs = 2, scan_input_directions = [0, 1], scan_output_directions = [1, 0],
     body = b (float e, float f) => (float s, float t) { s = Add (e, e)  t = Sub (e, f) }> (x, x)
@@ -263,7 +233,7 @@ g (float[3] x) => (float[3] y, float[3] z) {
         DIRECTIONS,
         SOURCE,
         INPUT_DIRECTIONS,
-        onnx("""
+        onnx_text("""
 g (float[2] h, float[2, 3] x) => (float[2] y, float[2, 3] z) {
   y, z = Scan <num_scan_inputs = 1, scan_input_axes = [1], scan_input_directions = [1],
     scan_output_axes = [1], scan_output_directions = [1],
@@ -282,7 +252,7 @@ g (float[2] h, float[2, 3] x) => (float[2] y, float[2, 3] z) {
         RESULTS,
         SOURCE,
         JOINED,
-        onnx("""
+        onnx_text("""
 g (float h, float[3] x) => (float y, float[3] z) {
   y, z = Scan <num_scan_inputs = 1,
     body = b (float a, float e) => (float r, float e) { r = Add (a, e) }> (h, x)
@@ -294,7 +264,7 @@ g (float h, float[3] x) => (float y, float[3] z) {
         RESULTS,
         SOURCE,
         JOINED,
-        onnx("""
+        onnx_text("""
 g (float[2] h, float[3, 2] x) => (float[2] y, float[3, 2] z) {
   y, z = Scan <num_scan_inputs = 1,
     body = b (float[2] a, float[2] e) => (float[2] r, float[2] a) { r = Add (a, e) }> (h, x)
@@ -302,23 +272,11 @@ g (float[2] h, float[3, 2] x) => (float[2] y, float[3, 2] z) {
         (run([[0, 1], [[1, 2], [3, 4], [5, 6]]], [[9, 13], [[0, 1], [1, 3], [4, 7]]]),),
     ),
     Case(
-        "scan_body_returns_a_value_as_state_and_scan_output",
-        RESULTS,
-        SOURCE,
-        JOINED,
-        onnx("""
-g (float[2] h, float[3, 2] x) => (float[2] y, float[3, 2] z) {
-  y, z = Scan <num_scan_inputs = 1,
-    body = b (float[2] a, float[2] e) => (float[2] r, float[2] r) { r = Add (a, e) }> (h, x)
-}"""),
-        (run([[0, 1], [[1, 2], [3, 4], [5, 6]]], [[9, 13], [[1, 3], [4, 7], [9, 13]]]),),
-    ),
-    Case(
         "scan_body_returns_a_value_as_two_scan_outputs",
         RESULTS,
         SOURCE,
         JOINED,
-        onnx("""
+        onnx_text("""
 g (float[3, 2] x) => (float[3, 2] y, float[2, 3] z) {
   y, z = Scan <num_scan_inputs = 1, scan_output_axes = [0, 1],
     body = b (float[2] e) => (float[2] r, float[2] r) { r = Neg (e) }> (x)
@@ -331,23 +289,11 @@ g (float[3, 2] x) => (float[3, 2] y, float[2, 3] z) {
         ),
     ),
     Case(
-        "scan_body_passes_a_state_on",
-        RESULTS,
-        SOURCE,
-        FINAL,
-        onnx("""
-g (float[2] h, float[3, 2] x) => (float[2] y, float[3, 2] z) {
-  y, z = Scan <num_scan_inputs = 1,
-    body = b (float[2] a, float[2] e) => (float[2] a, float[2] s) { s = Add (a, e) }> (h, x)
-}"""),
-        (run([[10, 20], [[1, 2], [3, 4], [5, 6]]], [[10, 20], [[11, 22], [13, 24], [15, 26]]]),),
-    ),
-    Case(
         "scan_body_exchanges_two_states",
         RESULTS,
         SOURCE,
         FINAL,
-        onnx("""
+        onnx_text("""
 g (float[2] h, float[2] k, float[3, 2] x) => (float[2] y, float[2] z) {
   y, z = Scan <num_scan_inputs = 1,
     body = b (float[2] a, float[2] c, float[2] e)
@@ -362,7 +308,7 @@ g (float[2] h, float[2] k, float[3, 2] x) => (float[2] y, float[2] z) {
         RESULTS,
         SOURCE,
         JOINED,
-        onnx("""
+        onnx_text("""
 g (float[3] x) => (float[3, 2] z) {
   z = Scan <num_scan_inputs = 1, body = b (float e) => (float[2] s) {
     s = Constant <value_floats = [1.0, 2.0]> ()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from irloop.conformance.case import Case, run
-from irloop.conformance.cases.loop import onnx
+from irloop.faults.case import Case, onnx_text, run
 
 __all__ = ["CASES"]
 
@@ -24,7 +23,7 @@ CASES = (
         FEATURE,
         SOURCE,
         BATCH,
-        onnx(
+        onnx_text(
             f"""
 g (float[2, 1] h, float[2, 3, 1] x) => (float[2, 1] y, float[2, 3, 1] z) {{
   y, z = Scan <num_scan_inputs: int = 1, body = {BODY}> ("", h, x)
@@ -43,7 +42,7 @@ g (float[2, 1] h, float[2, 3, 1] x) => (float[2, 1] y, float[2, 3, 1] z) {{
         FEATURE,
         SOURCE,
         LENGTHS,
-        onnx(
+        onnx_text(
             f"""
 g (int64[2] lens, float[2, 1] h, float[2, 3, 1] x) => (float[2, 1] y) {{
   y, z = Scan <num_scan_inputs: int = 1, body = {BODY}> (lens, h, x)
@@ -60,7 +59,7 @@ g (int64[2] lens, float[2, 1] h, float[2, 3, 1] x) => (float[2, 1] y) {{
         FEATURE,
         SOURCE,
         DIRECTIONS,
-        onnx(
+        onnx_text(
             """
 g (float[2, 1] h, float[2, 3, 1] x) => (float[2, 1] y, float[2, 3, 1] z) {
   y, z = Scan <num_scan_inputs: int = 1, directions: ints = [1],

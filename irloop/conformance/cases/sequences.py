@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from irloop.conformance.case import Case, run
-from irloop.conformance.cases.loop import CARRIED, SOURCE, onnx
+from irloop.conformance.cases.loop import CARRIED, SOURCE
+from irloop.faults.case import Case, onnx_text, run
 
 __all__ = ["CASES"]
 
@@ -15,7 +15,7 @@ CASES = (
         FEATURE,
         SOURCE,
         CARRIED,
-        onnx("""
+        onnx_text("""
 g (int64 n, float[2] x) => (float[k, 2] y) {
   first = SequenceConstruct (x)
   all = Loop <body = b (int64 i, bool c, seq(float[2]) s) => (bool d, seq(float[2]) t) {
@@ -33,7 +33,7 @@ g (int64 n, float[2] x) => (float[k, 2] y) {
         FEATURE,
         SOURCE,
         CARRIED,
-        onnx("""
+        onnx_text("""
 g (int64 n, float[2] x) => (float[k, 2] y) {
   first = SequenceConstruct (x)
   all = Loop <body = b (int64 i, bool c, seq(float[2]) s) => (bool d, seq(float[2]) t) {
@@ -49,7 +49,7 @@ g (int64 n, float[2] x) => (float[k, 2] y) {
         FEATURE,
         SOURCE,
         CARRIED,
-        onnx("""
+        onnx_text("""
 g (int64 n, float[2] x) => (int64 y) {
   first = SequenceConstruct (x)
   all = Loop <body = b (int64 i, bool c, seq(float[2]) s) => (bool d, seq(float[2]) t) {

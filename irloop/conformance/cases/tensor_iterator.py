@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from irloop.conformance.case import Case, run
-from irloop.conformance.ir import IrModel
+from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.elementwise import Add, Multiply, Negative
-from irloop.dialects.openvino.shape import Squeeze
+from irloop.faults.case import Case, run
 from irloop.graph.model import Model
 from irloop.graph.types import ElementType
 
@@ -103,17 +102,6 @@ def of_a_range() -> Model:
     return m.done(*loop.done())
 
 
-def from_the_second_slice() -> Model:
-    m = IrModel()
-    x, h = m.input("x", 5, 1), m.input("h", 1, 1)
-    loop = m.tensor_iterator()
-    part, state = loop.slice(x, 0, 1, -1), loop.state(h)
-    total = loop(Add(), loop(Add(), state, state), part)
-    loop.carry(state, total)
-    loop.last(total)
-    return m.done(*loop.done())
-
-
 def any_length() -> Model:
     m = IrModel()
     x, h = m.input("x", None, 2), m.input("h", 1, 2)
@@ -179,18 +167,6 @@ def slice_as_it_is() -> Model:
     return m.done(*loop.done())
 
 
-def view_of_a_slice() -> Model:
-    m = IrModel()
-    x, h = m.input("x", 3, 2), m.input("h", 2)
-    loop = m.tensor_iterator()
-    part, state = loop.slice(x, 0), loop.state(h)
-    flat = loop(Squeeze(), part, loop.constant([0], I64))
-    loop.carry(state, loop(Add(), flat, loop.constant([1, 1])))
-    loop.last(state)
-    loop.joined(loop(Multiply(), part, part), 0)
-    return m.done(*loop.done())
-
-
 CASES = (
     Case(
         "iterator_running_sum",
@@ -250,15 +226,6 @@ CASES = (
         (run([[[1], [2], [3], [4], [5]], [[0]]], [[[18]]]),),
     ),
     Case(
-        "iterator_from_the_second_slice",
-        SLICES,
-        SOURCE,
-        START,
-        from_the_second_slice,
-        # elements 1 to 4: (((2)*2 + 3)*2 + 4)*2 + 5 = 41
-        (run([[[1], [2], [3], [4], [5]], [[0]]], [[[41]]]),),
-    ),
-    Case(
         "iterator_of_any_length",
         SLICES,
         SOURCE,
@@ -311,14 +278,5 @@ CASES = (
         AXIS,
         slice_as_it_is,
         (run([[[1], [2], [3]]], [[[3], [2], [1]], [[-1]]]),),
-    ),
-    Case(
-        "iterator_reads_a_view_of_a_slice",
-        JOINED,
-        SOURCE,
-        BACK,
-        view_of_a_slice,
-        # the state that the last iteration reads is the previous slice plus one
-        (run([[[1, 2], [3, 4], [5, 6]], [0, 0]], [[4, 5], [[1, 4], [9, 16], [25, 36]]]),),
     ),
 )

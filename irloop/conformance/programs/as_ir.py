@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from irloop.conformance.ir import IrLoop, IrModel
+from irloop.building.ir_model import IrLoop, IrModel
 from irloop.conformance.programs.program import (
     Block,
     Choose,

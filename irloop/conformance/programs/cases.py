@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from irloop.conformance.case import Case, Run, empty
 from irloop.conformance.programs.as_ir import as_ir
 from irloop.conformance.programs.as_onnx import as_onnx
 from irloop.conformance.programs.draw import draw
+from irloop.faults.case import Case, Run, empty
 
 __all__ = ["program_cases"]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from irloop.analysis.patterns import one_of_several
 from irloop.conversion.forms.openvino_shape_forms import (
     as_i64,
     as_list,
@@ -42,7 +43,6 @@ from irloop.graph.builder import shape_of as static_shape
 from irloop.graph.model import Value
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
-from irloop.hazards.patterns import one_of_several
 from irloop.passes.forms import selected
 
 __all__ = [

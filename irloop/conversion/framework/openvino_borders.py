@@ -6,6 +6,7 @@ output is directly an input.
 
 from __future__ import annotations
 
+from irloop.analysis.patterns import taken_over
 from irloop.conversion.forms import openvino_forms as ov_forms
 from irloop.conversion.forms import openvino_shape_forms as shape_forms
 from irloop.conversion.framework.translation import Conversion
@@ -13,7 +14,6 @@ from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.op import Parameter
 from irloop.graph.types import ElementType
-from irloop.hazards.patterns import taken_over
 
 __all__ = ["own_producer"]
 

@@ -22,8 +22,8 @@ from irloop.conversion.loops.openvino_loop_builder import (
     Scanned,
     refuse_strings,
 )
-from irloop.conversion.loops.trip_counts import COUNTABLE
 from irloop.dialects.onnx import control_flow as onnx
+from irloop.faults.repairs.trip_counts import COUNTABLE
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Carried, LastValue, ScanOutput
 from irloop.graph.model import Body, Node, Value

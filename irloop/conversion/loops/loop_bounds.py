@@ -7,8 +7,6 @@ element or more: it throws if the Loop does not run and the state stays empty.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-
 from irloop.conversion.forms import openvino_forms as forms
 from irloop.conversion.forms import openvino_shape_forms as shape_forms
 from irloop.conversion.framework.translation import Conversion
@@ -16,7 +14,7 @@ from irloop.dialects.openvino.comparison import LogicalAnd
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 
-__all__ = ["runs_at_all", "sizes_hidden_by_tile", "unknown_axes", "with_bounds_of"]
+__all__ = ["runs_at_all", "with_bounds_of"]
 
 
 def runs_at_all(c: Conversion, trip: Value, starts: Value) -> Value:
@@ -31,33 +29,6 @@ def runs_at_all(c: Conversion, trip: Value, starts: Value) -> Value:
     count = shape_forms.reshape(c, trip, [1])
     none = forms.equal(c, count, c.constant(0, element_of(trip)))
     return c(LogicalAnd(), runs, forms.logical_not(c, none))
-
-
-def unknown_axes(value: Value, joined: int) -> list[int]:
-    """The axes of unknown size of a loop output, except the axis `joined`.
-
-    `joined` is the axis along which the output is concatenated.
-    """
-    dims = shape_of(value).dims or ()
-    joined_at = (joined, joined + len(dims))
-    return [at for at, dim in enumerate(dims) if at not in joined_at and not isinstance(dim, int)]
-
-
-def sizes_hidden_by_tile(dims: Sequence[object], opened: Collection[int]) -> list[int]:
-    """Return the Reshape pattern that restores the known sizes after a Tile, or an empty list.
-
-    If some of the repeats of a Tile are computed, OpenVINO knows no size of its result, not even on
-    axes that are not repeated. A Reshape can state these sizes again.
-
-    Args:
-        dims: the dimensions before the Tile.
-        opened: the axes whose repeats are computed. In the pattern, these axes and axes of unknown
-            size have a 0, which copies the dimension.
-    """
-    sizes = [
-        dim if isinstance(dim, int) and axis not in opened else 0 for axis, dim in enumerate(dims)
-    ]
-    return sizes if any(sizes) else []
 
 
 def with_bounds_of(c: Conversion, last: Value, initial: Value, runs: Value) -> Value:

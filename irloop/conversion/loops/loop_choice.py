@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from irloop.conversion.engine_forms import repairs_after
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.classes import classes_of
 from irloop.errors import UsageError
+from irloop.faults.repairing import repairs_after
 from irloop.graph.inference import Inference
 from irloop.graph.model import Model, Node
 from irloop.graph.op import Op

@@ -21,14 +21,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from irloop.analysis.shared_memory import needs_barrier, shares_memory_with
+from irloop.analysis.states import inputs_of_unknown_size, unknown_axes
 from irloop.conversion.forms import openvino_forms as forms
 from irloop.conversion.forms import openvino_shape_forms as shape_forms
 from irloop.conversion.framework.translation import Conversion
-from irloop.conversion.loops.loop_bounds import runs_at_all, unknown_axes
+from irloop.conversion.loops.loop_bounds import runs_at_all
 from irloop.conversion.loops.state_sizes import (
     CarriedValue,
     changing_axes,
-    inputs_of_unknown_size,
     only_grows,
     unstable_axes,
     with_hidden_sizes,
@@ -53,8 +54,7 @@ from irloop.graph.op import Constant
 from irloop.graph.record import Record
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import UNKNOWN_DIM, ElementType, Shape, TensorType, ValueType
-from irloop.hazards.shared_memory import needs_barrier, shares_memory_with
-from irloop.passes.common.body_barriers import copy_of
+from irloop.passes.forms import copy_of
 
 __all__ = ["OpenVinoLoopBuilder", "Scanned", "copied", "refuse_strings"]
 

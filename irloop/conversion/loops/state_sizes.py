@@ -7,30 +7,22 @@ of another value, unless it cannot know the size.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
 
+from irloop.analysis.patterns import same_shape_source
+from irloop.analysis.states import sizes_hidden_by_tile
 from irloop.conversion.forms import openvino_forms as forms
 from irloop.conversion.forms import openvino_shape_forms as shape_forms
 from irloop.conversion.framework.translation import Conversion
-from irloop.conversion.loops.loop_bounds import sizes_hidden_by_tile
 from irloop.dialects.openvino.slicing import Concat
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Value
 from irloop.graph.types import UNKNOWN_DIM, DynamicDim, Shape, TensorType, ValueType
-from irloop.hazards.patterns import same_shape_source
 
-__all__ = [
-    "CarriedValue",
-    "changing_axes",
-    "inputs_of_unknown_size",
-    "only_grows",
-    "unstable_axes",
-    "with_hidden_sizes",
-]
+__all__ = ["CarriedValue", "changing_axes", "only_grows", "unstable_axes", "with_hidden_sizes"]
 
 #: The most elements of the constant that a Tile repeats zero times.
 LARGEST_FILLED = 1 << 16
@@ -86,20 +78,6 @@ def _with_names(type: ValueType, number: int) -> ValueType:
         for axis, dim in enumerate(type.shape.dims)
     ]
     return TensorType(type.element, Shape(tuple(dims)))
-
-
-def inputs_of_unknown_size(graph: Graph, read: Collection[Value] = ()) -> list[Value]:
-    """The inputs that the graph reads and that have a dimension of unknown size.
-
-    The inputs in `read` count as read, because a loop that is being built will read them. OpenVINO
-    may know other sizes from bounds, but never that of a model input.
-    """
-    return [
-        value
-        for value in graph.inputs
-        if (value.is_used or value in read)
-        and not all(isinstance(dim, int) for dim in shape_of(value).dims or ())
-    ]
 
 
 def only_grows(state: CarriedValue) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from irloop.analysis.plugin import computes_as_loop
 from irloop.conversion.forms import openvino_forms as forms
 from irloop.conversion.framework.translation import Conversion, imports
 from irloop.conversion.recurrent import recurrent_parts as parts
@@ -23,7 +24,6 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
-from irloop.hazards.plugin import computes_as_loop
 
 __all__: list[str] = []
 

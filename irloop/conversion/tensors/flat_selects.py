@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from irloop.analysis.plugin import selects_many_dimensions
 from irloop.dialects.openvino.comparison import Select
 from irloop.dialects.openvino.shape import Broadcast3, Reshape
 from irloop.graph.builder import shape_of
 from irloop.graph.model import Value
-from irloop.hazards.plugin import selects_many_dimensions
 from irloop.passes.forms import Emitter
 from irloop.passes.graph_rewrite import MatcherPass
 from irloop.passes.match_rewriter import MatchRewriter

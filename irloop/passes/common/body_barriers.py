@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from irloop.dialects.openvino import comparison, elementwise
+from irloop.analysis.shared_memory import is_overwritten, needs_barrier, shares_memory_with
 from irloop.dialects.openvino import control_flow as ov
-from irloop.dialects.openvino.convert import Convert
-from irloop.graph.builder import element_of
 from irloop.graph.loops import Concatenated
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Result
-from irloop.graph.types import EIGHT_BIT_FLOATS, ElementType
-from irloop.hazards.shared_memory import is_overwritten, needs_barrier, shares_memory_with
 from irloop.passes.forms import Emitter
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 
-__all__ = ["BodyBarriers", "copy_of"]
+__all__ = ["BodyBarriers"]
 
 
 class BodyBarriers(LoopPass):
@@ -66,7 +60,7 @@ class BodyBarriers(LoopPass):
 
         def copied(value: Value) -> Value:
             if value not in copies:
-                copies[value] = copy_of(value, emitter.emit)
+                copies[value] = emitter.own_copy(value)
             return copies[value]
 
         for item in wires.states:
@@ -97,20 +91,6 @@ def _read_a_copy(parameter: Value, inner: MatchRewriter, stem: str) -> None:
     """
     uses = [use for use in parameter.uses if not isinstance(use[0].op, Result)]
     first = next(iter(inner.graph.nodes), None)
-    copy = copy_of(parameter, Emitter(inner, first, stem).emit)
+    copy = Emitter(inner, first, stem).own_copy(parameter)
     for user, position in uses:
         inner.set_input(user, position, copy)
-
-
-def copy_of(value: Value, emit: Callable[..., Value]) -> Value:
-    """A copy of `value` in its own memory; `emit` appends an operation and returns its output.
-
-    8-bit floats are copied as f32 (hazard OVN125).
-    """
-    element = element_of(value)
-    if element is ElementType.BOOLEAN:
-        return emit(comparison.LogicalOr(), value, value)
-    if element not in EIGHT_BIT_FLOATS:
-        return emit(elementwise.Maximum(), value, value)
-    wide = emit(Convert(ElementType.F32), value)
-    return emit(Convert(element), emit(elementwise.Maximum(), wide, wide))

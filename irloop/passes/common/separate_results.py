@@ -5,12 +5,12 @@ An example is one value that two results of a body share.
 
 from __future__ import annotations
 
+from irloop.analysis.results import to_copy
 from irloop.dialects.onnx.shape import Reshape, Reshape14
 from irloop.graph.builder import element_of
 from irloop.graph.model import Graph, Model, Node
 from irloop.graph.types import ElementType, OptionalType, SequenceType
 from irloop.graph.walk import all_nodes
-from irloop.hazards.results import to_copy
 from irloop.passes.base import ModelPass
 from irloop.passes.session import Session
 

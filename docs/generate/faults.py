@@ -1,0 +1,106 @@
+"""A page for each hazard, with a picture of its minimal model and a test for other versions."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from contextlib import suppress
+from inspect import cleandoc
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import irloop
+from docs.generate.markdown import fenced, table, ticked
+from docs.generate.pictures import drawn
+from irloop.conformance.suite import write_case
+from irloop.errors import InferenceError
+from irloop.faults.case import Case
+from irloop.faults.catalogue import ENGINES, NOT_MINIMAL, faults
+from irloop.faults.fault import SECTIONS, Fault
+
+__all__ = ["index", "of_engine", "pages"]
+
+_TITLES = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
+
+
+def pages() -> dict[str, str]:
+    """A page for each hazard, keyed by path."""
+    return {f"hazards/{code.lower()}.md": _page(item) for code, item in faults().items()}
+
+
+def index() -> str:
+    """A table of the hazards of each engine."""
+    parts = []
+    for engine in ENGINES:
+        rows = [
+            (
+                f"[{item.code}]({item.code.lower()}.md)",
+                ticked(item.title),
+                item.effect.value,
+                ", ".join(item.measured),
+                f"[{item.rule}](../rules/{item.rule.lower()}.md)" if item.rule else "",
+            )
+            for item in faults().values()
+            if item.engine == engine
+        ]
+        head = ("code", "pattern", "effect", "measured in", "rule")
+        parts += [f"## {_TITLES[engine]}", table(head, rows)]
+    return "\n\n".join(parts)
+
+
+def of_engine(engine: str) -> str:
+    """A table of the hazards of one engine: what happens, and what irloop does."""
+    rows = []
+    for item in faults().values():
+        if item.engine != engine:
+            continue
+        texts = {
+            name: " ".join(text.split())
+            for name, text in _sections(cleandoc(item.__doc__ or "")).items()
+        }
+        link = f"[{item.code}](../hazards/{item.code.lower()}.md)"
+        cells = (ticked(item.title), ticked(texts[SECTIONS[0]]), ticked(texts[SECTIONS[2]]))
+        rows.append((link, *cells))
+    return table(("hazard", "pattern", "what happens", "what irloop does"), rows)
+
+
+def _page(hazard: type[Fault]) -> str:
+    measured = f"{_TITLES[hazard.engine]} {', '.join(hazard.measured)}"
+    parts = [
+        f"# {hazard.code}: {ticked(hazard.title)}",
+        f"{hazard.effect.value} · measured in {measured}",
+    ]
+    for heading, text in _sections(cleandoc(hazard.__doc__ or "")).items():
+        parts += [f"## {heading}", ticked(text)]
+    if hazard.fix:
+        parts += ["## Fix", ticked(hazard.fix)]
+    if hazard.rule:
+        rule = f"[{hazard.rule}](../rules/{hazard.rule.lower()}.md)"
+        parts += ["## Found by", f"{rule}, in every `irloop validate`."]
+    else:
+        parts += ["## Found by", f"`irloop validate --engine {hazard.engine}`"]
+    command = f"irloop conformance {hazard.engine} --case {hazard.smallest.name}"
+    parts += ["## The minimal model", _picture(hazard.smallest)]
+    parts += ["## Test your version", fenced(command, "sh")]
+    if not hazard.minimal:
+        parts.append(NOT_MINIMAL)
+    if hazard.reported:
+        parts += ["## Reported", hazard.reported]
+    return "\n\n".join(parts) + "\n"
+
+
+def _sections(doc: str) -> dict[str, str]:
+    headings = "|".join(map(re.escape, SECTIONS))
+    _, *rest = re.split(rf"^({headings}):$", doc, flags=re.MULTILINE)
+    texts = (textwrap.dedent(item.strip("\n")) for item in rest[1::2])
+    return dict(zip(rest[::2], texts, strict=True))
+
+
+def _picture(case: Case) -> str:
+    with TemporaryDirectory() as folder:
+        model, _ = write_case(case, Path(folder))
+        with suppress(InferenceError):
+            # Without types the picture has no shapes; a file with this hazard may contradict its
+            # shapes.
+            irloop.infer(model)
+        return drawn(model)

@@ -1,0 +1,1 @@
+"""What can be known of a graph without running it, for passes, faults and conversion."""

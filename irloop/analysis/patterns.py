@@ -1,0 +1,254 @@
+"""Queries about loops and memory, used by hazards and by the passes that avoid them.
+
+For example: whether a state changes, whether a loop may run zero times, and whether two values may
+share memory.
+"""
+
+from __future__ import annotations
+
+from irloop.analysis.live_values import is_live
+from irloop.analysis.sources import is_computed_from_inputs
+from irloop.dialects.loops import from_front, joined_count, sets_the_count
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino.convert import Convert, Identity
+from irloop.dialects.openvino.gather import Gather, Gather7, Gather8
+from irloop.dialects.openvino.shape import RESHAPING, Transpose
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.loops import (
+    Carried,
+    Concatenated,
+    Invariant,
+    ScanInput,
+    ScanOutput,
+    Sliced,
+)
+from irloop.graph.model import Body, Node, Value
+from irloop.graph.op import Constant, Parameter
+from irloop.graph.types import ElementType, Shape
+
+__all__ = [
+    "VIEWS",
+    "counted_by_unread_ports",
+    "has_one_constant_element",
+    "is_computed",
+    "is_invariant",
+    "is_loop",
+    "is_view",
+    "may_be_empty",
+    "may_not_run",
+    "number_of",
+    "one_of_several",
+    "owner_of",
+    "read_inputs",
+    "same_memory",
+    "same_shape_source",
+    "scanned_across",
+    "taken_over",
+]
+
+#: Operations whose output may be in the memory of their input.
+VIEWS = (*RESHAPING, Transpose, Convert, Identity)
+
+_LOOPS = (ov.Loop, ov.TensorIterator)
+
+#: Element types of model inputs whose memory the plugin uses without a copy.
+_GIVEN_AS_THEY_ARE = frozenset({ElementType.F32, ElementType.I32, ElementType.I8, ElementType.U8})
+
+
+def is_loop(node: Node) -> bool:
+    """True for an OpenVINO Loop or TensorIterator."""
+    return isinstance(node.op, _LOOPS)
+
+
+def owner_of(node: Node) -> tuple[Node, Body] | None:
+    """The OpenVINO loop whose body contains `node`, and that body; None outside loops."""
+    owner = None if node.graph is None else node.graph.owner
+    if owner is None or not is_loop(owner):
+        return None
+    return owner, next(body for body in owner.bodies if body.graph is node.graph)
+
+
+def same_memory(value: Value) -> Value:
+    """Follow views such as reshapes back from `value`, to the value whose memory it may share."""
+    while is_view(value.producer) and value.producer.inputs[0] is not None:
+        value = value.producer.inputs[0]
+    return value
+
+
+def same_shape_source(value: Value) -> Value:
+    """Follow elementwise operations back from `value`, to the value from which it has its shape.
+
+    Operations are followed if they read one value and otherwise only values of one element.
+    """
+    while value.producer.op.elementwise:
+        # A one-element operand does not change the shape, but another operand might.
+        given = [item for item in value.producer.inputs if item is not None]
+        wide = {item for item in given if shape_of(item).count() != 1}
+        if len(wide) != 1:
+            break
+        (operand,) = wide
+        if shape_of(operand) != shape_of(value):
+            break
+        value = operand
+    return value
+
+
+def one_of_several(value: Value) -> bool:
+    """Return whether the node that computes `value` has several outputs."""
+    return len(value.producer.outputs) > 1
+
+
+def taken_over(value: Value) -> bool:
+    """Return whether `value` is a model input that OpenVINO's CPU plugin uses without a copy.
+
+    The plugin works directly on the caller's memory for inputs of certain element types.
+    """
+    return isinstance(value.producer.op, Parameter) and element_of(value) in _GIVEN_AS_THEY_ARE
+
+
+def is_view(node: Node) -> bool:
+    """True when the output of a node may be in the memory of its first input.
+
+    This includes a Gather of the only element of an axis, which the plugin replaces by a reshape.
+    """
+    if isinstance(node.op, VIEWS):
+        return True
+    data = node.inputs[0] if node.inputs else None
+    if not isinstance(node.op, Gather | Gather7 | Gather8) or data is None:
+        return False
+    dims, axis = shape_of(data).dims, number_of(node.inputs[2])
+    if dims is None or axis is None:
+        return True
+    if not -len(dims) <= axis < len(dims):
+        return True
+    return dims[axis] == 1 or not isinstance(dims[axis], int)
+
+
+def number_of(value: Value | None) -> int | None:
+    """The number in a constant with one element; None for anything else."""
+    if value is None or not isinstance(value.producer.op, Constant):
+        return None
+    tensor = value.producer.op.tensor
+    if tensor.count != 1:
+        return None
+    signed = tensor.element.is_integer and str(tensor.element).startswith("i")
+    return int.from_bytes(bytes(tensor.raw()), "little", signed=signed)
+
+
+def may_be_empty(shape: Shape) -> bool:
+    """True unless it is known that a tensor of this shape has elements."""
+    dims = shape.dims
+    return dims is None or not all(isinstance(dim, int) and dim > 0 for dim in dims)
+
+
+def scanned_across(node: Node) -> list[ScanInput | ScanOutput | Concatenated]:
+    """Return the ports of a node whose axis may make an engine divide by zero.
+
+    Such an axis is not 0. ONNX Runtime fails when a Scan slices or joins a tensor that may be
+    empty. OpenVINO fails when a Loop or TensorIterator joins tensors, and an axis before the joined
+    one may be empty; slicing is safe. Axes of the returned ports are non-negative, and tensors of
+    unknown rank are left out.
+    """
+    body, found = next(iter(node.bodies), None), list[ScanInput | ScanOutput | Concatenated]()
+    if body is None:
+        return found
+    ends: list[tuple[ScanInput | ScanOutput | Concatenated, Value | None]] = [
+        *[(x, node.inputs[x.external]) for x in body.ports.inputs if isinstance(x, ScanInput)],
+        *[
+            (x, body.graph.output(x.result))
+            for x in body.ports.outputs
+            if isinstance(x, ScanOutput | Concatenated)
+        ],
+    ]
+    for port, value in ends:
+        shape = Shape(None) if value is None else shape_of(value)
+        placed = from_front(port, shape.rank)
+        if shape.dims is None or placed.axis <= 0:
+            continue
+        if isinstance(placed, Concatenated):
+            shape = Shape(shape.dims[: placed.axis])
+        if may_be_empty(shape):
+            found.append(placed)
+    return found
+
+
+def read_inputs(node: Node) -> list[Value]:
+    """Return the inputs that a node still has after OpenVINO has simplified the node.
+
+    OpenVINO removes an input of a loop if it is the same in each iteration and nothing in the body
+    reads it.
+    """
+    given = [(at, value) for at, value in enumerate(node.inputs) if value is not None]
+    if not is_loop(node) and not isinstance(node.op, onnx.Loop | onnx.Scan | onnx.Scan8):
+        return [value for _, value in given]
+    body = node.body()
+    unread = {
+        port.external
+        for port in body.ports.inputs
+        if isinstance(port, Invariant) and not body.graph.input(port.parameter).is_used
+    }
+    unread -= {port.external for port in body.ports.inputs if port.external not in unread}
+    if isinstance(node.op, ov.Loop | onnx.Loop):
+        unread -= {0, 1}
+    return [value for at, value in given if at not in unread]
+
+
+def is_computed(value: Value) -> bool:
+    """True unless the value is known to be computed from constants alone.
+
+    The operations that lead to the value are visited, up to a limit. Beyond the limit, the result
+    is true. The search does not follow a captured value if the body of the loop does not read it.
+    """
+    return is_computed_from_inputs(value.producer, read_inputs) is not False
+
+
+def has_one_constant_element(value: Value | None) -> bool:
+    """True for a value of one element that is computed from constants alone."""
+    if value is None or is_computed(value):
+        return False
+    dims = shape_of(value).static()
+    return dims is not None and all(size == 1 for size in dims)
+
+
+def counted_by_unread_ports(node: Node) -> list[Sliced] | list[Concatenated]:
+    """Return the ports that set the trip count of a TensorIterator if OpenVINO removes all of them.
+
+    These are its slices, or the concatenated output whose range counts. OpenVINO removes a slice or
+    an output on which no output of the model depends, and then the body runs once. The list is
+    empty if one of them stays, or if the body runs once anyway.
+    """
+    if not isinstance(node.op, ov.TensorIterator):
+        return []
+    body = node.body()
+    slices = [port for port in body.ports.inputs if isinstance(port, Sliced)]
+    if slices:
+        read = (body.graph.input(port.parameter) for port in slices)
+        return [] if any(is_live(value, sizes_count=False) for value in read) else slices
+    joined = [port for port in body.ports.outputs if isinstance(port, Concatenated)]
+    joined = [port for port in joined if sets_the_count(port)]
+    if joined_count(body.ports) == 1 or any(is_live(node.outputs[x.external]) for x in joined):
+        return []
+    return joined
+
+
+def may_not_run(node: Node) -> bool:
+    """True for a Loop that may run zero iterations."""
+    if not isinstance(node.op, ov.Loop):
+        return False
+    return number_of(node.inputs[0]) in (None, 0) or number_of(node.inputs[1]) in (None, 0)
+
+
+def is_invariant(body: Body, value: Value) -> bool:
+    """True for a body parameter that has the same outer value in every iteration.
+
+    This includes a state that the body returns unchanged: OpenVINO turns it into an invariant.
+    """
+    for port in body.ports.inputs:
+        if body.graph.input(port.parameter) is not value:
+            continue
+        if isinstance(port, Invariant):
+            return True
+        if isinstance(port, Carried) and body.graph.output(port.result) is value:
+            return True
+    return False

@@ -1,0 +1,330 @@
+"""Finds values in a loop body that share memory in OpenVINO's CPU plugin and may be overwritten.
+
+Hazards use these functions to find their patterns. The conversion and the pass `body_barriers` use
+them to decide where copies are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+
+from irloop.analysis.patterns import is_view, number_of, same_memory
+from irloop.analysis.sources import is_computed_from_inputs
+from irloop.dialects.openvino import (
+    activation,
+    comparison,
+    control_flow,
+    convolution,
+    elementwise,
+    gather,
+    matmul,
+    normalization,
+    padding,
+    recurrent,
+    reduction,
+    scatter,
+    search,
+    shape,
+    slicing,
+)
+from irloop.dialects.openvino.convert import Convert
+from irloop.graph.builder import shape_of
+from irloop.graph.loops import Invariant
+from irloop.graph.model import Body, Node, Value
+from irloop.graph.op import Result
+
+__all__ = [
+    "IN_PLACE",
+    "MOVES",
+    "OWN_MEMORY",
+    "begins_in_place",
+    "has_one_source",
+    "is_copy",
+    "is_overwritten",
+    "joins_in_place",
+    "may_share",
+    "moving",
+    "needs_barrier",
+    "readers_of",
+    "shares_memory_with",
+]
+
+#: Operations that always compute into their own memory; others may work in place.
+OWN_MEMORY = (
+    matmul.MatMul,
+    convolution.Convolution,
+    convolution.GroupConvolution,
+    recurrent.LSTMCell,
+    recurrent.LSTMCell1,
+    recurrent.GRUCell,
+    recurrent.RNNCell,
+    *recurrent.SEQUENCES,
+    recurrent.LSTMSequence1,
+    control_flow.Loop,
+    control_flow.TensorIterator,
+    control_flow.If,
+    reduction.ReduceSum,
+    reduction.ReduceMean,
+    reduction.ReduceMax,
+    reduction.ReduceMin,
+    reduction.ReduceProd,
+)
+
+#: Operations that write into the memory of their first input if nothing else reads it.
+IN_PLACE = (
+    activation.SoftMax1,
+    activation.SoftMax8,
+    activation.LogSoftmax,
+    activation.GRN,
+    normalization.MVN1,
+    normalization.MVN2,
+    normalization.MVN6,
+    scatter.ScatterUpdate,
+    scatter.ScatterElementsUpdate,
+    scatter.ScatterElementsUpdate12,
+    scatter.ScatterNDUpdate,
+    scatter.ScatterNDUpdate15,
+    slicing.SliceScatter,
+)
+
+#: Operations that copy elements into memory of their own, or that OpenVINO removes because they
+#: have no effect.
+MOVES = (
+    shape.Broadcast,
+    shape.Broadcast3,
+    shape.ShapeOf,
+    shape.ShapeOf3,
+    shape.Tile,
+    slicing.Concat,
+    slicing.Slice,
+    slicing.Split,
+    slicing.StridedSlice,
+    slicing.VariadicSplit,
+    gather.Gather,
+    gather.Gather7,
+    gather.Gather8,
+    gather.GatherElements,
+    gather.GatherND,
+    gather.GatherND8,
+    search.NonZero,
+    search.TopK,
+    search.TopK3,
+    search.TopK11,
+    padding.Pad,
+    padding.Pad12,
+)
+
+
+def needs_barrier(
+    value: Value, own: Value, parameters: AbstractSet[Value], moving: AbstractSet[Value]
+) -> bool:
+    """Return whether the next value of a state must be copied.
+
+    `value` is the next value, and `own` is the body parameter of the state. `parameters` are all
+    parameters of the body. `moving` are the parameters whose memory the next iteration overwrites.
+    """
+    if is_copy(value):
+        return False
+    return same_memory(value) in parameters - {own} or may_share(value, moving - {own})
+
+
+def moving(body: Body) -> set[Value]:
+    """The parameters whose memory the next iteration overwrites: all but the invariants."""
+    ports = [port for port in body.ports.inputs if not isinstance(port, Invariant)]
+    found = {body.graph.input(port.parameter) for port in ports}
+    if body.ports.iteration is not None:
+        found.add(body.graph.input(body.ports.iteration))
+    return found
+
+
+def shares_memory_with(value: Value, parameters: AbstractSet[Value]) -> bool:
+    """True if a concatenated value shares its memory with one of these parameters.
+
+    Such a value must be copied. The memory of states, slices and the iteration number is
+    overwritten before the value is concatenated; for invariants the copy is only a precaution.
+    """
+    return same_memory(value) in parameters
+
+
+def is_overwritten(value: Value, *, viewed: bool = False) -> bool:
+    """Return whether the body may overwrite the memory of a captured value.
+
+    `viewed` means that `value` is not the captured value itself, but a view of it.
+    """
+    pending = [(value, viewed)]
+    seen: set[tuple[Value, bool]] = set()
+    while pending:
+        item = pending.pop()
+        if item in seen:
+            continue
+        seen.add(item)
+        value, viewed = item
+        for user, position in value.uses:
+            if isinstance(user.op, (Result, *OWN_MEMORY)):
+                continue
+            if isinstance(user.op, IN_PLACE) and position == 0:
+                return True
+            if begins_in_place(user, value):
+                return True
+            if joins_in_place(user):
+                pending.append((user.output, True))
+            elif is_view(user) and not (position and isinstance(user.op, MOVES)):
+                pending += [(output, True) for output in user.outputs]
+            elif viewed and not isinstance(user.op, MOVES):
+                return True
+            elif has_one_source(user):
+                # OpenVINO may remove an operation that only moves elements; then a view of its
+                # input remains.
+                still_viewed = viewed and _may_keep_all(user)
+                pending += [(output, still_viewed) for output in user.outputs]
+    return False
+
+
+def _may_keep_all(node: Node) -> bool:
+    """True unless it is known that the first input and the first output differ in shape."""
+    data = node.inputs[0]
+    if data is None:
+        return False
+    before, after = shape_of(data), shape_of(node.outputs[0])
+    return before == after or not (before.is_static and after.is_static)
+
+
+def joins_in_place(node: Node) -> bool:
+    """Return whether OpenVINO's CPU plugin may put the inputs of a Concat into its output.
+
+    The inputs then have no memory of their own, so that nothing is copied, as measured with
+    OpenVINO 2026.4. All axes in front of the joined one must have size 1, or a size that is not
+    known.
+    """
+    if not isinstance(node.op, slicing.Concat):
+        return False
+    dims = shape_of(node.output).dims
+    return dims is None or _is_outermost(node.op.axis, dims)
+
+
+def _splits_in_place(node: Node) -> bool:
+    """Return whether `node` is a split whose outputs may lie in the memory of its input.
+
+    All axes in front of the split axis must have size 1, or a size that is not known. If the axis
+    or the rank is not known, the result is True.
+    """
+    if not isinstance(node.op, slicing.Split | slicing.VariadicSplit):
+        return False
+    data, axis = node.inputs[0], number_of(node.inputs[1])
+    dims = None if data is None else shape_of(data).dims
+    return dims is None or axis is None or _is_outermost(axis, dims)
+
+
+def _is_outermost(axis: int, dims: Sequence[object]) -> bool:
+    """Return whether each axis in front of `axis` has size 1, or a size that is not known."""
+    before = dims[: axis % len(dims)] if dims else ()
+    return all(dim == 1 or not isinstance(dim, int) for dim in before)
+
+
+def begins_in_place(node: Node, value: Value) -> bool:
+    """Return whether `node` is the first operation of a pattern that is computed in place.
+
+    The patterns are a decomposed softmax, normalisation or rotation of `value`. With x for `value`,
+    the first operation is x - mean(x), x - max(x), an exp(x) that a ReduceSum reads, or a Slice or
+    VariadicSplit that returns halves of x. OpenVINO's CPU plugin replaces the pattern by one
+    operation (MVN, SoftMax or rotary position embedding), which it computes in place.
+    """
+    if isinstance(node.op, slicing.VariadicSplit | slicing.Slice) and node.inputs[0] is value:
+        return any(_is_rotated(half) for half in node.outputs)
+    if isinstance(node.op, elementwise.Exp):
+        return any(isinstance(user.op, reduction.ReduceSum) for user, _ in node.output.uses)
+    if not isinstance(node.op, elementwise.Subtract) or node.inputs[0] is not value:
+        return False
+    other = None if node.inputs[1] is None else node.inputs[1].producer
+    if other is None or not isinstance(other.op, reduction.ReduceMean | reduction.ReduceMax):
+        return False
+    return other.inputs[0] is value
+
+
+def _is_rotated(half: Value) -> bool:
+    """Return whether a Concat reads a difference in which one operand is a product of `half`.
+
+    For example, Concat(x1 * cos - x2 * sin, ...) in a rotary position embedding, where x1 and x2
+    are the halves.
+    """
+    products = [user for user, _ in half.uses if isinstance(user.op, elementwise.Multiply)]
+    sums = [user for product in products for user, _ in product.output.uses]
+    turned = [item for item in sums if isinstance(item.op, elementwise.Subtract)]
+    return any(
+        isinstance(user.op, slicing.Concat) for item in turned for user, _ in item.output.uses
+    )
+
+
+def has_one_source(node: Node) -> bool:
+    """True if at most one input of a node is computed from parameters.
+
+    OpenVINO folds the other inputs to constants. It may then remove the node, for example an Add of
+    a constant 0.
+    """
+    given = [value.producer for value in node.inputs if value is not None]
+    varying = [
+        item for item in given if is_computed_from_inputs(item, _inputs_unless_a_known_shape)
+    ]
+    return len(varying) <= 1
+
+
+def _inputs_unless_a_known_shape(node: Node) -> Sequence[Value | None]:
+    data = node.inputs[0] if isinstance(node.op, shape.ShapeOf | shape.ShapeOf3) else None
+    return () if data is not None and shape_of(data).is_static else node.inputs
+
+
+def is_copy(value: Value) -> bool:
+    """True for a copy: the maximum or the LogicalOr of a value with itself.
+
+    A Convert of a copy counts as a copy, too: 8-bit floats are copied as f32.
+    """
+    node = value.producer
+    while isinstance(node.op, Convert) and node.inputs[0] is not None:
+        node = node.inputs[0].producer
+    return _is_plain_copy(node)
+
+
+def readers_of(value: Value) -> set[Node]:
+    """The nodes that read a loop output, also through Transposes and copies after the loop."""
+    pending, found = [value], set[Node]()
+    while pending:
+        for user in {user for user, _ in pending.pop().uses}:
+            if isinstance(user.op, shape.Transpose) or _is_plain_copy(user):
+                pending.append(user.outputs[0])
+            else:
+                found.add(user)
+    return found
+
+
+def _is_plain_copy(node: Node) -> bool:
+    kinds = (comparison.LogicalOr, elementwise.Maximum)
+    return isinstance(node.op, kinds) and node.inputs[0] is node.inputs[1]
+
+
+def may_share(value: Value, moving: AbstractSet[Value]) -> bool:
+    """Return whether `value` may be computed in the memory of a parameter in `moving`.
+
+    `moving` holds the loop parameters whose memory OpenVINO's CPU plugin overwrites for the next
+    iteration. The plugin may compute a value in the memory of a parameter if the path from the
+    parameter to the value contains a view, such as a Reshape, or a Concat or split that copies
+    nothing, as measured with OpenVINO 2026.4. Then the value can be lost: the plugin copies the
+    next slice into this memory before it copies the value along its back edge.
+    """
+    pending = [(value, False)]
+    seen: set[tuple[Value, bool]] = set()
+    while pending:
+        item = pending.pop()
+        if item in seen:
+            continue
+        seen.add(item)
+        found, viewed = item
+        if found in moving and viewed:
+            return True
+        op = found.producer.op
+        if isinstance(op, OWN_MEMORY):
+            continue
+        node = found.producer
+        viewed = viewed or is_view(node) or joins_in_place(node) or _splits_in_place(node)
+        pending += [(one, viewed) for one in found.producer.inputs if one is not None]
+    return False

@@ -1,0 +1,178 @@
+"""Finds the faults of an engine version, and the nodes of a model that have their patterns.
+
+Users know a fault as a hazard: the pattern of nodes on which it occurs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from collections.abc import Iterator
+from functools import cache
+from inspect import cleandoc
+
+from irloop import faults as folder_of_faults
+from irloop.errors import UsageError
+from irloop.faults.fault import FAULTS, Fault
+from irloop.graph.model import Graph, Node
+from irloop.graph.op import Op
+from irloop.graph.record import Record
+from irloop.graph.walk import all_nodes, kinds_of
+
+__all__ = [
+    "DIALECTS",
+    "ENGINES",
+    "NOT_MINIMAL",
+    "Match",
+    "explain",
+    "faults",
+    "faults_of",
+    "faults_of_engine",
+    "find_faults",
+]
+
+#: The engines with known faults; for each, the newest version in which they were measured.
+ENGINES = {"onnxruntime": "1.32.0", "openvino": "2026.4.1"}
+
+#: For each dialect, the engine that runs its models.
+DIALECTS = {"onnx": "onnxruntime", "openvino": "openvino"}
+
+#: For each engine, the first letters of the file names of its faults.
+_PREFIXES = {"onnxruntime": "ort", "openvino": "ovn"}
+
+#: A note for faults whose conformance case passes in some versions that have the fault.
+NOT_MINIMAL = (
+    "The minimal model alone does not show the fault in every version: the fault was seen in "
+    "larger models, when the file was read in another way, or with a separate request for each "
+    "inference."
+)
+
+_TARGET = re.compile(r"(?P<engine>[a-z]+)(?:-(?P<version>[0-9]+(?:\.[0-9]+)*))?")
+
+
+class Match(Record):
+    """An occurrence of the pattern of a fault in a model."""
+
+    fault: type[Fault]
+    node: Node
+    found: str
+
+
+def faults() -> dict[str, type[Fault]]:
+    """Every fault, keyed by its code, in the order of codes."""
+    return {code: item for engine in ENGINES for code, item in _faults_in(engine).items()}
+
+
+@cache
+def _faults_in(engine: str) -> dict[str, type[Fault]]:
+    """The faults of an engine; the modules of other engines' faults are not imported."""
+    folder = next(iter(folder_of_faults.__path__))
+    for name in sorted(os.listdir(folder)):
+        if name.startswith(_PREFIXES[engine]) and name.endswith(".py"):
+            importlib.import_module(f"{folder_of_faults.__name__}.{name[:-3]}")
+    return {code: item for code, item in sorted(FAULTS.items()) if item.engine == engine}
+
+
+def faults_of_engine(engine: str) -> list[type[Fault]]:
+    """Every fault of an engine, in the order of codes, whatever the version."""
+    return [*_faults_in(engine).values()]
+
+
+def explain(code: str) -> str:
+    """Return the description of a fault as text for the user.
+
+    The text also contains two commands: one finds the fault in a model, the other tests whether
+    the installed version of the engine has it.
+
+    Raises:
+        UsageError: for a code that does not exist.
+    """
+    fault = faults().get(code)
+    if fault is None:
+        raise UsageError(f"no hazard has the code {code!r}", expected=", ".join(faults()))
+    measured = f"measured in {fault.engine} {', '.join(fault.measured)}"
+    text = [f"{code}: {fault.title} ({fault.effect.value}, {measured})"]
+    text.append(cleandoc(fault.__doc__ or ""))
+    if fault.rule:
+        text.append(f"Found by:\n    rule {fault.rule}, in every irloop validate")
+    else:
+        text.append(f"Found by:\n    irloop validate --engine {fault.engine}")
+    text.append(
+        f"Test your version:\n    irloop conformance {fault.engine} --case {fault.smallest.name}"
+    )
+    if not fault.minimal:
+        text.append(NOT_MINIMAL)
+    if fault.fix:
+        text.append(f"Fix:\n    {fault.fix}")
+    return "\n\n".join(text) + "\n"
+
+
+def faults_of(target: str) -> list[type[Fault]]:
+    """The faults of an engine, such as "openvino-2021.4" or "onnxruntime".
+
+    A name without a version means the newest version that was measured. Version 2021.4 also
+    includes the faults that were measured in 2021.4.2.
+
+    Raises:
+        UsageError: when no fault was measured in such an engine.
+    """
+    match = _TARGET.fullmatch(target)
+    engine = match["engine"] if match else ""
+    if match is None or engine not in ENGINES:
+        raise UsageError(
+            f"no engine {target!r}",
+            expected=f"{', '.join(ENGINES)}, with or without a version, such as openvino-2021.4",
+        )
+    version = match["version"] or ENGINES[engine]
+    measured = faults_of_engine(engine)
+    chosen = [item for item in measured if any(_begins(one, version) for one in item.measured)]
+    if not chosen:
+        versions = sorted({one for item in measured for one in item.measured})
+        raise UsageError(
+            f"{engine} {version} was not measured", expected=f"one of {', '.join(versions)}"
+        )
+    return chosen
+
+
+def _begins(measured: str, asked: str) -> bool:
+    left, right = measured.split("."), asked.split(".")
+    shorter = min(len(left), len(right))
+    return left[:shorter] == right[:shorter]
+
+
+def find_faults(graph: Graph, target: str, *, of_conversion: bool = False) -> Iterator[Match]:
+    """Find the places in a graph and its bodies at which the engine `target` has a fault.
+
+    With `of_conversion`, only those faults are considered that a conversion reports in its result
+    (`Fault.concerns_conversion`).
+
+    Raises:
+        UsageError: when no fault was measured in the engine `target`.
+    """
+    chosen = faults_of(target)
+    kinds = kinds_of(graph)
+    wanted = [
+        item()
+        for item in chosen
+        if (item.concerns_conversion or not of_conversion)
+        and item.find is not Fault.find
+        and any(issubclass(kind, item.beside) for kind in kinds)
+        and any(issubclass(kind, item.operations) for kind in kinds)
+    ]
+    if not wanted:
+        return
+    #: The faults of each operation, separately for nodes with bodies and for other nodes.
+    by_operation: dict[tuple[type[Op], bool], list[Fault]] = {}
+    for node in all_nodes(graph):
+        key = type(node.op), bool(node.bodies)
+        possible = by_operation.get(key)
+        if possible is None:
+            possible = by_operation[key] = [
+                item
+                for item in wanted
+                if isinstance(node.op, item.operations) and (node.bodies or not item.only_with_body)
+            ]
+        for fault in possible:
+            for found in fault.find(node):
+                yield Match(type(fault), node, found)

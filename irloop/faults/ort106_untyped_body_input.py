@@ -1,0 +1,45 @@
+"""ORT106: a body input has no element type."""
+
+from __future__ import annotations
+
+from irloop.faults.case import onnx_text, run
+from irloop.faults.fault import Effect, Fault
+
+__all__ = ["UntypedBodyInput"]
+
+
+class UntypedBodyInput(
+    Fault,
+    code="ORT106",
+    engine="onnxruntime",
+    measured=("1.31.1", "1.32.0"),
+    title="A body input has no element type",
+    effect=Effect.REFUSAL,
+    rule="ONX205",
+    fix="Declare the element type.",
+):
+    """A body input has no element type.
+
+    What happens:
+        ONNX Runtime refuses to create the session.
+    Where:
+        An input of a body is declared without its element type.
+    What irloop does:
+        The ONNX writer declares the types of all body inputs.
+    """
+
+
+@UntypedBodyInput.case(
+    "body_input_without_type",
+    "ONNX outside of the standard: refused, or as meant",
+    "ONNX IR",
+    "Each input of a graph has a type; that of a body input can be inferred.",
+    run([1, [1, -2]], [[2, -4]]),
+    run([3, [1, -2]], [[4, -8]]),
+    may_be_refused=True,
+)
+def smallest() -> str:
+    return onnx_text("""
+g (int64 n, float[2] x) => (float[2] y) {
+  y = Loop <body = b (i, c, s) => (bool c, float[2] t) { t = Add (s, x) }> (n, "", x)
+}""")

@@ -1,0 +1,80 @@
+"""OVN104: a state that the body does not read, in a loop that does not run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.analysis.live_values import is_live
+from irloop.analysis.patterns import may_not_run
+from irloop.building.ir_model import IrModel
+from irloop.dialects.openvino.elementwise import Negative
+from irloop.faults.case import run
+from irloop.faults.fault import Effect, Fault
+from irloop.graph.loops import Carried, LastValue
+from irloop.graph.model import Model, Node
+from irloop.graph.types import ElementType
+
+__all__ = ["UnreadState"]
+
+
+class UnreadState(
+    Fault,
+    code="OVN104",
+    engine="openvino",
+    measured=("2026.4.1",),
+    title="A state that the body does not read, in a loop that does not run",
+    effect=Effect.WRONG,
+    fix="Let the body read the state.",
+    avoided_by=("unread_states",),
+):
+    """A state that the body does not read, in a loop that does not run.
+
+    What happens:
+        If the loop runs zero times, the output for the state is empty, or has the value of an
+        earlier inference, instead of the initial value.
+    Where:
+        A Loop may run zero times. In its body, nothing reads the Parameter of a state, or the
+        operations that read it have no effect on an output of the model.
+    What irloop does:
+        Conversion to IR changes the body so that it reads the state.
+    """
+
+    only_with_body = True
+
+    def find(self, node: Node) -> Iterator[str]:
+        if not may_not_run(node):
+            return
+        body = node.body()
+        for port in body.ports.carried:
+            parameter = body.graph.input(port.parameter)
+            if not is_live(parameter, sizes_count=False) and _is_shown(node, port):
+                yield f"the body does not read its state {parameter.name!r}"
+
+
+def _is_shown(node: Node, state: Carried) -> bool:
+    """True if a model output depends on the last value of a state."""
+    return any(
+        isinstance(port, LastValue)
+        and port.result == state.result
+        and is_live(node.outputs[port.external])
+        for port in node.body().ports.outputs
+    )
+
+
+@UnreadState.case(
+    "openvino_loop_unread_state_without_iteration",
+    "Loop-5: states",
+    "OpenVINO Loop-5",
+    "Back edges transfer values from the body's outputs to its parameters of the next iteration.",
+    run([0, [1, 2, 3]], [[1, 2, 3]]),
+    run([2, [1, 2, 3]], [[-1, -2, -3]]),
+)
+def smallest() -> Model:
+    m = IrModel()
+    n, x = m.input("n", element=ElementType.I64), m.input("x", None)
+    loop = m.loop(n)
+    state, fixed = loop.state(x), loop.invariant(x)
+    value = loop(Negative(), fixed)
+    loop.carry(state, value)
+    loop.last(value)
+    return m.done(*loop.done())

@@ -1,0 +1,79 @@
+"""OVN128: a Convert without effect from an input to an output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.analysis.patterns import (
+    taken_over,
+)
+from irloop.analysis.plugin import is_result
+from irloop.building.ir_model import IrModel
+from irloop.dialects.openvino.convert import Convert
+from irloop.dialects.openvino.elementwise import (
+    Abs,
+)
+from irloop.faults.case import run
+from irloop.faults.fault import Effect, Fault
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Model, Node
+from irloop.graph.types import ElementType
+
+__all__ = ["ConvertWithoutEffect"]
+
+
+class ConvertWithoutEffect(
+    Fault,
+    code="OVN128",
+    engine="openvino",
+    measured=("2026.4.1",),
+    title="A Convert without effect from an input to an output",
+    effect=Effect.WRONG,
+    fix="Replace the Convert by Maximum(x, x).",
+):
+    """A Convert without effect from an input to an output.
+
+    What happens:
+        The plugin removes the Convert and uses the memory of the input as the memory of the output.
+        The next inference writes its output into the memory of the earlier input, which the caller
+        may have freed, so the output has wrong values.
+    Where:
+        A Convert leads from an input of the model to an output. It converts to the element type
+        that the input has already: f32, i32, i8 or u8. The size of the input is unknown.
+    What irloop does:
+        Conversion to IR writes the maximum of the input with itself.
+    """
+
+    operations = (Convert,)
+
+    def find(self, node: Node) -> Iterator[str]:
+        if passes_an_input_on(node):
+            yield f"Convert {node.name!r} returns an input of the model unchanged"
+
+
+def passes_an_input_on(node: Node) -> bool:
+    """Return whether `node` is a Convert that only passes an input of the model to an output.
+
+    This means that the Convert keeps the element type. In addition, the shape of the input must not
+    be static, and the plugin must use the memory of the input without a copy (`taken_over`).
+    """
+    given = node.inputs[0] if isinstance(node.op, Convert) else None
+    if given is None or node.graph is None or node.graph.owner is not None:
+        return False
+    if element_of(given) is not element_of(node.output) or shape_of(given).is_static:
+        return False
+    return taken_over(given) and is_result(node.output)
+
+
+@ConvertWithoutEffect.case(
+    "convert_without_effect",
+    "IR: rare forms",
+    "OpenVINO Convert-1",
+    "An input in the type that it has already is the output as it is.",
+    run([[1, 2], [-3]], [[1, 2], [3]]),
+    run([[4], [-5]], [[4], [5]]),
+)
+def smallest() -> Model:
+    m = IrModel()
+    x, y = m.input("x", None), m.input("y", None)
+    return m.done(m(Convert(ElementType.F32), x), m(Abs(), y))

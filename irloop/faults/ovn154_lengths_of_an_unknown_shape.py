@@ -1,0 +1,90 @@
+"""OVN154: a recurrent sequence with lengths, whose data has an unknown size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from irloop.analysis.plugin import is_written_as_loop
+from irloop.analysis.sources import is_computed_from_inputs, sources
+from irloop.building.ir_model import IrModel
+from irloop.dialects.openvino.recurrent import SEQUENCES, RNNSequence
+from irloop.dialects.openvino.shape import ShapeOf, ShapeOf3
+from irloop.faults.case import run
+from irloop.faults.fault import Effect, Fault
+from irloop.graph.builder import shape_of
+from irloop.graph.model import Model, Node, Value
+from irloop.graph.types import ElementType
+
+__all__ = ["LengthsOfAnUnknownShape"]
+
+
+class LengthsOfAnUnknownShape(
+    Fault,
+    code="OVN154",
+    engine="openvino",
+    measured=("2026.4.1",),
+    title="A recurrent sequence with lengths, whose data has an unknown size",
+    effect=Effect.WRONG,
+    passes=("sequence_to_tensor_iterator",),
+):
+    """A recurrent sequence with lengths, whose data has an unknown size.
+
+    What happens:
+        The plugin ignores `sequence_lengths` and computes every step of every item: Y is not 0
+        beyond the length of an item, and the last states are those after the last step.
+    Where:
+        A dimension of X of an LSTMSequence, GRUSequence or RNNSequence is known only at run time,
+        the batch and the input size included. The weights are constant, no gate is clipped, and
+        the activations are the defaults: the plugin writes any other sequence as a TensorIterator,
+        which reads the lengths. Lengths that are computed from sizes are not reported: irloop
+        assumes that they equal the number of steps, and then the results are correct.
+    What irloop does:
+        Conversion to IR writes such an operation as a loop. The pass sequence_to_tensor_iterator
+        rewrites the sequences of an IR.
+    """
+
+    operations = SEQUENCES
+
+    def find(self, node: Node) -> Iterator[str]:
+        if not isinstance(node.op, SEQUENCES) or is_written_as_loop(node):
+            return
+        data, lengths = node.inputs[0], node.inputs[-4]
+        if data is None or lengths is None or shape_of(data).static() is not None:
+            return
+        if not _are_sizes(lengths):
+            yield f"{node.op.type} {node.name!r} has lengths, and data of an unknown size"
+
+
+def _are_sizes(lengths: Value) -> bool:
+    """True if the lengths are computed from sizes and constants, and from at least one size."""
+    node = lengths.producer
+    if is_computed_from_inputs(node, _inputs_unless_a_size) is not False:
+        return False
+    return any(_is_size(item) for item in sources([node], _inputs_unless_a_size))
+
+
+def _is_size(node: Node) -> bool:
+    return isinstance(node.op, ShapeOf | ShapeOf3)
+
+
+def _inputs_unless_a_size(node: Node) -> Sequence[Value | None]:
+    return () if _is_size(node) else node.inputs
+
+
+@LengthsOfAnUnknownShape.case(
+    "openvino_lengths_of_an_unknown_shape",
+    "IR: rare forms",
+    "OpenVINO RNNSequence-5",
+    "sequence_lengths: the length of each item of X; the steps beyond it are not computed.",
+    # h1 = 3 + 1, h2 = 4 + 2.
+    run([[[[1], [2]]], [[[3]]], [1]], [[[[[4], [0]]]], [[[4]]]]),
+    run([[[[1], [2]]], [[[3]]], [2]], [[[[[4], [6]]]], [[[6]]]]),
+)
+def smallest() -> Model:
+    m = IrModel()
+    x, h = m.input("x", 1, None, 1), m.input("h", 1, 1, 1)
+    lengths = m.input("lengths", 1, element=ElementType.I64)
+    weight, bias = m.constant([[[1]]]), m.constant([[0]])
+    op = RNNSequence(hidden_size=1, activations=("relu",))
+    node = m.builder.emit(op, x, h, lengths, weight, weight, bias, n_outputs=2)
+    return m.done(*node.outputs)

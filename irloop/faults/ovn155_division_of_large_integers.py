@@ -1,0 +1,256 @@
+"""OVN155: divisions of large integers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from irloop.analysis.large_integers import FEW, largest_constant, may_be_large
+from irloop.analysis.patterns import number_of
+from irloop.building.ir_model import IrModel
+from irloop.dialects.openvino.comparison import (
+    Less,
+)
+from irloop.dialects.openvino.elementwise import (
+    Add,
+    Divide,
+    FloorMod,
+    Minimum,
+    Mod,
+    Multiply,
+    Sign,
+    Subtract,
+)
+from irloop.faults.case import run
+from irloop.faults.fault import Effect, Fault
+from irloop.graph.builder import element_of
+from irloop.graph.model import Model, Node, Value
+from irloop.graph.op import Constant
+from irloop.graph.types import ElementType
+
+if TYPE_CHECKING:
+    from irloop.passes.forms import Forms
+
+__all__ = ["DivisionOfLargeIntegers"]
+
+#: For divisors up to this number, the remainder of a rounded quotient is below 2^24.
+LARGEST_SHORT_DIVISOR = 2**22
+
+
+class DivisionOfLargeIntegers(
+    Fault,
+    code="OVN155",
+    engine="openvino",
+    measured=("2026.4.1",),
+    title="Divide, Mod and FloorMod of integers with more than 24 bits",
+    effect=Effect.WRONG,
+    fix="With q = Divide(a, b), write FloorMod(a - q * b, b) for FloorMod(a, b).",
+):
+    """Divide, Mod and FloorMod of integers with more than 24 bits.
+
+    What happens:
+        The CPU plugin computes the quotient in f32, whose numbers have 24 bits: 875362016 modulo
+        6968 is 64 instead of 48. Sums, differences and products are exact up to 32 bits.
+    Where:
+        Divide, Mod or FloorMod of i32, i64, u32 or u64, unless the operands are known to be sizes,
+        positions, small constants or numbers computed from them.
+    What irloop does:
+        Conversion to IR corrects quotients and remainders of i32 and i64 by exact differences and
+        products. Numbers of u32 and u64 are left as they are.
+    """
+
+    # Few models divide such numbers, and from IR to ONNX the quotients become exact.
+    concerns_conversion = False
+    operations = (Divide, FloorMod, Mod)
+
+    def find(self, node: Node) -> Iterator[str]:
+        if is_divided_in_f32(node):
+            element = element_of(node.output)
+            yield f"{node.op.type} {node.name!r} of {element} may need more than 24 bits"
+
+    def is_repaired(self, node: Node) -> bool:
+        if not isinstance(node.op, Divide | FloorMod | Mod) or node.op.auto_broadcast != "numpy":
+            return False
+        return element_of(node.output) in (ElementType.I32, ElementType.I64) and is_divided_in_f32(
+            node
+        )
+
+    def repair(self, node: Node, w: Forms) -> None:
+        """Correct quotients and remainders of large integers.
+
+        Given::
+
+            m = FloorMod(a, Const 1000)
+
+        Result::
+
+            q = Divide(a, Const 1000)    r = Subtract(a, Multiply(q, Const 1000))
+            m = FloorMod(r, Const 1000)
+
+        OpenVINO rounds q to 24 bits, but computes sums and products exactly, so r has the right
+        remainder, and is small enough to divide. For divisors above 2^22 and divisors that are not
+        constant, r is divided by the divisor again, and the divisor is added or subtracted where
+        the remainder has the wrong sign or is too large. The pass uses signs and minima instead of
+        comparisons and Select, which the plugin may compute in f32. Divisors of -2^31 are not
+        supported, nor are unsigned integers: from 2^31 on, OpenVINO takes them for negative."""
+        left, right = (value for value in node.inputs if value is not None)
+        parts = _Parts(w, left, right, element_of(node.output))
+        result = parts.floor_mod()
+        if isinstance(node.op, Mod | Divide):
+            result = parts.truncated(result)
+        if isinstance(node.op, Divide):
+            result = parts.quotient(result)
+        w.rewriter.replace_node(node, [result])
+
+
+def is_divided_in_f32(node: Node) -> bool:
+    """True for a Divide, FloorMod or Mod of integers whose dividend may need more than 24 bits.
+
+    For a FloorMod, the divisor counts, too. The result is False if the model corrects the rounded
+    quotient by its remainder. Conversion writes divisions in such a form.
+    """
+    if not isinstance(node.op, Divide | FloorMod | Mod) or None in node.inputs:
+        return False
+    left, right = (value for value in node.inputs if value is not None)
+    element = element_of(node.output)
+    if not element.is_integer or element.bits < 32 or _is_remainder(left, right):
+        return False
+    if isinstance(node.op, Divide) and _is_corrected(node, left, right):
+        return False
+    # A small dividend has a quotient of 0 by a large divisor, but FloorMod adds the two.
+    return may_be_large(left) or (isinstance(node.op, FloorMod) and may_be_large(right))
+
+
+def _is_remainder(value: Value, divisor: Value) -> bool:
+    """True for x - x / divisor * divisor."""
+    node = value.producer
+    if not isinstance(node.op, Subtract) or None in node.inputs:
+        return False
+    left, taken = (each for each in node.inputs if each is not None)
+    product = taken.producer
+    if not isinstance(product.op, Multiply):
+        return False
+    return any(
+        quotient is not None
+        and isinstance(quotient.producer.op, Divide)
+        and quotient.producer.inputs[0] is left
+        and _same(quotient.producer.inputs[1], divisor)
+        and _same(other, divisor)
+        for quotient, other in (product.inputs, product.inputs[::-1])
+    )
+
+
+def _same(left: Value | None, right: Value) -> bool:
+    """True if both are the same value, or constants with equal elements."""
+    if left is None or left is right:
+        return left is right
+    ops = left.producer.op, right.producer.op
+    if not isinstance(ops[0], Constant) or not isinstance(ops[1], Constant):
+        return False
+    if ops[0].tensor.shape != ops[1].tensor.shape or ops[0].tensor.count > FEW:
+        return False
+    return bool((ops[0].tensor.numpy() == ops[1].tensor.numpy()).all())
+
+
+def _is_corrected(node: Node, left: Value, right: Value) -> bool:
+    """True if the model corrects the quotient of `left` and `right` that `node` computes.
+
+    To correct the quotient, the model computes the remainder left - quotient * right. It then
+    compares the remainder with 0 and with `right`, or divides the remainder again.
+    """
+    for user, _ in node.output.uses:
+        for reader, _ in user.output.uses if isinstance(user.op, Multiply) else ():
+            if not reader.outputs or reader.inputs[0] is not left:
+                continue
+            if _is_remainder(reader.output, right) and _corrects(reader, right):
+                return True
+    return False
+
+
+def _corrects(node: Node, divisor: Value) -> bool:
+    """Return whether the readers of a remainder correct a rounded quotient with it.
+
+    `node` computes the remainder of a division by `divisor`. The result is True in two cases: Less
+    operations compare the remainder with 0 and with `divisor`; or each reader of the remainder is a
+    Divide, FloorMod or Subtract, and at least one of them is not a Subtract.
+    """
+    readers = [user for user, _ in node.output.uses]
+    bounds = [user.inputs[1] for user in readers if isinstance(user.op, Less)]
+    if any(_same(bound, divisor) for bound in bounds) and any(number_of(b) == 0 for b in bounds):
+        return True
+    divides = [user for user in readers if isinstance(user.op, Divide | FloorMod)]
+    return bool(divides) and all(
+        isinstance(user.op, Divide | FloorMod | Subtract) for user in readers
+    )
+
+
+class _Parts:
+    """Emits remainders and quotients of two integers."""
+
+    def __init__(self, w: Forms, left: Value, right: Value, element: ElementType) -> None:
+        self.emit = w.emit
+        self.left, self.right = left, right
+        self.zero = w.constant(0, element)
+
+    def floor_mod(self) -> Value:
+        """The remainder with the sign of the divisor."""
+        rest = self._reduced(self.left)
+        largest = largest_constant(self.right)
+        if largest is not None and largest <= LARGEST_SHORT_DIVISOR:
+            return self.emit(FloorMod(), rest, self.right)
+        rest = self._reduced(rest)
+        sign = self.emit(Sign(), self.right)
+        # The rest may be beyond the divisor by a few, because f32 rounds the divisor, too.
+        for _ in range(2):
+            rest = self._raised(rest, sign)
+        return self._raised(self.emit(Subtract(), rest, self.right), sign)
+
+    def truncated(self, remainder: Value) -> Value:
+        """Convert a remainder with the sign of the divisor to one with the sign of the dividend."""
+        signs = (self.emit(Sign(), value) for value in (self.left, remainder))
+        opposite = self.emit(Minimum(), self.emit(Multiply(), *signs), self.zero)
+        return self.emit(Add(), remainder, self.emit(Multiply(), self.right, opposite))
+
+    def quotient(self, remainder: Value) -> Value:
+        """The quotient, rounded towards zero; `remainder` has the sign of the dividend."""
+        whole = self.emit(Subtract(), self.left, remainder)
+        quotient = self.emit(Divide(m_pythondiv=False), whole, self.right)
+        rest = self.emit(Subtract(), whole, self.emit(Multiply(), quotient, self.right))
+        missing = self.emit(Divide(m_pythondiv=False), rest, self.right)
+        return self.emit(Add(), quotient, missing)
+
+    def _reduced(self, value: Value) -> Value:
+        """Emit `value` - q * divisor, where q is the integer quotient `value` / divisor.
+
+        OpenVINO divides in f32, which may round q. The result is then off by a multiple of the
+        divisor.
+        """
+        quotient = self.emit(Divide(m_pythondiv=False), value, self.right)
+        return self.emit(Subtract(), value, self.emit(Multiply(), quotient, self.right))
+
+    def _raised(self, value: Value, sign: Value) -> Value:
+        """Add the divisor to `value` where their signs are opposite.
+
+        `sign` is the sign of the divisor.
+        """
+        signs = self.emit(Multiply(), self.emit(Sign(), value), sign)
+        opposite = self.emit(Minimum(), signs, self.zero)
+        return self.emit(Subtract(), value, self.emit(Multiply(), self.right, opposite))
+
+
+@DivisionOfLargeIntegers.case(
+    "division_of_large_integers",
+    "IR: rare forms",
+    "OpenVINO FloorMod-1",
+    "The remainder of a division of integers; Mod has the sign of x, FloorMod that of y.",
+    run([[7, -7], [3, 3]], [[1, 2], [1, -1], [2, -2]]),
+    # 875362016 = 125626 * 6968 + 48
+    run(
+        [[875362016, -875362016], [6968, 6968]],
+        [[48, 6920], [48, -48], [125626, -125626]],
+    ),
+)
+def smallest() -> Model:
+    m = IrModel()
+    x, y = m.input("x", None, element=ElementType.I32), m.input("y", None, element=ElementType.I32)
+    return m.done(m(FloorMod(), x, y), m(Mod(), x, y), m(Divide(m_pythondiv=False), x, y))

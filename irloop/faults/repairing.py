@@ -1,0 +1,184 @@
+"""Lists, for each format, the passes that keep the engine from its faults; faults define them all.
+
+A model may have the right meaning and still have a form that its engine computes wrongly or
+refuses: for example a slice without readers, a constant condition, or a Concat that Abs overwrites.
+Conversion ends with these passes.
+
+`transform` runs them after the passes that the user selected, to repair the nodes that those passes
+made. Nodes that had such a form before are left unchanged, because the user did not ask to change
+them. The exceptions are forms for which the engine returns uninitialised memory
+(`Fault.repairs_always`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from graphlib import TopologicalSorter
+from importlib import import_module
+from typing import TypeVar
+
+from irloop.faults import repairs as folder
+from irloop.faults.catalogue import DIALECTS, faults_of_engine
+from irloop.faults.fault import Fault
+from irloop.faults.repair import Known, Repair
+from irloop.graph.inference import Inference
+from irloop.graph.model import Model, Node
+from irloop.graph.op import Op
+from irloop.graph.walk import all_nodes, kinds_of
+from irloop.passes.base import Pass, PassConfig
+from irloop.passes.common.dead_code import DeadCode
+from irloop.passes.forms import Forms
+from irloop.passes.graph_rewrite import GraphRewrite, MatcherPass
+from irloop.passes.manager import Manager
+from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.predicates import producer_is
+
+__all__ = ["repairs", "repairs_after"]
+
+T = TypeVar("T")
+
+
+def repairs(dialect: str) -> list[Pass]:
+    """Return the passes that end a conversion: they write forms that the engine runs correctly.
+
+    `dialect` selects the engine: ONNX Runtime for "onnx", OpenVINO for "openvino".
+    """
+    made: list[Pass] = []
+    for item in _in_order(dialect):
+        made.append(item)
+        if isinstance(item, Repair) and item.leaves_dead_code:
+            made.append(DeadCode())
+    return made
+
+
+def repairs_after(model: Model, inference: Inference, config: PassConfig) -> Manager:
+    """Prepare passes that repair the nodes that other passes add and the engine would run wrongly.
+
+    Call this function before the other passes, and run the returned manager after them. The engine
+    is that of the model's dialect. Nodes that it would run wrongly already at the time of the call
+    are left as they are, except those with a fault that `repairs_always`. `inference` holds the
+    types of the model. Passes that `config` disables do not run.
+    """
+    from irloop.faults.repairs.constant_loops import constant_loops
+
+    nodes = (*model.graph.parameters, *all_nodes(model.graph))
+    known = Known(inference, constant_loops(model.graph))
+    own = config.copy()
+
+    def leave(name: str, had: Callable[[Node], bool]) -> None:
+        """Keep a pass from nodes for which `had` is true now.
+
+        The callback knows a node by its name and type, and sees no other changes of the node.
+        """
+        left = {(node.name, node.op.type) for node in nodes if had(node)}
+        own.set_callback(lambda node: (node.name, node.op.type) in left, name)
+
+    passes = _in_order(model.dialect)
+    for item in passes:
+        if isinstance(item, Repair):
+            leave(item.name, partial(item.had, known=known))
+            continue
+        for fault in item.faults:
+            if not fault.repairs_always:
+                leave(fault.name, partial(_has, fault))
+    return Manager(passes, name="repair", config=own)
+
+
+def _has(fault: Fault, node: Node) -> bool:
+    return isinstance(node.op, fault.operations) and fault.is_repaired(node)
+
+
+def _in_order(dialect: str) -> list[Repair | OperationForms]:
+    """The passes for the engine of a dialect, in the order that `after` demands."""
+    known = list(faults_of_engine(DIALECTS[dialect]))
+    modules = dict.fromkeys(name for item in known for name in item.avoided_by)
+    passes: dict[str, Repair | OperationForms] = {name: _pass_of(name) for name in modules}
+    passes[OperationForms.name] = OperationForms(known)
+    return _sorted(passes, {name: item.after for name, item in passes.items()})
+
+
+def _pass_of(module: str) -> Repair:
+    """Make the pass of a module of `irloop.faults.repairs`."""
+    found = vars(import_module(f"{folder.__name__}.{module}"))
+    (kind,) = (found[name] for name in found["__all__"] if _is_repair(found[name]))
+    made = kind()
+    assert isinstance(made, Repair)
+    return made
+
+
+def _is_repair(item: object) -> bool:
+    return isinstance(item, type) and issubclass(item, Repair)
+
+
+def _sorted(items: Mapping[str, T], after: Mapping[str, Iterable[str]]) -> list[T]:
+    """Sort items so that each comes after those that `after` names, else in their given order.
+
+    Names of `after` that are not in `items` are ignored: these faults are retired.
+    """
+    sorter = TopologicalSorter({name: [n for n in after[name] if n in items] for name in items})
+    sorter.prepare()
+    places = {name: place for place, name in enumerate(items)}
+    ready: list[str] = []
+    made: list[T] = []
+    while sorter.is_active():
+        ready = sorted([*ready, *sorter.get_ready()], key=places.__getitem__)
+        name = ready.pop(0)
+        made.append(items[name])
+        sorter.done(name)
+    return made
+
+
+class OperationForms(GraphRewrite):
+    """Repairs single nodes, in one walk over the graph.
+
+    First it searches for a node to repair. If there is none, the walk is skipped, and with it type
+    inference, which takes longer than this search in a large model.
+    """
+
+    name = "operation_forms"
+    after: tuple[str, ...] = ("scan_axes",)
+
+    def __init__(self, known: Iterable[type[Fault]]) -> None:
+        super().__init__([])
+        found = {item.code: item() for item in known if item.repair is not Fault.repair}
+        self.faults = _sorted(found, {code: item.after for code, item in found.items()})
+
+    def run(self, model: Model, config: PassConfig) -> bool:
+        self.matches.clear()
+        tests = self._tests(kinds_of(model.graph))
+        if not any(tests.values()):
+            return False
+        if not any(test(node) for node in all_nodes(model.graph) for test in tests[type(node.op)]):
+            return False
+        self.matchers = [_OneNode(fault, model) for fault in self.faults]
+        return super().run(model, config)
+
+    def _tests(self, kinds: set[type[Op]]) -> dict[type[Op], list[Callable[[Node], bool]]]:
+        """Collect, for each operation class of a model, the tests that find the nodes to repair."""
+        tests: dict[type[Op], list[Callable[[Node], bool]]] = {kind: [] for kind in kinds}
+        for fault in self.faults:
+            if not any(issubclass(kind, fault.beside) for kind in kinds):
+                continue
+            for kind in kinds:
+                if issubclass(kind, fault.operations):
+                    tests[kind].append(fault.is_repaired)
+        return tests
+
+
+class _OneNode(MatcherPass):
+    """Repairs the nodes of a model that have one fault; the pass has the name of the fault."""
+
+    def __init__(self, fault: Fault, model: Model) -> None:
+        self.name = fault.name  # type: ignore[misc]
+        self._fault = fault
+        self._model = model
+
+    def pattern(self) -> Pattern:
+        return wrap_type(self._fault.operations, where=producer_is(self._fault.is_repaired))
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        node = match.root
+        self._fault.repair(node, Forms(self._model, rewriter, node, node.name))
+        return node.graph is None

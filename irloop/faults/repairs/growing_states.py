@@ -1,0 +1,178 @@
+"""Avoids hazards OVN114, OVN164 and OVN168: OpenVINO assumes that a state keeps its initial size.
+
+A state grows if the body returns a larger tensor than it received. OpenVINO misses this if nothing
+reads the last value of the state, and where the state decides how often an inner Loop runs, or what
+a NonZero finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irloop.analysis.patterns import same_shape_source
+from irloop.analysis.states import (
+    inputs_of_unknown_size,
+    reaches_a_loop,
+    size_reaches_a_nonzero,
+    sizes_hidden_by_tile,
+)
+from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino.convert import Convert
+from irloop.dialects.openvino.elementwise import Add, Multiply, Subtract
+from irloop.dialects.openvino.reduction import ReduceProd
+from irloop.dialects.openvino.search import CumSum
+from irloop.dialects.openvino.shape import Reshape, ShapeOf3, Tile
+from irloop.dialects.openvino.slicing import Slice
+from irloop.faults.repair import Repair
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Node, Value
+from irloop.graph.op import Constant, Parameter
+from irloop.graph.types import ElementType
+from irloop.passes.forms import Emitter
+from irloop.passes.loop_pass import LoopPass
+from irloop.passes.loop_wires import Entering, Leaving, LoopWires
+from irloop.passes.match_rewriter import MatchRewriter
+
+__all__ = ["OpenGrowingStates"]
+
+
+class OpenGrowingStates(Repair, LoopPass):
+    """Gives the initial value of a growing state a size that OpenVINO does not know.
+
+    Given::
+
+        Loop(trip, true, h [2], x):   s: h, s' = Concat(s, 1)    y' = y + ReduceSum(s)   -> last y
+
+    Result::
+
+        n = CumSum(trip)    g = Tile(h, 1 + (n - n))
+        Loop(trip, true, g [?], x):   s: g, s' = Concat(s, 1)    y' = y + ReduceSum(s)   -> last y
+
+    Hazard OVN114 is the reason: OpenVINO assumes that the state keeps the size of its initial value
+    in all iterations. If it knows only an upper bound of that size, it assumes the bound. States
+    with outputs are changed, too, if an inner Loop may depend on them (hazard OVN164), or a NonZero
+    on their size (OVN168). A Loop is left unchanged if its inputs and the inputs of the enclosing
+    graph are all constant.
+    """
+
+    name = "open_growing_states"
+    # It depends on which last values are read, so it follows the passes that change their readers.
+    after = ("runnable_ports",)
+    dialects = frozenset({"openvino"})
+    loops = (ov.Loop,)
+
+    def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
+        growing = [
+            (item, axes)
+            for item, shown in wires.shown_by_each().items()
+            if (axes := _growing_axes(item)) and _keeps_its_size(item, shown)
+        ]
+        emitter = Emitter(rewriter, node, node.name)
+        number = self._unknown(wires, emitter) if growing else None
+        if number is None:
+            return
+        for at, (item, axes) in enumerate(growing):
+            dims = shape_of(item.outer).dims
+            assert dims is not None
+            # OpenVINO merges equal operations, so two states with one initial value would get one
+            # size.
+            own = emitter.emit(Add(), number, emitter.constant([at])) if at else number
+            # OpenVINO derives bounds of values from bounded sizes, but not through a CumSum.
+            hidden_number = emitter.emit(CumSum(), own, emitter.constant(0))
+            nothing = emitter.emit(Subtract(), hidden_number, hidden_number)
+            once = emitter.constant([1] * len(dims))
+            grows = emitter.constant([int(axis in axes) for axis in range(len(dims))])
+            repeats = emitter.emit(Add(), once, emitter.emit(Multiply(), grows, nothing))
+            item.outer = emitter.emit(Tile(), item.outer, repeats)
+            if sizes := sizes_hidden_by_tile(dims, axes):
+                pattern = emitter.constant(sizes)
+                item.outer = emitter.emit(Reshape(special_zero=True), item.outer, pattern)
+        wires.replace(node.op, rewriter)
+
+    def _unknown(self, wires: LoopWires, emitter: Emitter) -> Value | None:
+        """Emit an i64 vector of one number that OpenVINO learns only when the model runs.
+
+        The value of the number does not matter. It is computed from an input of the loop or of the
+        graph around it. Returns None if there is no suitable input.
+        """
+        graph = wires.node.graph
+        assert graph is not None
+        outer = [item.outer for item in wires.inputs]
+        sized = inputs_of_unknown_size(graph)
+        for value in (*sized, wires.trip, wires.starts, *outer, *graph.inputs):
+            if value is not None and self.session.inference.constant(value) is None:
+                number = _number_of(value, emitter)
+                if number is not None:
+                    return number
+        return None
+
+
+def _keeps_its_size(item: Entering, shown: Sequence[Leaving]) -> bool:
+    """True if OpenVINO may use the initial size of a state that grows; `shown` are its outputs."""
+    # OpenVINO removes outputs that nothing reads.
+    is_hidden = not any(leaving.output.is_used for leaving in shown)
+    return is_hidden or reaches_a_loop(item.parameter) or size_reaches_a_nonzero(item.parameter)
+
+
+def _growing_axes(item: Entering) -> list[int]:
+    """Return the axes along which the size of a state may change between iterations.
+
+    These include axes with an unknown initial size for which OpenVINO would infer an upper bound,
+    because it would keep that bound in all iterations.
+    """
+    given = shape_of(item.outer).dims or ()
+    held, made = shape_of(item.parameter), shape_of(item.result or item.parameter)
+    later = (held.dims or given, made.dims or given)
+    # The initial value may have an unknown size for which OpenVINO infers an upper bound: the trip
+    # count, for example, bounds a Slice of a concatenated output. OpenVINO would keep that bound in
+    # all iterations.
+    keeps_size = item.result is None or same_shape_source(item.result) is item.parameter
+    bounded = not (keeps_size or _is_model_input(item.outer) or _is_open(item.outer))
+    return [
+        axis
+        for axis, size in enumerate(given)
+        if (bounded and not isinstance(size, int))
+        or (
+            isinstance(size, int) and any(len(dims) > axis and dims[axis] != size for dims in later)
+        )
+    ]
+
+
+def _is_model_input(value: Value) -> bool:
+    """True for an input of the model, as opposed to a parameter of a body.
+
+    OpenVINO assumes no upper bound for the unknown sizes of such an input.
+    """
+    node = value.producer
+    return isinstance(node.op, Parameter) and node.graph is not None and node.graph.owner is None
+
+
+def _is_open(value: Value) -> bool:
+    """True for a Tile by computed repeats, whose size has no upper bound for OpenVINO."""
+    node = value.producer
+    if isinstance(node.op, Reshape) and node.inputs[0] is not None:
+        node = node.inputs[0].producer
+    repeats = node.inputs[1] if isinstance(node.op, Tile) else None
+    return repeats is not None and not isinstance(repeats.producer.op, Constant)
+
+
+def _number_of(value: Value, emitter: Emitter) -> Value | None:
+    """Emit an i64 list of one number, which is not known to OpenVINO before the model runs.
+
+    The number is the element count of `value` if that is unknown, otherwise the first element,
+    converted to i64. Returns None if `value` is a constant or has an unknown rank, or if that first
+    element does not exist or cannot be converted.
+    """
+    shape, element = shape_of(value), element_of(value)
+    if isinstance(value.producer.op, Constant) or shape.rank is None:
+        return None
+    zero = emitter.constant([0])
+    if shape.count() is None:
+        sizes = emitter.emit(ShapeOf3(ElementType.I64), value)
+        return emitter.emit(ReduceProd(keep_dims=True), sizes, zero)
+    if shape.count() == 0 or element in (ElementType.STRING, ElementType.DYNAMIC):
+        return None
+    flat = emitter.emit(Reshape(special_zero=False), value, emitter.constant([-1]))
+    one = emitter.constant([1])
+    first = emitter.emit(Slice(), flat, zero, one, one, zero)
+    return emitter.emit(Convert(ElementType.I64), first)

@@ -1,0 +1,73 @@
+"""Copies outputs of loops for the readers that would read old memory in OpenVINO's CPU plugin."""
+
+from __future__ import annotations
+
+from irloop.analysis.patterns import is_loop
+from irloop.analysis.plugin import joined_repeatedly, looks_up_memory, reads_earlier_memory
+from irloop.dialects.openvino.control_flow import Loop, TensorIterator
+from irloop.faults.repair import Repair
+from irloop.graph.model import Model, Node, Value
+from irloop.graph.walk import all_nodes, has_op
+from irloop.passes.base import ModelPass
+from irloop.passes.forms import Emitter
+from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.session import Session
+
+__all__ = ["ReadLoopsByCopies"]
+
+
+class ReadLoopsByCopies(Repair, ModelPass):
+    """Copies loop outputs for operations that would read old memory in OpenVINO.
+
+    The operations that get the copy are loops, a Concat that gets an output of known size more than
+    once, and all readers of an output that the graph also returns. If the loop is in the body of
+    another loop, all readers that are not elementwise get the copy.
+
+    Given::
+
+        y [?, 4] = Loop(n, ...)    output y    z = SoftMax(y)
+
+    Result::
+
+        y [?, 4] = Loop(n, ...)    output y    c = Maximum(y, y)    z = SoftMax(c)
+
+    Hazards OVN124, OVN141, OVN142 and OVN150 are the reason. The copy itself never reads old
+    memory.
+    """
+
+    name = "read_loops_by_copies"
+    # It depends on the readers of outputs, so it follows the passes that change them.
+    after = ("operation_forms",)
+    dialects = frozenset({"openvino"})
+
+    def run_on_model(self, model: Model) -> bool:
+        if not has_op(model.graph, Loop, TensorIterator):
+            return False
+        found = [
+            value
+            for node in all_nodes(model.graph)
+            if is_loop(node)
+            for value in node.outputs
+            if _readers(value) and not self.transformation_callback(node)
+        ]
+        if not found:
+            return False
+        session = Session(model)
+        for value in found:
+            graph = value.producer.graph
+            assert graph is not None
+            _read_by_copy(value, session.rewriter(graph))
+        return True
+
+
+def _readers(value: Value) -> list[tuple[Node, int]]:
+    repeated = [(user, at) for user, at in joined_repeatedly(value) if not looks_up_memory(user)]
+    return repeated or reads_earlier_memory(value)
+
+
+def _read_by_copy(value: Value, rewriter: MatchRewriter) -> None:
+    readers = _readers(value)
+    node = value.producer
+    copy = Emitter(rewriter, node.following, node.name).own_copy(value)
+    for user, position in readers:
+        rewriter.set_input(user, position, copy)

@@ -1,0 +1,104 @@
+"""Lets the bodies of Loops read their states, so that OpenVINO keeps the initial values.
+
+OpenVINO loses the initial value of a state that the body does not read, if the Loop runs zero times
+(hazard OVN104).
+"""
+
+from __future__ import annotations
+
+from irloop.analysis.live_values import is_live
+from irloop.analysis.patterns import may_not_run
+from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino.comparison import LogicalAnd, LogicalNot, LogicalOr
+from irloop.dialects.openvino.reduction import ReduceLogicalOr, ReduceMax
+from irloop.faults.repair import Repair
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.loops import Invariant
+from irloop.graph.model import Node, Value
+from irloop.graph.types import EIGHT_BIT_FLOATS, ElementType, Shape, TensorType
+from irloop.passes.forms import Emitter, Forms, selected
+from irloop.passes.loop_pass import LoopPass
+from irloop.passes.loop_wires import LoopWires
+from irloop.passes.match_rewriter import MatchRewriter
+
+__all__ = ["TRUTH", "ReadStates", "one_of"]
+
+#: The type of the value that is true whenever a body runs.
+TRUTH = TensorType(ElementType.BOOLEAN, Shape(()))
+
+
+class ReadStates(Repair, LoopPass):
+    """Computes the next value of a state in a way that reads the state.
+
+    Given::
+
+        y = Loop(n, go, h, x):        s: h, s' = -x                          -> last s
+
+    Result::
+
+        y = Loop(n, go, h, x, true):  s: h, s' = Select(running, -x, s)      -> last s
+
+    Hazard OVN104 is the reason: if the Loop runs zero times, OpenVINO returns the initial value of
+    a state only if the body reads the state. The condition is true whenever the body runs, but the
+    plugin cannot know that.
+    """
+
+    name = "read_states"
+    after = ("growing_states",)
+    dialects = frozenset({"openvino"})
+    loops = (ov.Loop,)
+
+    def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
+        if not may_not_run(node):
+            return
+        unread = [
+            (item, shown)
+            for item, shown in wires.shown_by_each().items()
+            if not is_live(item.parameter, sizes_count=False)
+            and any(is_live(leaving.output) for leaving in shown)
+        ]
+        inside = Forms(self.model, self.session.rewriter(wires.graph), None, node.name)
+        running: Value | None = None
+        for item, shown in unread:
+            value, state = item.result, item.parameter
+            assert value is not None
+            if element_of(value) is ElementType.BOOLEAN:
+                some = one_of(inside, state)
+                never = inside.emit(LogicalAnd(), some, inside.emit(LogicalNot(), some))
+                value = inside.emit(LogicalOr(), value, never)
+            else:
+                if running is None:
+                    outside = Emitter(rewriter, node, node.name)
+                    one = outside.constant(True, ElementType.BOOLEAN)
+                    name = inside.names.fresh("running")
+                    running = wires.enter(one, name, Invariant(0, 0), TRUTH)
+                value = _chosen(inside, running, value, state)
+            item.result = value
+            for leaving in shown:
+                leaving.value = value
+        if unread:
+            wires.replace(node.op, rewriter)
+
+
+def _chosen(forms: Forms, running: Value, value: Value, state: Value) -> Value:
+    element = element_of(value)
+    if element in EIGHT_BIT_FLOATS:
+        value, state = (forms.converted(x, ElementType.F32) for x in (value, state))
+    if shape_of(value).static() is None or shape_of(value) != shape_of(state):
+        state = one_of(forms, state)
+    return forms.converted(selected(forms.emit, running, value, state), element)
+
+
+def one_of(forms: Forms, value: Value) -> Value:
+    """Reduce a value to a scalar, for a body that has to read the value in some way.
+
+    The scalar is the maximum, or whether any element is true if the value is boolean.
+    """
+    rank = shape_of(value).rank
+    if rank is None:
+        value, rank = forms.reshaped(value, [-1]), 1
+    if rank == 0:
+        return value
+    boolean = element_of(value) is ElementType.BOOLEAN
+    op = ReduceLogicalOr(keep_dims=False) if boolean else ReduceMax(keep_dims=False)
+    return forms.emit(op, value, forms.constant(list(range(rank))))

@@ -1,1 +1,0 @@
-"""The hazards, one file each."""

@@ -1,0 +1,164 @@
+"""All that is known about a fault is in one file, so that deleting the file retires the fault."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import onnx
+import pytest
+
+import irloop
+from irloop.conformance.suite import write_case
+from irloop.faults.catalogue import faults, faults_of_engine
+from irloop.faults.fault import Fault
+from irloop.faults.repairing import repairs
+from irloop.graph.walk import all_nodes
+from irloop.passes.manager import Manager
+
+ROOT = Path(irloop.__file__).parent
+FAULTS = ROOT / "faults"
+FILES = sorted([*FAULTS.glob("ort*.py"), *FAULTS.glob("ovn*.py")])
+
+#: Uses of the faults of one engine that remain: a conversion that has the repair, and the suite.
+PROGRAM = """
+import sys
+import irloop
+from irloop.conformance.catalogue import CASES
+from irloop.conformance.suite import write_case
+from irloop.faults.catalogue import faults
+from irloop.faults.repairing import repairs
+assert irloop.__file__.startswith(sys.argv[1]), irloop.__file__
+assert sys.argv[2] not in faults()
+assert sys.argv[3] not in {case.name for case in CASES}
+for dialect in ("openvino", "onnx"):
+    passes = repairs(dialect)
+    left = {fault.code for item in passes for fault in getattr(item, "faults", ())}
+    print(dialect, *(item.name for item in passes), *sorted(left))
+for code in faults():
+    assert code in irloop.explain(code)
+model, _ = irloop.convert(irloop.read_model(sys.argv[4]), "openvino")
+irloop.validate(sys.argv[4], engines=["openvino", "onnxruntime"])
+"""
+
+MODEL = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[2] x) => (float[4] y, float[4] z) {
+  y = Concat <axis = 0> (x, x)  z = Abs (y)
+}"""
+
+
+def imports_of(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {
+        name
+        for node in ast.walk(tree)
+        for name in (
+            [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else [item.name for item in node.names]
+            if isinstance(node, ast.Import)
+            else []
+        )
+    }
+
+
+def test_a_file_holds_one_fault_with_its_code() -> None:
+    by_module = {fault.__module__: code for code, fault in faults().items()}
+    assert len(by_module) == len(faults()) == len(FILES)
+    for path in FILES:
+        code = by_module[f"irloop.faults.{path.stem}"]
+        assert path.stem.startswith(f"{code.lower()}_")
+
+
+def test_no_other_module_imports_the_file_of_a_fault() -> None:
+    names = {f"irloop.faults.{path.stem}" for path in FILES}
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in sorted([*ROOT.rglob("*.py"), *(ROOT.parent / "cli").rglob("*.py")])
+        for name in sorted(imports_of(path) & names)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_module_of_repairs_is_named_by_a_fault() -> None:
+    named = {name for fault in faults().values() for name in fault.avoided_by}
+    modules = {path.stem for path in (FAULTS / "repairs").glob("*.py")} - {"__init__"}
+    assert named == modules
+
+
+def test_a_fault_is_repaired_in_one_way() -> None:
+    both = [
+        code
+        for code, fault in faults().items()
+        if fault.avoided_by and fault.repair is not Fault.repair
+    ]
+    assert not both
+
+
+@pytest.mark.parametrize(("before", "later"), [("OVN155", "OVN145"), ("OVN158", "OVN157")])
+def test_repairs_run_in_the_order_that_they_state(before: str, later: str) -> None:
+    order = [fault.code for item in repairs("openvino") for fault in getattr(item, "faults", ())]
+    assert order.index(before) < order.index(later)
+
+
+def test_whole_repairs_run_after_those_that_they_name() -> None:
+    order = [type(item).__module__.rpartition(".")[2] for item in repairs("openvino")]
+    for item in repairs("openvino"):
+        for earlier in getattr(item, "after", ()):
+            place = "repairing" if earlier == "operation_forms" else earlier
+            own = type(item).__module__.rpartition(".")[2]
+            assert order.index(place) < order.index(own)
+
+
+@pytest.mark.parametrize(
+    "code", [fault.code for fault in faults_of_engine("openvino")[::8]] + ["OVN133", "OVN171"]
+)
+def test_deleting_the_file_retires_the_fault(code: str, tmp_path: Path) -> None:
+    """A copy of the package without the file works, and everything else stays as it was."""
+    fault = faults()[code]
+    folder = tmp_path / "package"
+    shutil.copytree(ROOT, folder / "irloop", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "irloop" / "faults" / f"{fault.name}.py").unlink()
+    source = tmp_path / "model.onnx"
+    onnx.save(onnx.parser.parse_model(MODEL), source)
+    arguments = [str(folder), code, fault.smallest.name, str(source)]
+    script = f"import sys; sys.path.insert(0, {str(folder)!r})\n{PROGRAM}"
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", script, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    others = [item for item in faults().values() if item.code != code]
+    for line in done.stdout.splitlines():
+        dialect, *names = line.split()
+        engine = {"openvino": "openvino", "onnx": "onnxruntime"}[dialect]
+        assert code not in names
+        assert {
+            item.code for item in others if item.engine == engine and item.repair != Fault.repair
+        } <= set(names)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [item for item in faults().values() if item.repair != Fault.repair],
+    ids=lambda item: item.code,
+)
+def test_repairs_of_nodes_do_not_match_their_own_results(
+    fault: type[Fault], tmp_path: Path
+) -> None:
+    model, _ = write_case(fault.smallest, tmp_path)
+
+    def is_repaired() -> bool:
+        irloop.infer(model)
+        nodes = [node for node in all_nodes(model.graph) if isinstance(node.op, fault.operations)]
+        return any(fault().is_repaired(node) for node in nodes)
+
+    assert is_repaired()
+    Manager(repairs(model.dialect)).run_passes(model)
+    assert not is_repaired()
