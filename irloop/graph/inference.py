@@ -16,6 +16,7 @@ from irloop.graph.model import Body, Graph, Node, Value
 from irloop.graph.op import Constant, UnknownOp
 from irloop.graph.types import (
     LARGEST_RANK,
+    LARGEST_SIZE,
     UNKNOWN_SHAPE,
     UNKNOWN_TYPE,
     Dim,
@@ -551,9 +552,17 @@ def _types_of(node: Node, args: NodeArguments) -> list[ValueType]:
     except Exception as error:
         found = plain_reason(error) or f"inputs of the types {', '.join(map(str, args.types))}"
         raise args.error("its attributes and inputs contradict each other", "", found) from error
-    rank = max((item.shape.rank or 0 for item in types if isinstance(item, TensorType)), default=0)
-    if rank > LARGEST_RANK:
-        raise args.error("an output has too many dimensions", f"at most {LARGEST_RANK}", str(rank))
+    for item in types:
+        dims = item.shape.dims if isinstance(item, TensorType) else None
+        if dims is None:
+            continue
+        if len(dims) > LARGEST_RANK:
+            found = str(len(dims))
+            raise args.error("an output has too many dimensions", f"at most {LARGEST_RANK}", found)
+        for dim in dims:
+            if isinstance(dim, int) and dim > LARGEST_SIZE:
+                found = str(dim)
+                raise args.error("a size of an output is too large", str(LARGEST_SIZE), found)
     return types
 
 

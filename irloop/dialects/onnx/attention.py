@@ -142,6 +142,8 @@ class Attention24(_Attention, type="Attention", since=24, inputs=(3, 7), outputs
     item.
     """
 
+    shapes = "*, *, *, *, *, *, ?"
+
     meanings = (Lengths(6, data=1, axis=-2),)
 
 
@@ -151,6 +153,8 @@ class Attention(_Attention, type="Attention", since=25, inputs=(3, 7), outputs=N
     The inputs are those of Attention-24. The attributes for the window limit the keys around each
     query.
     """
+
+    shapes = "*, *, *, ... ?, *, *, ?"
 
     meanings = (Lengths(6, data=1, axis=-2),)
 

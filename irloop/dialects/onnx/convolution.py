@@ -211,6 +211,8 @@ class CausalConvWithState(OnnxOp, type="CausalConvWithState", since=27, inputs=(
     and the last K-1 elements. `activation` is none, silu or swish.
     """
 
+    shapes = "N C ?, C 1 ?, C, N C ?"
+
     activation: str = attribute(default="none", words=("none", "silu", "swish"))
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -218,17 +220,10 @@ class CausalConvWithState(OnnxOp, type="CausalConvWithState", since=27, inputs=(
         data, filters = args.shape(0), args.shape(1)
         if data.dims is None:
             return [TensorType(element, UNKNOWN_SHAPE)] * 2
-        if len(data.dims) < 3:
-            raise args.error("the data has no time axis", "rank 3", f"rank {len(data.dims)}")
-        batch, channels = data.dims[:2]
         width = filters.dims[-1] if filters.dims else UNKNOWN_DIM
         kept: Dim = width - 1 if isinstance(width, int) else UNKNOWN_DIM
-        between = [UNKNOWN_DIM] * (len(data.dims) - 2)
-        inference.require_shape(args, 1, (channels, *between, width))
-        if args.has(2):
-            inference.require_shape(args, 2, (channels,))
-        if args.has(3) and len(data.dims) == 3:
-            inference.require_shape(args, 3, (batch, channels, kept))
+        if args.has(3):
+            inference.require_shape(args, 3, (*data.dims[:-1], kept))
         return [TensorType(element, data), TensorType(element, data.with_dim(-1, kept))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

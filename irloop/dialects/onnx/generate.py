@@ -61,6 +61,7 @@ class ConstantOfShape(OnnxOp, type="ConstantOfShape", since=9, inputs=1):
     The input is its shape. Without `value`, the elements are 0.0.
     """
 
+    shapes = "?"
     meanings = (Sizes(0),)
 
     expands = True

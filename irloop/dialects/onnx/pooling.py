@@ -217,6 +217,8 @@ class MaxUnpool(OnnxOp, type="MaxUnpool", since=9, inputs=(2, 3)):
     the result; the data is padded with zeros or cropped at the ends of the axes to fit.
     """
 
+    shapes = "*, *, ?"
+
     kernel_shape: tuple[int, ...] = attribute(least=1)
     pads: tuple[int, ...] = ()
     strides: tuple[int, ...] = attribute(default=(), least=1)
@@ -249,6 +251,7 @@ class MaxUnpool(OnnxOp, type="MaxUnpool", since=9, inputs=(2, 3)):
             )
         inference.require_rank(args, 1, len(self.kernel_shape) + 2)
         if args.has(2):
+            inference.require_shape(args, 2, (len(self.kernel_shape) + 2,))
             wanted = args.dims(2)
             rank = shape.rank
             if wanted is not None:

@@ -45,6 +45,8 @@ class RoiAlign10(OnnxOp, type="RoiAlign", since=10, inputs=3):
     Input 1 has the regions [R, 4] (x1, y1, x2, y2). Input 2 [R] has the batch index of each region.
     """
 
+    shapes = "? ? ? ?, R ?, R"
+
     mode: str = "avg"
     output_height: int = 1
     output_width: int = 1

@@ -140,6 +140,7 @@ class Reshape14(_Reshaping, type="Reshape", since=14, inputs=2):
     dimension of size 0 instead.
     """
 
+    shapes = "*, ?"
     meanings = (NewShape(1),)
 
     not_moved = NARROW
@@ -261,6 +262,7 @@ class Expand(OnnxOp, type="Expand", since=8, inputs=2):
 
     not_moved = NARROW | BF16
 
+    shapes = "*, ?"
     meanings = (Sizes(1),)
 
     expands = True

@@ -255,6 +255,8 @@ class TensorScatter(OnnxOp, type="TensorScatter", since=24, inputs=(2, 3)):
     At the end of `axis`, the mode circular continues at 0; linear does not allow it.
     """
 
+    shapes = "N ..., N ..., N"
+
     axis: int = -2
     mode: Literal["linear", "circular"] = "linear"
 
