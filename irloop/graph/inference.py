@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-__all__ = ["Inference", "NodeArguments", "known_dims"]
+__all__ = ["FOLD_LIMIT", "Inference", "NodeArguments", "known_dims", "types_of"]
 
 #: Larger constants are not folded, because they are weights and not shapes.
 FOLD_LIMIT = 4096
@@ -330,7 +330,7 @@ class Inference:
             return
         args = NodeArguments(node, self)
         try:
-            types = _types_of(node, args)
+            types = types_of(node, args)
         except InferenceError as error:
             if not self._tolerant:
                 raise
@@ -530,7 +530,7 @@ class Inference:
         self._constants[node.outputs[0]] = array
 
 
-def _types_of(node: Node, args: NodeArguments) -> list[ValueType]:
+def types_of(node: Node, args: NodeArguments) -> list[ValueType]:
     """Return the output types of a node's operation.
 
     Raises:

@@ -85,6 +85,10 @@ class _Attention(OnnxOp):
         element = args.element(0)
         query, key, value = (self._heads(args, position) for position in range(3))
         keys, values = self._present(args, key, 4), self._present(args, value, 5)
+        inference.require_within(args, 6, 0, keys.dim(2), "a number of keys")
+        if query is not None and key is not None:
+            windows.same_dim(args, "query and key differ in their batch", query[0], key[0])
+            windows.same_dim(args, "query and key differ in their head size", query[3], key[3])
         if key is not None and value is not None:
             windows.same_dim(args, "key and value differ in length", key[2], value[2])
             windows.same_dim(

@@ -14,7 +14,7 @@ If     cond, captures...                   captures... (each body those it uses)
 
 from __future__ import annotations
 
-from irloop.dialects import loops
+from irloop.dialects import inference, loops
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.dialects.onnx.convert import Identity
 from irloop.graph.arguments import Arguments
@@ -92,6 +92,7 @@ class Scan8(OnnxOp, type="Scan", since=8, inputs=(2, None), outputs=None):
         (body,) = args.bodies
         types = loops.parameter_types(args, body, outer=1)
         length = _scan_length(args, body, 1)
+        inference.require_within(args, 0, 0, length, "a length")
         outputs = loops.infer_loop(args, types, lambda _: _known(length))
         batch = _batch(args, body)
         return [

@@ -104,7 +104,11 @@ class Conv(Windowed, type="Conv", since=1, inputs=(2, 3)):
     """Convolution of [N, C, ...] with [O, C/group, ...] plus a bias [O] (Conv-1, 11, 22)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        return [TensorType(inference.same_element(args), self._convolved(args))]
+        shape = self._convolved(args)
+        if args.has(2):
+            outputs = UNKNOWN_DIM if shape.dims is None else shape.dim(1)
+            inference.require_shape(args, 2, (outputs,))
+        return [TensorType(inference.same_element(args), shape)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.convolution.convolution(self._options(), self.group)
@@ -141,6 +145,8 @@ class ConvTranspose(Windowed, type="ConvTranspose", since=1, inputs=(2, 3)):
             raise args.error("the channels cannot be divided into groups", expected, str(channels))
         outputs = filters.dims[1]
         total: Dim = outputs * self.group if isinstance(outputs, int) else UNKNOWN_DIM
+        if args.has(2):
+            inference.require_shape(args, 2, (total,))
         rank = len(data.dims) - 2
         spatial: list[Dim] = list(self.output_shape[-rank:]) if rank else []
         if not self.output_shape:
@@ -167,6 +173,8 @@ class DeformConv(OnnxOp, type="DeformConv", since=19, inputs=(3, 5)):
     optionally a bias [O] and a mask [N,offset_group*K,...] that scales each element. There are r
     spatial dimensions, and a window has K elements.
     """
+
+    shapes = "N ? ..., O ? ..., N ? ..., O, N ? ..."
 
     dilations: tuple[int, ...] = ()
     group: int = attribute(default=1, least=1)
