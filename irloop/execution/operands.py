@@ -17,6 +17,7 @@ from irloop.graph.inference import FOLD_LIMIT, NodeArguments, types_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Kernel
 from irloop.graph.types import Dim, Shape, TensorType, ValueType
+from irloop.kernels.writers import activated, makes_new, writer_of
 
 __all__ = ["checked"]
 
@@ -68,13 +69,23 @@ def _is_static(type: ValueType) -> bool:
 class _WithCheck:
     """A kernel that is called after its operands were judged.
 
-    Equal operands of consecutive calls are judged once.
+    Equal operands of consecutive calls are judged once. The marks of the kernel (see
+    `irloop.kernels.writers`) are kept.
     """
 
     def __init__(self, judge: _Judge, keeping: Kernel) -> None:
         self.keeping = keeping
         self._judge = judge
         self._accepted: _Key | None = None
+        self.makes_new = makes_new(keeping)
+        # A writer runs only for operands of the shapes that the kernel has had before.
+        self.writer = writer_of(keeping) if judge.of_shapes else None
+        if hasattr(keeping, "activated"):
+            self.activated = self._activated
+
+    def _activated(self, activation: Kernel) -> Kernel | None:
+        made = activated(self.keeping, activation)
+        return None if made is None else _WithCheck(self._judge, made)
 
     def __call__(self, *values: Any) -> Any:
         key = self._judge.key(values)
@@ -93,6 +104,8 @@ class _Judge:
         self._node = node
         self._types = types
         self._judged = judged
+        #: Whether the answer depends on nothing but the shapes.
+        self.of_shapes = not judged
 
     def key(self, values: Sequence[Any]) -> _Key:
         """What the answer depends on."""
