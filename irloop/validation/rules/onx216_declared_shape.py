@@ -18,7 +18,7 @@ class DeclaredShape(
     code="ONX216",
     severity=Severity.ERROR,
     title="declared shape differs from the computed one",
-    requires=("ONX201", "ONX206", "ONX207", "ONX308"),
+    requires=("ONX201", "ONX206", "ONX207"),
 ):
     """An output, or a value in `value_info`, is declared with a different shape than it has.
 
@@ -51,6 +51,9 @@ class DeclaredShape(
                         continue
                     if declared.shape.refine(computed.shape) is not None:
                         continue
+                    is_size = declared.shape.rank == computed.shape.rank
+                    if node.bodies and not is_size:
+                        continue  # see ONX308
                     path = node_path(node)
                     name = value.names[0] if value.names else path
                     finding = self.found(
@@ -60,5 +63,4 @@ class DeclaredShape(
                         found=str(declared.shape),
                         fix="correct the declaration",
                     )
-                    is_size = declared.shape.rank == computed.shape.rank
                     yield finding if is_size else replace(finding, severity=Severity.WARNING)
