@@ -34,6 +34,10 @@ def floats(*shape: int) -> np.ndarray[Any, Any]:
     return np.arange(np.prod(shape), dtype=np.float32).reshape(shape) / 8
 
 
+def floats_of(*values: float) -> np.ndarray[Any, Any]:
+    return np.array(values, np.float32)
+
+
 def ints(*values: int) -> np.ndarray[Any, Any]:
     return np.array(values, np.int64)
 
@@ -74,11 +78,11 @@ CASES = {
     "lengths of an LSTM": recurrent("LSTM", 4),
     "lengths of a GRU": recurrent("GRU", 3),
     "lengths of an RNN": recurrent("RNN", 1),
-    "overlap": Case("NonMaxSuppression", (*BOXES, np.float32([0.5])), 3,
-                    tuple(np.float32([item]) for item in (1.5, -0.5, np.nan))),
+    "overlap": Case("NonMaxSuppression", (*BOXES, floats_of(0.5)), 3,
+                    tuple(floats_of(item) for item in (1.5, -0.5, np.nan))),
     "boxes": Case("NonMaxSuppression", BOXES, 0, (floats(1, 3, 5), floats(2, 3, 4))),
-    "scales": Case("Resize", (IMAGE, None, np.float32([1, 1, 2, 2])), 2,
-                   tuple(np.float32([1, 1, item, 1]) for item in (-1, 0))),
+    "scales": Case("Resize", (IMAGE, None, floats_of(1, 1, 2, 2)), 2,
+                   tuple(floats_of(1, 1, item, 1) for item in (-1, 0))),
     "regions": Case("RoiAlign", (IMAGE, floats(1, 4), ints(0)), 2, (ints(1), ints(-1))),
     "size of a grid": Case("AffineGrid", (floats(1, 2, 3), ints(1, 1, 2, 2)), 1,
                            (ints(2, 1, 2, 2), ints(1, 1, 0, 2)), opset=20),

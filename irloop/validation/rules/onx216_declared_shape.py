@@ -23,10 +23,10 @@ class DeclaredShape(
     """An output, or a value in `value_info`, is declared with a different shape than it has.
 
     What it does:
-        Compares the declared shapes in the main graph with the inferred ones. Unknown ranks and
-        dimensions agree with everything, and another rank is a warning: many files declare a
-        scalar where they mean an unknown shape, and engines accept it. Bodies are not compared,
-        because their shapes may change from iteration to iteration (see ONX210, ONX211).
+        Compares the declared shapes with the inferred ones; in the body of a loop, with those of
+        the first iteration. Unknown ranks and dimensions agree with everything. Another rank is a
+        warning: many files declare a scalar where they mean an unknown shape, and engines accept
+        it. In bodies every difference is a warning.
     Why is this bad:
         onnx.checker (full check) refuses the model ("Inferred shape and existing shape differ in
         dimension 0: (32) vs (800)"). ONNX Runtime warns, and allocates the memory of some values as
@@ -41,7 +41,7 @@ class DeclaredShape(
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
         """One finding per node output whose declared shape contradicts the computed one."""
-        for graph in context.inferred_graphs[:1]:
+        for graph in context.inferred_graphs:
             for node in graph.nodes:
                 if isinstance(node.op, UnknownOp):
                     continue
@@ -63,4 +63,5 @@ class DeclaredShape(
                         found=str(declared.shape),
                         fix="correct the declaration",
                     )
-                    yield finding if is_size else replace(finding, severity=Severity.WARNING)
+                    is_error = is_size and graph.owner is None
+                    yield finding if is_error else replace(finding, severity=Severity.WARNING)
