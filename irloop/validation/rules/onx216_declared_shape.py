@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.graph.op import UnknownOp
-from irloop.graph.types import TensorType
+from irloop.graph.types import OptionalType, SequenceType, TensorType, ValueType
 from irloop.graph.walk import node_path
 from irloop.validation.onnx_context import OnnxContext, at_path
 from irloop.validation.rule import OnnxRule
@@ -46,13 +46,13 @@ class DeclaredShape(
                 if isinstance(node.op, UnknownOp):
                     continue
                 for value in node.outputs:
-                    declared, computed = context.declared_type(value), value.type
+                    declared, computed = map(_item, (context.declared_type(value), value.type))
                     if not isinstance(declared, TensorType) or not isinstance(computed, TensorType):
                         continue
                     if declared.shape.refine(computed.shape) is not None:
                         continue
                     is_size = declared.shape.rank == computed.shape.rank
-                    if node.bodies and not is_size:
+                    if node.op.type in ("Loop", "Scan") and not is_size:
                         continue  # see ONX308
                     path = node_path(node)
                     name = value.names[0] if value.names else path
@@ -65,3 +65,10 @@ class DeclaredShape(
                     )
                     is_error = is_size and graph.owner is None
                     yield finding if is_error else replace(finding, severity=Severity.WARNING)
+
+
+def _item(type: ValueType) -> ValueType:
+    """The type of the tensors that a sequence or an optional holds."""
+    while isinstance(type, SequenceType | OptionalType):
+        type = type.item
+    return type
