@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -69,7 +70,7 @@ class Verdicts:
             if line.startswith(">"):
                 answer = json.loads(line[1:])
                 return Verdict(answer["stage"], answer["message"])
-        code = child.wait()
+        code = _finish(child)
         self._child = None
         return Verdict("hang") if late.is_set() else Verdict("crash", f"signal {-code}")
 
@@ -90,5 +91,14 @@ class Verdicts:
         """End the child process."""
         if self._child is not None:
             self._child.kill()
-            self._child.wait()
+            _finish(self._child)
             self._child = None
+
+
+def _finish(child: subprocess.Popen[str]) -> int:
+    """Wait for a process that has ended, close its pipes, and return its exit status."""
+    for pipe in (child.stdin, child.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+    return child.wait()

@@ -12,6 +12,7 @@ __all__ = [
     "gathered_list",
     "gathered_nd",
     "integers",
+    "require_coordinates",
     "scattered_elements",
     "scattered_nd",
 ]
@@ -89,6 +90,7 @@ def gathered_elements(args: Arguments, axis: int) -> Shape:
         raise args.error("ranks differ", str(data), str(indices))
     rank = data.rank if indices.rank is None else indices.rank
     inference.axis_in(args, axis, rank)
+    _require_inside(args, data, indices, axis)
     if indices.dims is None and rank is not None:
         return Shape.of_rank(rank)
     return indices
@@ -128,6 +130,25 @@ def gathered_nd(args: Arguments, batch_dims: int, *, merge: bool = False) -> Sha
     return Shape((*batch, *indices[batch_dims:-1], *data[batch_dims + depth :]))
 
 
+def require_coordinates(args: Arguments, batch_dims: int) -> None:
+    """Refuse coordinates (input 1) outside of the data, if they are constant.
+
+    Raises:
+        InferenceError: when there is such a coordinate.
+    """
+    data, indices, numbers = args.shape(0).dims, args.shape(1).dims, args.ints(1)
+    depth = indices[-1] if indices else None
+    if data is None or not numbers or not isinstance(depth, int):
+        return
+    sizes = data[batch_dims : batch_dims + depth]
+    for at, number in enumerate(numbers):
+        size = sizes[at % depth]
+        if isinstance(size, int) and not -size <= number < size:
+            expected = f"{-size} to {size - 1}"
+            message = "a coordinate (input 1) is out of range"
+            raise args.error(message, expected, str(number), kind="range")
+
+
 def scattered_elements(args: Arguments, axis: int | None, *, updates: int = 2) -> Shape:
     """Return the shape of the data, after checking the inputs of ScatterElements.
 
@@ -144,7 +165,19 @@ def scattered_elements(args: Arguments, axis: int | None, *, updates: int = 2) -
         raise args.error("ranks differ", str(data), str(indices))
     if axis is not None:
         inference.axis_in(args, axis, data.rank)
+        _require_inside(args, data, indices, axis)
     return data
+
+
+def _require_inside(args: Arguments, data: Shape, indices: Shape, axis: int) -> None:
+    """Refuse indices that are longer than the data on another axis than `axis`."""
+    if data.dims is None or indices.dims is None:
+        return
+    for at, (size, count) in enumerate(zip(data.dims, indices.dims, strict=True)):
+        if at == axis % len(data.dims) or not isinstance(size, int) or not isinstance(count, int):
+            continue
+        if count > size:
+            raise args.error("the indices are longer than the data", str(data), str(indices))
 
 
 def scattered_nd(args: Arguments) -> Shape:

@@ -31,8 +31,11 @@ __all__ = [
     "numeric",
     "product_of_dims",
     "reduced",
+    "require_indices",
     "require_rank",
+    "require_rows",
     "require_shape",
+    "require_within",
     "same_as_first",
     "same_element",
     "strings",
@@ -263,6 +266,49 @@ def require_shape(args: Arguments, position: int, dims: tuple[Dim, ...]) -> None
         raise args.error(
             f"the shape of input {position} contradicts other inputs", str(Shape(dims)), str(shape)
         )
+
+
+def require_within(
+    args: Arguments, position: int, least: float, most: Dim | float, what: str
+) -> None:
+    """Refuse elements of a constant input that are less than `least` or more than `most`.
+
+    If `most` is no number, this bound is not known. `what` names the elements in the message.
+
+    Raises:
+        InferenceError: when an element is out of range; NaN always is.
+    """
+    found = args.constant(position) if args.has(position) else None
+    if found is None:
+        return
+    limit = most if isinstance(most, int | float) else math.inf
+    for number in found.reshape(-1).tolist():
+        if not least <= number <= limit:
+            expected = f"{least} or more" if limit == math.inf else f"{least} to {limit}"
+            raise args.error(
+                f"{what} (input {position}) is out of range", expected, str(number), kind="range"
+            )
+
+
+def require_indices(args: Arguments, position: int, size: Dim) -> None:
+    """Refuse indices into an axis of this size that are out of range, if they are constant.
+
+    Raises:
+        InferenceError: when there is such an index.
+    """
+    if isinstance(size, int):
+        require_within(args, position, -size, size - 1, "an index")
+
+
+def require_rows(args: Arguments, position: int, data: int) -> None:
+    """Refuse constant numbers of rows that input `data` does not have, or that are negative.
+
+    Raises:
+        InferenceError: when there is such a number.
+    """
+    count = args.shape(data).dim(0) if args.rank(data) else UNKNOWN_DIM
+    least_missing = count - 1 if isinstance(count, int) else UNKNOWN_DIM
+    require_within(args, position, 0, least_missing, "a row")
 
 
 def reduced(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from irloop.dialects import inference, shapes
 from irloop.graph.arguments import Arguments
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape
 
-__all__ = ["padded", "padded_axes"]
+__all__ = ["padded", "padded_axes", "require_source"]
 
 
 def padded(
@@ -41,6 +44,33 @@ def _padded(args: Arguments, dim: Dim, begin: Dim, end: Dim) -> Dim:
             f"{begin} and {end}",
         )
     return result
+
+
+def require_source(
+    args: Arguments, shape: Shape, pads: Sequence[Dim], axes: Sequence[int], mode: str
+) -> None:
+    """Refuse pads that need more elements than the data has; `mode` tells what the pads hold.
+
+    `pads` holds the begins of all axes, then the ends. A reflection does not repeat the element at
+    the border, so that it has at most as many elements as the rest of the axis.
+
+    Raises:
+        InferenceError: when an axis is too short.
+    """
+    if shape.dims is None or mode == "constant" or len(pads) != 2 * len(axes):
+        return
+    for axis, begin, end in zip(axes, pads[: len(axes)], pads[len(axes) :], strict=True):
+        size = shape.dims[axis]
+        if not isinstance(size, int) or not isinstance(begin, int) or not isinstance(end, int):
+            continue
+        left = size + min(begin, 0) + min(end, 0)
+        most = left - 1 if mode == "reflect" else math.inf if left > 0 else 0
+        if max(begin, end) > max(most, 0):
+            raise args.error(
+                f"mode {mode} has too few elements on axis {axis}",
+                f"pads of at most {max(most, 0)}",
+                f"{begin} and {end}",
+            )
 
 
 def padded_axes(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from irloop.dialects import inference
 from irloop.graph.arguments import Arguments
 from irloop.graph.types import (
+    LARGEST_SIZE,
     UNKNOWN_DIM,
     UNKNOWN_SHAPE,
     Dim,
@@ -122,7 +123,8 @@ def reshaped(
     """`shape` reshaped to `pattern`: -1 is inferred; with `special_zero`, 0 copies a dimension.
 
     Raises:
-        InferenceError: when the pattern is invalid, or the number of elements does not match.
+        InferenceError: when the pattern is invalid, or the number of elements does not match, or is
+            too large to be a size.
     """
     if pattern is None:
         return UNKNOWN_SHAPE
@@ -130,6 +132,8 @@ def reshaped(
     wrong = [dim for dim in pattern if isinstance(dim, int) and dim < -1]
     if wrong or sum(dim == -1 for dim in pattern) > 1:
         raise args.error("the target shape is not valid", "sizes and at most one -1", text)
+    if (shape.count() or 0) > LARGEST_SIZE:
+        raise args.error("the input has too many elements", f"at most {LARGEST_SIZE}", str(shape))
     copied = {at for at, dim in enumerate(pattern) if dim == 0} if special_zero else set()
     if shape.rank is not None and copied and max(copied) >= shape.rank:
         raise args.error("0 copies a dimension that the input lacks", f"{shape}", text)

@@ -44,10 +44,11 @@ def checked_window(
         raise args.error(str(error)) from error
 
 
-def pooled(args: Arguments, window: Callable[[], Window]) -> Shape:
+def pooled(args: Arguments, window: Callable[[], Window], *, least: int = 1) -> Shape:
     """The shape of the result of pooling input 0, [N, C, spatial...], with a window.
 
-    N and C are kept. If the rank of the input is unknown, it is taken from the window.
+    N and C are kept. If the rank of the input is unknown, it is taken from the window. There must
+    be at least `least` windows on each axis.
 
     Raises:
         InferenceError: when the attributes from which `window` is made contradict each other.
@@ -59,7 +60,7 @@ def pooled(args: Arguments, window: Callable[[], Window]) -> Shape:
     shape = args.shape(0)
     if shape.dims is None:
         return Shape.of_rank(2 + len(made.kernel))
-    return Shape((*shape.dims[:2], *spatial_dims(args, made, shape.dims[2:])))
+    return Shape((*shape.dims[:2], *spatial_dims(args, made, shape.dims[2:], least=least)))
 
 
 def filter_window(
@@ -82,11 +83,13 @@ def filter_window(
     return checked_window(args, sizes, strides, dilations, pads_begin, pads_end, auto_pad)
 
 
-def spatial_dims(args: Arguments, window: Window | None, sizes: Sequence[Dim]) -> list[Dim]:
+def spatial_dims(
+    args: Arguments, window: Window | None, sizes: Sequence[Dim], *, least: int = 1
+) -> list[Dim]:
     """The number of windows on each axis; unknown if the axis size or the window is unknown.
 
     Raises:
-        InferenceError: when no window fits, or the ranks differ.
+        InferenceError: when fewer than `least` windows fit, or the ranks differ.
     """
     if window is None:
         return [UNKNOWN_DIM] * len(sizes)
@@ -109,7 +112,7 @@ def spatial_dims(args: Arguments, window: Window | None, sizes: Sequence[Dim]) -
                 f"{size} elements and padding {pads}",
             )
         count = window.outputs(axis, size)
-        if count < 1:
+        if count < least:
             raise args.error(
                 f"the window is larger than spatial axis {axis}",
                 f"at least {window.extent(axis)} elements with padding",

@@ -28,6 +28,7 @@ from irloop.execution.loops import Loop, LoopBody
 from irloop.execution.memory import expands, room_needed, value_bytes
 from irloop.execution.onnx_loops import BatchedScan, OnnxLoop, OnnxScan
 from irloop.execution.openvino_loops import OpenVinoLoop, TensorIterator
+from irloop.execution.operands import checked
 from irloop.execution.program import CONTEXT, FIRST_FREE, NOTHING, Context, Program, Step
 from irloop.execution.state import STATEFUL, stateful_kernel
 from irloop.execution.step_costs import call_work, known_work, viewed_work
@@ -320,6 +321,7 @@ class _Compiler:
         bind = op.kernel_of_constants if _computed_in_advance(node) else op.kernel
         kernel = _fewer_outputs(node, _decoding(node, bind(len(node.outputs))))
         kernel = kernels.precision.bare(kernel, of_floats=self._is_float(node))
+        kernel = checked(node, kernel, self._types)
         size = value_bytes(self._types, node.outputs)
         if size is None and inside and expands(node):
             # Later iterations run without checks of memory, so this kernel checks its memory

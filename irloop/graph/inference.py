@@ -16,6 +16,7 @@ from irloop.graph.model import Body, Graph, Node, Value
 from irloop.graph.op import Constant, UnknownOp
 from irloop.graph.types import (
     LARGEST_RANK,
+    LARGEST_SIZE,
     UNKNOWN_SHAPE,
     UNKNOWN_TYPE,
     Dim,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-__all__ = ["Inference", "NodeArguments", "known_dims"]
+__all__ = ["FOLD_LIMIT", "Inference", "NodeArguments", "known_dims", "types_of"]
 
 #: Larger constants are not folded, because they are weights and not shapes.
 FOLD_LIMIT = 4096
@@ -329,7 +330,7 @@ class Inference:
             return
         args = NodeArguments(node, self)
         try:
-            types = _types_of(node, args)
+            types = types_of(node, args)
         except InferenceError as error:
             if not self._tolerant:
                 raise
@@ -529,7 +530,7 @@ class Inference:
         self._constants[node.outputs[0]] = array
 
 
-def _types_of(node: Node, args: NodeArguments) -> list[ValueType]:
+def types_of(node: Node, args: NodeArguments) -> list[ValueType]:
     """Return the output types of a node's operation.
 
     Raises:
@@ -551,9 +552,17 @@ def _types_of(node: Node, args: NodeArguments) -> list[ValueType]:
     except Exception as error:
         found = plain_reason(error) or f"inputs of the types {', '.join(map(str, args.types))}"
         raise args.error("its attributes and inputs contradict each other", "", found) from error
-    rank = max((item.shape.rank or 0 for item in types if isinstance(item, TensorType)), default=0)
-    if rank > LARGEST_RANK:
-        raise args.error("an output has too many dimensions", f"at most {LARGEST_RANK}", str(rank))
+    for item in types:
+        dims = item.shape.dims if isinstance(item, TensorType) else None
+        if dims is None:
+            continue
+        if len(dims) > LARGEST_RANK:
+            found = str(len(dims))
+            raise args.error("an output has too many dimensions", f"at most {LARGEST_RANK}", found)
+        for dim in dims:
+            if isinstance(dim, int) and dim > LARGEST_SIZE:
+                found = str(dim)
+                raise args.error("a size of an output is too large", str(LARGEST_SIZE), found)
     return types
 
 

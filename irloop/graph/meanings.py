@@ -6,6 +6,8 @@ be valid there.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from irloop.graph.record import Record
 
 __all__ = [
@@ -19,6 +21,7 @@ __all__ = [
     "Parts",
     "Portion",
     "Resized",
+    "Rows",
     "Sizes",
     "Starts",
     "TripCount",
@@ -26,7 +29,13 @@ __all__ = [
 
 
 class Meaning(Record):
-    """What the values of one input of an operation mean; `position` is the number of the input."""
+    """What the values of one input of an operation mean; `position` is the number of the input.
+
+    `is_judged` is true if `Op.infer` refuses some values; false if every value is valid, or if only
+    the kernel tells which are valid.
+    """
+
+    is_judged: ClassVar[bool] = True
 
     position: int
 
@@ -34,9 +43,13 @@ class Meaning(Record):
 class TripCount(Meaning):
     """A trip count: the maximum number of iterations of a loop."""
 
+    is_judged = False
+
 
 class Condition(Meaning):
     """A condition, which decides whether a loop runs its first iteration, or which branch runs."""
+
+    is_judged = False
 
 
 class Indices(Meaning):
@@ -45,7 +58,15 @@ class Indices(Meaning):
     The attribute `axis` names the axis; an operation without it may index any axis.
     """
 
+    is_judged = False
+
     data: int
+
+
+class Rows(Indices):
+    """Numbers of the rows of the input `data`, none of which is negative."""
+
+    is_judged = True
 
 
 class Lengths(Meaning):
@@ -82,11 +103,15 @@ class Axes(Meaning):
 class Starts(Meaning):
     """The first positions of slices of the input `data`."""
 
+    is_judged = False
+
     data: int
 
 
 class Ends(Meaning):
     """The ends of slices of the input `data`, which begin at positions drawn for `Starts`."""
+
+    is_judged = False
 
     data: int
 

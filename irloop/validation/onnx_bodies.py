@@ -172,7 +172,11 @@ def inferred_bodies(
     for outer in outline.nodes:
         first = next((name for name in outer.outputs if name), "")
         owner = makers.get(first)
-        if owner is None or outer.domain or owner.op.type != outer.type:
+        if owner is None or outer.domain:
+            continue
+        if outer.type == "SequenceMap" and isinstance(owner.op, Loop):
+            yield from _of_map(outer, owner, inference)
+        if owner.op.type != outer.type:
             continue
         inner = {body.label: body for body in owner.bodies}
         for attribute, body in outer.bodies.items():
@@ -189,6 +193,26 @@ def inferred_bodies(
             computed = [value.type for value in found.graph.outputs]
             yield InferredBody(outer, body, tuple(given), tuple(computed), owner, found, inference)
             yield from inferred_bodies(body, found.graph, inference)
+
+
+def _of_map(outer: OutlineNode, owner: Node, inference: Inference) -> Iterator[InferredBody]:
+    """The body of a SequenceMap and the bodies in it.
+
+    The reader has expanded the SequenceMap `outer` to the Loop `owner`, whose body defines all
+    values of the body in the file.
+    """
+    (inner,) = owner.bodies
+    types = {
+        name: value.type
+        for node in inner.graph.nodes
+        for value in node.outputs
+        for name in value.names
+    }
+    for body in outer.bodies.values():
+        given = tuple(types.get(name, UNKNOWN_TYPE) for name in body.inputs)
+        computed = tuple(types.get(name, UNKNOWN_TYPE) for name in body.outputs)
+        yield InferredBody(outer, body, given, computed, owner, inner, inference)
+        yield from inferred_bodies(body, inner.graph, inference)
 
 
 def _parameter_types(owner: Node, body: Body, inference: Inference) -> list[ValueType]:

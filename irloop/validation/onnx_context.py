@@ -107,6 +107,11 @@ class OnnxContext:
         return list(self.outline.graph.walk())
 
     @cached_property
+    def functions(self) -> list[OutlineGraph]:
+        """The graph of every function that the model calls, and every body in it."""
+        return [graph for function in self.outline.called for graph in function.walk()]
+
+    @cached_property
     def _types(self) -> frozenset[str]:
         """The operation types of all nodes, bodies included.
 
@@ -194,30 +199,36 @@ class OnnxContext:
 
     def signature(self, node: OutlineNode) -> Signature | None:
         """The standard's signature of a node's operation; None if the standard lacks it."""
-        opset = self.outline.opsets.get(node.domain)
+        opset = self.opset(node)
         return None if opset is None else signature_of(node.type, opset, node.domain)
+
+    def opset(self, node: OutlineNode) -> int | None:
+        """The opset of a node's domain that its model or function imports, or None."""
+        return node.graph.outermost.imports.get(node.domain)
 
     @cached_property
     def standard_nodes(self) -> list[tuple[OutlineNode, Signature | None]]:
         """Each node in an imported domain of the ONNX standard, with its signature.
 
-        The signature is None if the standard lacks the operation. Nodes of bodies are included;
-        nodes that call a function of the model are left out.
+        The signature is None if the standard lacks the operation. Nodes of bodies and of called
+        functions are included; nodes that call a function of the model are left out.
         """
-        outline = self.outline
-        # Nodes of ai.onnx are left out if its opset is unknown, because the opset itself is
-        # reported as one finding.
-        domains = {
-            domain
-            for domain, opset in outline.opsets.items()
-            if domain in STANDARD and (domain or 1 <= opset <= NEWEST)
-        }
-        return [
-            (node, self.signature(node))
-            for graph in self.graphs
-            for node in graph.nodes
-            if node.domain in domains and (node.domain, node.type) not in outline.functions
-        ]
+        functions = self.outline.functions
+        found = []
+        for graph in (*self.graphs, *self.functions):
+            # Nodes of ai.onnx are left out if its opset is unknown, because the opset itself is
+            # reported as one finding.
+            domains = {
+                domain
+                for domain, opset in graph.outermost.imports.items()
+                if domain in STANDARD and (domain or 1 <= opset <= NEWEST)
+            }
+            found += [
+                (node, self.signature(node))
+                for node in graph.nodes
+                if node.domain in domains and (node.domain, node.type) not in functions
+            ]
+        return found
 
     @cached_property
     def inference_errors(self) -> list[InferenceError]:

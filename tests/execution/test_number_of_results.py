@@ -27,5 +27,5 @@ def test_another_number_of_lengths_than_outputs_of_a_split(
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
     onnx.save(model, tmp_path / "m.onnx")
     inputs = [np.arange(4, dtype=np.float32), np.array(lengths, np.int64)]
-    with pytest.raises(irloop.ExecutionError, match=f"{len(lengths)} lengths were given"):
+    with pytest.raises(irloop.ExecutionError, match="lengths and outputs differ"):
         irloop.run(tmp_path / "m.onnx", inputs)

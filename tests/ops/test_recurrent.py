@@ -352,5 +352,5 @@ g (float[t, b, 2] x, float[1, h, 3] state) => (float[t, 1, b, 3] y) {{
             continue
         with pytest.raises(Exception, match="initial_h"):
             session.run(None, inputs)
-        with pytest.raises(irloop.IrloopError, match="1 items of 3 elements"):
+        with pytest.raises(irloop.IrloopError, match="initial_h has a wrong shape"):
             irloop.run(path, inputs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import inference, shapes
+from irloop.dialects import inference, shapes, windows
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.meanings import Lengths
@@ -85,6 +85,15 @@ class _Attention(OnnxOp):
         element = args.element(0)
         query, key, value = (self._heads(args, position) for position in range(3))
         keys, values = self._present(args, key, 4), self._present(args, value, 5)
+        inference.require_within(args, 6, 0, keys.dim(2), "a number of keys")
+        if query is not None and key is not None:
+            windows.same_dim(args, "query and key differ in their batch", query[0], key[0])
+            windows.same_dim(args, "query and key differ in their head size", query[3], key[3])
+        if key is not None and value is not None:
+            windows.same_dim(args, "key and value differ in length", key[2], value[2])
+            windows.same_dim(
+                args, "past key and value differ in length", keys.dim(2), values.dim(2)
+            )
         if query is None:
             rank = args.rank(1)
             result = UNKNOWN_SHAPE if rank is None else Shape.of_rank(rank)
@@ -142,6 +151,8 @@ class Attention24(_Attention, type="Attention", since=24, inputs=(3, 7), outputs
     item.
     """
 
+    shapes = "*, *, *, *, *, *, ?"
+
     meanings = (Lengths(6, data=1, axis=-2),)
 
 
@@ -151,6 +162,8 @@ class Attention(_Attention, type="Attention", since=25, inputs=(3, 7), outputs=N
     The inputs are those of Attention-24. The attributes for the window limit the keys around each
     query.
     """
+
+    shapes = "*, *, *, ... ?, *, *, ?"
 
     meanings = (Lengths(6, data=1, axis=-2),)
 

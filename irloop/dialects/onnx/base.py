@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from irloop.dialects.attributes import attributes_of
+from irloop.dialects.operand_shapes import check_shapes
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Op, Registry
 from irloop.graph.types import ElementType
@@ -61,3 +62,4 @@ class OnnxOp(Op):
             if known.kind == "word" and word is not None and word not in known.words:
                 expected = ", ".join(known.words)
                 raise args.error(f"{name} is not known", expected, word, kind="range")
+        check_shapes(args, type(self))

@@ -14,7 +14,7 @@ If     cond, captures...                   captures... (each body those it uses)
 
 from __future__ import annotations
 
-from irloop.dialects import loops
+from irloop.dialects import inference, loops
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.dialects.onnx.convert import Identity
 from irloop.graph.arguments import Arguments
@@ -71,6 +71,7 @@ class Scan(OnnxOp, type="Scan", since=9, inputs=(1, None), outputs=None):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         types = loops.parameter_types(args, args.bodies[0])
+        _require_steady(args, args.bodies[0], types)
         return loops.infer_loop(args, types, lambda body: _known(_scan_length(args, body, 0)))
 
 
@@ -91,7 +92,9 @@ class Scan8(OnnxOp, type="Scan", since=8, inputs=(2, None), outputs=None):
     def infer(self, args: Arguments) -> list[ValueType]:
         (body,) = args.bodies
         types = loops.parameter_types(args, body, outer=1)
+        _require_steady(args, body, types)
         length = _scan_length(args, body, 1)
+        inference.require_within(args, 0, 0, length, "a length")
         outputs = loops.infer_loop(args, types, lambda _: _known(length))
         batch = _batch(args, body)
         return [
@@ -111,6 +114,24 @@ class If(OnnxOp, type="If", since=1, inputs=(1, None), outputs=None):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return loops.infer_branches(args)
+
+
+def _require_steady(args: Arguments, body: Body, types: list[ValueType]) -> None:
+    """Refuse the body of a Scan that returns a state with another shape than it gets.
+
+    `types` are the types of the body's parameters in the first iteration.
+
+    Raises:
+        InferenceError: when there is such a state.
+    """
+    found = args.infer_body(body, types)
+    for port in body.ports.carried:
+        before, after = types[port.parameter], found[port.result]
+        if not isinstance(before, TensorType) or not isinstance(after, TensorType):
+            continue
+        if before.shape.refine(after.shape) is None:
+            message = "a state of a Scan changes its shape"
+            raise args.error(message, str(before.shape), str(after.shape))
 
 
 def _condition_type(declared: ValueType, given: ValueType) -> ValueType:

@@ -104,7 +104,11 @@ class Conv(Windowed, type="Conv", since=1, inputs=(2, 3)):
     """Convolution of [N, C, ...] with [O, C/group, ...] plus a bias [O] (Conv-1, 11, 22)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        return [TensorType(inference.same_element(args), self._convolved(args))]
+        shape = self._convolved(args)
+        if args.has(2):
+            outputs = UNKNOWN_DIM if shape.dims is None else shape.dim(1)
+            inference.require_shape(args, 2, (outputs,))
+        return [TensorType(inference.same_element(args), shape)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.convolution.convolution(self._options(), self.group)
@@ -141,6 +145,8 @@ class ConvTranspose(Windowed, type="ConvTranspose", since=1, inputs=(2, 3)):
             raise args.error("the channels cannot be divided into groups", expected, str(channels))
         outputs = filters.dims[1]
         total: Dim = outputs * self.group if isinstance(outputs, int) else UNKNOWN_DIM
+        if args.has(2):
+            inference.require_shape(args, 2, (total,))
         rank = len(data.dims) - 2
         spatial: list[Dim] = list(self.output_shape[-rank:]) if rank else []
         if not self.output_shape:
@@ -167,6 +173,8 @@ class DeformConv(OnnxOp, type="DeformConv", since=19, inputs=(3, 5)):
     optionally a bias [O] and a mask [N,offset_group*K,...] that scales each element. There are r
     spatial dimensions, and a window has K elements.
     """
+
+    shapes = "N ? ..., O ? ..., N ? ..., O, N ? ..."
 
     dilations: tuple[int, ...] = ()
     group: int = attribute(default=1, least=1)
@@ -211,6 +219,8 @@ class CausalConvWithState(OnnxOp, type="CausalConvWithState", since=27, inputs=(
     and the last K-1 elements. `activation` is none, silu or swish.
     """
 
+    shapes = "N C ?, C 1 ?, C, N C ?"
+
     activation: str = attribute(default="none", words=("none", "silu", "swish"))
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -218,17 +228,10 @@ class CausalConvWithState(OnnxOp, type="CausalConvWithState", since=27, inputs=(
         data, filters = args.shape(0), args.shape(1)
         if data.dims is None:
             return [TensorType(element, UNKNOWN_SHAPE)] * 2
-        if len(data.dims) < 3:
-            raise args.error("the data has no time axis", "rank 3", f"rank {len(data.dims)}")
-        batch, channels = data.dims[:2]
         width = filters.dims[-1] if filters.dims else UNKNOWN_DIM
         kept: Dim = width - 1 if isinstance(width, int) else UNKNOWN_DIM
-        between = [UNKNOWN_DIM] * (len(data.dims) - 2)
-        inference.require_shape(args, 1, (channels, *between, width))
-        if args.has(2):
-            inference.require_shape(args, 2, (channels,))
-        if args.has(3) and len(data.dims) == 3:
-            inference.require_shape(args, 3, (batch, channels, kept))
+        if args.has(3):
+            inference.require_shape(args, 3, (*data.dims[:-1], kept))
         return [TensorType(element, data), TensorType(element, data.with_dim(-1, kept))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -30,6 +30,8 @@ class Gather(OnnxOp, type="Gather", since=1, inputs=2):
     def infer(self, args: Arguments) -> list[ValueType]:
         indexing.integers(args, 1)
         shape = indexing.gathered(args, args.shape(0), args.shape(1), self.axis)
+        if args.rank(0) is not None:
+            inference.require_indices(args, 1, args.shape(0).dim(self.axis))
         return [TensorType(args.element(0), shape)]
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
@@ -52,7 +54,10 @@ class GatherElements(OnnxOp, type="GatherElements", since=11, inputs=2):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         indexing.integers(args, 1)
-        return [TensorType(args.element(0), indexing.gathered_elements(args, self.axis))]
+        shape = indexing.gathered_elements(args, self.axis)
+        if args.rank(0) is not None:
+            inference.require_indices(args, 1, args.shape(0).dim(self.axis))
+        return [TensorType(args.element(0), shape)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.gather.gather_elements(self.axis)
@@ -69,7 +74,9 @@ class GatherND(OnnxOp, type="GatherND", since=11, inputs=2):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         indexing.integers(args, 1)
-        return [TensorType(args.element(0), indexing.gathered_nd(args, 0))]
+        shape = indexing.gathered_nd(args, 0)
+        indexing.require_coordinates(args, 0)
+        return [TensorType(args.element(0), shape)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.gather.gather_nd(0)
@@ -91,7 +98,9 @@ class GatherND12(OnnxOp, type="GatherND", since=12, inputs=2):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         indexing.integers(args, 1)
-        return [TensorType(args.element(0), indexing.gathered_nd(args, self.batch_dims))]
+        shape = indexing.gathered_nd(args, self.batch_dims)
+        indexing.require_coordinates(args, self.batch_dims)
+        return [TensorType(args.element(0), shape)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.gather.gather_nd(self.batch_dims)
@@ -112,7 +121,9 @@ class Compress(OnnxOp, type="Compress", since=9, inputs=2):
         inference.boolean(args, 1)
         shape = args.shape(0)
         condition = args.constant(1)
-        dim: Dim = UNKNOWN_DIM if condition is None else int(condition.sum())
+        dim: Dim = (
+            UNKNOWN_DIM if condition is None else sum(map(bool, condition.reshape(-1).tolist()))
+        )
         if self.axis is None:
             return [TensorType(args.element(0), Shape((dim,)))]
         at = inference.axis_in(args, self.axis, shape.rank)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 from irloop import kernels
@@ -61,6 +62,7 @@ class ConstantOfShape(OnnxOp, type="ConstantOfShape", since=9, inputs=1):
     The input is its shape. Without `value`, the elements are 0.0.
     """
 
+    shapes = "?"
     meanings = (Sizes(0),)
 
     expands = True
@@ -148,6 +150,7 @@ class OneHot(OnnxOp, type="OneHot", since=9, inputs=3):
             raise args.error(
                 "the values must be two: off and on", "two elements", str(args.shape(2))
             )
+        inference.require_within(args, 1, 1, math.inf, "the depth")
         depth = args.constant(1)
         size = searches.counted(args, 1) if depth is None else int(depth.reshape(-1)[0])
         shape = ranges.with_new_axis(args, args.shape(0), self.axis, size)
@@ -160,11 +163,14 @@ class OneHot(OnnxOp, type="OneHot", since=9, inputs=3):
 class _Window(OnnxOp):
     """Base of cosine windows, periodic or symmetric; the input is the length."""
 
+    meanings = (Sizes(0),)
+
     output_datatype: ElementType = ElementType.F32
     periodic: bool = True
     function: ClassVar[str] = ""
 
     def infer(self, args: Arguments) -> list[ValueType]:
+        inference.require_within(args, 0, 0, math.inf, "the length")
         return [TensorType(self.output_datatype, Shape((searches.counted(args, 0),)))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -195,9 +201,12 @@ class MelWeightMatrix(OnnxOp, type="MelWeightMatrix", since=17, inputs=5):
     Inputs: number of bins, length of the DFT, sample rate, lower and upper edge in hertz.
     """
 
+    meanings = (Sizes(0),)
+
     output_datatype: ElementType = ElementType.F32
 
     def infer(self, args: Arguments) -> list[ValueType]:
+        inference.require_within(args, 0, 0, math.inf, "the number of bins")
         bins, dft = searches.counted(args, 0), searches.counted(args, 1)
         rows: Dim = dft // 2 + 1 if isinstance(dft, int) else UNKNOWN_DIM
         return [TensorType(self.output_datatype, Shape((rows, bins)))]

@@ -40,8 +40,9 @@ class _Gemm(OnnxOp):
 
     alpha: float = 1.0
     beta: float = 1.0
-    trans_a: int = attribute(default=0, name="transA")
-    trans_b: int = attribute(default=0, name="transB")
+    # ONNX Runtime drops the other bits.
+    trans_a: int = attribute(default=0, name="transA", least=-(2**31), most=2**31 - 1)
+    trans_b: int = attribute(default=0, name="transB", least=-(2**31), most=2**31 - 1)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         for position in (0, 1):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
+from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.meanings import Portion, Sizes
@@ -28,12 +29,12 @@ class NonMaxSuppression(OnnxOp, type="NonMaxSuppression", since=10, inputs=(2, 5
         Portion(4),
     )
 
+    shapes = "B N 4, B ? N"
+
     center_point_box: int = attribute(default=0, least=0, most=1)
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        for position, name in ((0, "boxes"), (1, "scores")):
-            if args.rank(position) not in (None, 3):
-                raise args.error(f"the {name} have a wrong rank", "3", str(args.shape(position)))
+        inference.require_within(args, 3, 0, 1, "the overlap threshold")
         return [TensorType(ElementType.I64, Shape.of(None, 3))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

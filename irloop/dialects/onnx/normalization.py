@@ -8,6 +8,7 @@ from irloop import kernels
 from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Portion
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType, broadcast_shapes
 
@@ -29,6 +30,9 @@ __all__ = [
 ]
 
 EPSILON = 9.999999747378752e-06
+
+#: The largest f32 below 1.
+_BELOW_1 = 1.0 - 2.0**-24
 
 
 def _channel_parameters(args: Arguments, *positions: int) -> ValueType:
@@ -129,6 +133,8 @@ class BatchNormalization14(OnnxOp, type="BatchNormalization", since=14, inputs=5
 class InstanceNormalization(OnnxOp, type="InstanceNormalization", since=1, inputs=3):
     """Normalises each channel of each batch item (InstanceNormalization-1, 6, 22)."""
 
+    shapes = "N C ? ..., C, C"
+
     epsilon: float = EPSILON
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -147,6 +153,8 @@ class GroupNormalization18(OnnxOp, type="GroupNormalization", since=18, inputs=3
 
     def infer(self, args: Arguments) -> list[ValueType]:
         _check_groups(args, self.num_groups)
+        for position in (1, 2):
+            inference.require_shape(args, position, (self.num_groups,))
         inference.floating(args, 0)
         return inference.same_as_first(args)
 
@@ -323,12 +331,14 @@ class Dropout12(OnnxOp, type="Dropout", since=12, inputs=(1, 3), outputs=None):
     """
 
     pure: ClassVar[bool] = False
+    meanings = (Portion(1),)
     seed: int | None = None
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 0)
         for position in (1, 2):
             inference.require_rank(args, position, 0)
+        inference.require_within(args, 1, 0, _BELOW_1, "the ratio")
         mask: ValueType = TensorType(ElementType.BOOLEAN, args.shape(0))
         return [args.tensor(0), mask][: args.n_outputs]
 

@@ -70,7 +70,7 @@ class Pad2(_FixedPad, type="Pad", since=2, inputs=1):
         return kernels.padding.pad_fixed(self.pads, self.mode, self.value)
 
 
-def _by_input(args: Arguments, axes: tuple[int, ...] | None) -> list[ValueType]:
+def _by_input(args: Arguments, axes: tuple[int, ...] | None, mode: str) -> list[ValueType]:
     element = inference.same_element(args, 0, 2) if args.has(2) else args.element(0)
     if args.rank(1) not in (1, None):
         raise args.error("the pads are not a list", "rank 1", f"rank {args.rank(1)}")
@@ -81,6 +81,11 @@ def _by_input(args: Arguments, axes: tuple[int, ...] | None) -> list[ValueType]:
         return [TensorType(element, Shape.of_rank(length // 2))]
     if shape.dims is None:
         return [TensorType(element, UNKNOWN_SHAPE)]
+    if axes is not None:
+        places = [inference.axis_in(args, axis, shape.rank) or 0 for axis in axes]
+        if len(set(places)) != len(places):
+            raise args.error("an axis is named twice", "axes that differ", str(axes))
+        pads.require_source(args, shape, numbers or (), places, mode)
     return [TensorType(element, pads.padded_axes(args, shape, numbers, axes))]
 
 
@@ -93,6 +98,7 @@ class Pad11(OnnxOp, type="Pad", since=11, inputs=(2, 3)):
 
     not_moved = NARROW | BF16 | SHORTS
 
+    shapes = "*, *, (1)"
     meanings = (Sizes(1), Sizes(2))
 
     expands = True
@@ -101,7 +107,7 @@ class Pad11(OnnxOp, type="Pad", since=11, inputs=(2, 3)):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         _check_mode(args, self.mode)
-        return _by_input(args, inference.all_axes(args))
+        return _by_input(args, inference.all_axes(args), self.mode)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.padding.pad_by_input(self.mode)
@@ -116,6 +122,7 @@ class Pad18(OnnxOp, type="Pad", since=18, inputs=(2, 4)):
 
     not_moved = NARROW | BF16 | SHORTS
 
+    shapes = "*, *, (1), ?"
     meanings = (
         Sizes(1),
         Sizes(2),
@@ -128,7 +135,7 @@ class Pad18(OnnxOp, type="Pad", since=18, inputs=(2, 4)):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         _check_mode(args, self.mode)
-        return _by_input(args, args.ints(3) if args.has(3) else inference.all_axes(args))
+        return _by_input(args, args.ints(3) if args.has(3) else inference.all_axes(args), self.mode)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.padding.pad_by_input(self.mode)
@@ -142,6 +149,7 @@ class Pad19(OnnxOp, type="Pad", since=19, inputs=(2, 4)):
 
     not_moved = NARROW | BF16 | SHORTS
 
+    shapes = "*, *, (1), ?"
     meanings = (
         Sizes(1),
         Sizes(2),
@@ -154,7 +162,7 @@ class Pad19(OnnxOp, type="Pad", since=19, inputs=(2, 4)):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         _check_mode(args, self.mode, (*MODES, "wrap"))
-        return _by_input(args, args.ints(3) if args.has(3) else inference.all_axes(args))
+        return _by_input(args, args.ints(3) if args.has(3) else inference.all_axes(args), self.mode)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.padding.pad_by_input(self.mode)

@@ -61,7 +61,7 @@ class _Pool(OnnxOp):
         )
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        return [TensorType(args.element(0), windows.pooled(args, self.window))]
+        return [TensorType(args.element(0), windows.pooled(args, self.window, least=0))]
 
 
 class AveragePool1(_Pool, type="AveragePool", since=1, inputs=1):
@@ -118,7 +118,7 @@ class MaxPool(_Pool, type="MaxPool", since=8, inputs=1, outputs=None):
         return "ceil_torch" if self.ceil_mode else "floor"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        shape = windows.pooled(args, self.window)
+        shape = windows.pooled(args, self.window, least=0)
         types = [TensorType(args.element(0), shape), TensorType(ElementType.I64, shape)]
         return [*types[: args.n_outputs]]
 
@@ -170,6 +170,8 @@ class LpPool(LpPool2, type="LpPool", since=18, inputs=1):
 class _Global(OnnxOp):
     """Base of poolings with one window that covers all spatial axes."""
 
+    shapes = "N C ? ..."
+
     def infer(self, args: Arguments) -> list[ValueType]:
         shape = args.shape(0)
         if shape.dims is None:
@@ -217,6 +219,8 @@ class MaxUnpool(OnnxOp, type="MaxUnpool", since=9, inputs=(2, 3)):
     the result; the data is padded with zeros or cropped at the ends of the axes to fit.
     """
 
+    shapes = "*, *, ?"
+
     kernel_shape: tuple[int, ...] = attribute(least=1)
     pads: tuple[int, ...] = ()
     strides: tuple[int, ...] = attribute(default=(), least=1)
@@ -248,7 +252,10 @@ class MaxUnpool(OnnxOp, type="MaxUnpool", since=9, inputs=(2, 3)):
                 "the rank of the data does not match kernel_shape", expected, f"rank {shape.rank}"
             )
         inference.require_rank(args, 1, len(self.kernel_shape) + 2)
+        if shape.dims is not None:
+            inference.require_shape(args, 1, shape.dims)
         if args.has(2):
+            inference.require_shape(args, 2, (len(self.kernel_shape) + 2,))
             wanted = args.dims(2)
             rank = shape.rank
             if wanted is not None:

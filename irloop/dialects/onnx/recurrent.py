@@ -103,6 +103,10 @@ class Recurrent(OnnxOp):
         for at, dims in enumerate(given):
             recurrent.agree(args, f"initial_{'hc'[at]}", dims, state)
         recurrent.agree(args, "sequence_lens", lengths, (batch,))
+        inference.require_within(args, 4, 0, steps, "a length")
+        if self.STATES > 1:
+            peepholes = recurrent.dims_of(args, 7, 2, "P")
+            recurrent.agree(args, "P", peepholes, (count, recurrent.times(3, size)))
         element = inference.same_element(args, 0, 1, 2)
         every: tuple[Dim, ...] = (steps, count, batch, size)
         if self.batch_first():

@@ -36,6 +36,10 @@ class ReverseSequence(OnnxOp, type="ReverseSequence", since=10, inputs=2):
         if args.rank(0) in (0, 1):
             raise args.error("the data has no batch and time", "rank 2 or more", str(args.shape(0)))
         inference.require_rank(args, 1, 1)
+        if args.rank(0) is not None:
+            batch, steps = (args.shape(0).dim(at) for at in (self.batch_axis, self.time_axis))
+            inference.require_shape(args, 1, (batch,))
+            inference.require_within(args, 1, 0, steps, "a length")
         return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from irloop import kernels
 from irloop.dialects import inference
@@ -49,6 +50,9 @@ _COORDINATES = (
     "tf_half_pixel_for_nn",
     "tf_crop_and_resize",
 )
+#: Scales must be more than 0; this is the smallest f32.
+_LEAST_SCALE = 2.0**-149
+
 #: Modes of Upsample and Resize-10 in ONNX Runtime. The standard has only the first two.
 _MODES = ("nearest", "linear", "cubic")
 _ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
@@ -127,6 +131,9 @@ class _ByScales(OnnxOp):
 
     meanings = (Resized(1, data=0),)
 
+    #: The smallest valid scale.
+    least: ClassVar[float] = _LEAST_SCALE
+
     mode: str = attribute(default="nearest", words=_MODES)
 
     def how(self) -> Resampling:
@@ -134,6 +141,7 @@ class _ByScales(OnnxOp):
         return _asymmetric(self.mode)
 
     def infer(self, args: Arguments) -> list[ValueType]:
+        inference.require_within(args, 1, self.least, math.inf, "a scale")
         dims, scales = args.shape(0).dims, args.constant(1)
         element = args.element(0)
         if dims is None:
@@ -154,6 +162,7 @@ class Upsample9(_ByScales, type="Upsample", since=9, until=9, inputs=2):
     """Enlarges data by the scales in input 1, one per axis (Upsample-9)."""
 
     expands = True
+    least = 1.0
 
 
 class Resize10(_ByScales, type="Resize", since=10, inputs=2):
@@ -233,6 +242,8 @@ class Resize11(OnnxOp, type="Resize", since=11, inputs=(1, 4)):
         for axis in self.chosen_axes():
             inference.axis_in(args, axis, len(dims))
         axes = [axis % len(dims) for axis in self.chosen_axes()] or list(range(len(dims)))
+        if len(set(axes)) != len(axes):
+            raise args.error("an axis is named twice", "axes that differ", str(self.chosen_axes()))
         result = list(Shape.of_rank(len(dims)).dims or ())
         for axis in range(len(dims)):
             if axis not in axes:
@@ -248,6 +259,8 @@ class Resize11(OnnxOp, type="Resize", since=11, inputs=(1, 4)):
         Raises:
             InferenceError: when there is not one size or scale per axis.
         """
+        inference.require_within(args, 2, _LEAST_SCALE, math.inf, "a scale")
+        inference.require_within(args, 3, 1, math.inf, "a size")
         wanted = args.dims(3) if args.has(3) else None
         scales = args.constant(2) if args.has(2) else None
         given = len(wanted) if wanted else int(scales.size) if scales is not None else len(axes)

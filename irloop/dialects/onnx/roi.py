@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from irloop import kernels
+from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Rows
 from irloop.graph.op import Kernel
 from irloop.graph.types import UNKNOWN_DIM, Dim, Shape, TensorType, ValueType
 
@@ -45,6 +47,9 @@ class RoiAlign10(OnnxOp, type="RoiAlign", since=10, inputs=3):
     Input 1 has the regions [R, 4] (x1, y1, x2, y2). Input 2 [R] has the batch index of each region.
     """
 
+    shapes = "? ? ? ?, R ?, R"
+    meanings = (Rows(2, data=0),)
+
     mode: str = "avg"
     output_height: int = 1
     output_width: int = 1
@@ -59,6 +64,7 @@ class RoiAlign10(OnnxOp, type="RoiAlign", since=10, inputs=3):
         if self.mode not in ("avg", "max"):
             raise args.error("mode is unknown", "avg or max", self.mode, kind="range")
         shape = _shape(args, self.output_height, self.output_width, 4)
+        inference.require_rows(args, 2, 0)
         return [TensorType(args.element(0), shape)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

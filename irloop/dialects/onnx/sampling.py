@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 from irloop import kernels
 from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.dialects.sampling import grid_sample_types, mode_of
+from irloop.dialects.windows import same_dim
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Sizes
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
 
@@ -55,6 +59,8 @@ class AffineGrid(OnnxOp, type="AffineGrid", since=20, inputs=2):
     [N, D1, ..., Dr, r], with r coordinates for each position.
     """
 
+    meanings = (Sizes(1),)
+
     align_corners: int = 0
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -72,7 +78,10 @@ class AffineGrid(OnnxOp, type="AffineGrid", since=20, inputs=2):
             raise args.error(
                 "the size has the wrong length for these matrices", str(rank + 2), str(count)
             )
+        inference.require_within(args, 1, 1, math.inf, "a size")
         items = args.shape(0).dim(0)
+        if sizes is not None:
+            same_dim(args, "the size is of another batch", items, sizes[0])
         inner: tuple[Dim, ...] = (UNKNOWN_DIM,) * rank if sizes is None else sizes[2:]
         return [TensorType(element, Shape((items, *inner, rank)))]
 

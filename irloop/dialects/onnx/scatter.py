@@ -27,13 +27,18 @@ Reduction = Literal["none", "add", "mul", "min", "max"]
 def _elements(args: Arguments, axis: int) -> list[ValueType]:
     indexing.integers(args, 1)
     inference.same_element(args, 0, 2)
-    return [TensorType(args.element(0), indexing.scattered_elements(args, axis))]
+    shape = indexing.scattered_elements(args, axis)
+    if shape.dims is not None:
+        inference.require_indices(args, 1, shape.dim(axis))
+    return [TensorType(args.element(0), shape)]
 
 
 def _coordinates(args: Arguments) -> list[ValueType]:
     indexing.integers(args, 1)
     inference.same_element(args, 0, 2)
-    return [TensorType(args.element(0), indexing.scattered_nd(args))]
+    shape = indexing.scattered_nd(args)
+    indexing.require_coordinates(args, 0)
+    return [TensorType(args.element(0), shape)]
 
 
 class Scatter(OnnxOp, type="Scatter", since=9, until=10, inputs=3):

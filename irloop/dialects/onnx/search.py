@@ -54,6 +54,7 @@ class TopK1(OnnxOp, type="TopK", since=1, inputs=1, outputs=2):
 class TopK10(OnnxOp, type="TopK", since=10, inputs=2, outputs=2):
     """The largest elements along `axis` and their positions; input 1 is their number (TopK-10)."""
 
+    shapes = "*, 1"
     meanings = (Sizes(1),)
 
     cost = "linear"
@@ -74,6 +75,7 @@ class TopK11(OnnxOp, type="TopK", since=11, inputs=2, outputs=2):
     best to worst. Of equal elements the one at the lower position ranks first.
     """
 
+    shapes = "*, 1"
     meanings = (Sizes(1),)
 
     cost = "linear"

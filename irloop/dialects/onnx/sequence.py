@@ -6,9 +6,11 @@ the Loop in that function.
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 from irloop import kernels
+from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.meanings import Parts
@@ -228,7 +230,8 @@ class SplitToSequence(OnnxOp, type="SplitToSequence", since=11, inputs=(1, 2)):
             many = args.shape(1).count() if args.rank(1) == 1 else None
             return UNKNOWN_DIM, many, False
         if args.rank(1) == 0:
-            if sizes[0] < 1 or not isinstance(total, int):
+            inference.require_within(args, 1, 1, math.inf, "the size of a part")
+            if not isinstance(total, int):
                 return UNKNOWN_DIM, None, False
             whole, rest = divmod(total, sizes[0])
             mixed = bool(rest and whole)

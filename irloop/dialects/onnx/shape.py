@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from irloop import kernels
-from irloop.dialects import shapes
+from irloop.dialects import inference, shapes
 from irloop.dialects.onnx.base import BF16, NARROW, TINY_FLOATS, OnnxOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.meanings import Axes, NewShape, Sizes
@@ -140,6 +142,7 @@ class Reshape14(_Reshaping, type="Reshape", since=14, inputs=2):
     dimension of size 0 instead.
     """
 
+    shapes = "*, ?"
     meanings = (NewShape(1),)
 
     not_moved = NARROW
@@ -261,6 +264,7 @@ class Expand(OnnxOp, type="Expand", since=8, inputs=2):
 
     not_moved = NARROW | BF16
 
+    shapes = "*, ?"
     meanings = (Sizes(1),)
 
     expands = True
@@ -316,6 +320,10 @@ class Tile(OnnxOp, type="Tile", since=6, inputs=2):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         repeats = shapes.shape_from(args, 1).dims
+        rank = args.rank(0)
+        if rank is not None:
+            inference.require_shape(args, 1, (rank,))
+        inference.require_within(args, 1, 0, math.inf, "a repeat")
         return [TensorType(args.element(0), shapes.tiled(args.shape(0), repeats))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from irloop import kernels
 from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
@@ -49,6 +51,7 @@ class _Dft(OnnxOp):
 
     def _length(self, args: Arguments, dim: Dim) -> Dim:
         if args.has(1):
+            inference.require_within(args, 1, 1, math.inf, "the length")
             count = _one(args, 1)
         elif self.inverse and self.onesided:
             return 2 * (dim - 1) if isinstance(dim, int) else UNKNOWN_DIM
@@ -108,6 +111,8 @@ class STFT(OnnxOp, type="STFT", since=17, inputs=(2, 4)):
     half of the frequencies.
     """
 
+    meanings = (Sizes(1), Sizes(3))
+
     #: None means that the attribute is missing, which counts as 1, although onnx's own inference
     #: assumes 0.
     onesided: int | None = None
@@ -118,6 +123,8 @@ class STFT(OnnxOp, type="STFT", since=17, inputs=(2, 4)):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 0)
+        inference.require_within(args, 1, 1, math.inf, "frame_step")
+        inference.require_within(args, 3, 1, math.inf, "frame_length")
         element, dims = args.element(0), args.shape(0).dims
         if dims is None:
             return [TensorType(element, Shape((*(UNKNOWN_DIM,) * 3, 2)))]

@@ -8,7 +8,7 @@ from irloop import kernels
 from irloop.dialects import inference, shapes, slices
 from irloop.dialects.onnx.base import NARROW, OnnxOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.meanings import Axes, Ends, Parts, Sizes, Starts
+from irloop.graph.meanings import Axes, Ends, Parts, Rows, Sizes, Starts
 from irloop.graph.op import Kernel
 from irloop.graph.types import UNKNOWN_DIM, Dim, TensorType, ValueType
 from irloop.kernels.bounds import chunks
@@ -255,6 +255,9 @@ class TensorScatter(OnnxOp, type="TensorScatter", since=24, inputs=(2, 3)):
     At the end of `axis`, the mode circular continues at 0; linear does not allow it.
     """
 
+    shapes = "N ..., N ..., N"
+    meanings = (Rows(2, data=0),)
+
     axis: int = -2
     mode: Literal["linear", "circular"] = "linear"
 
@@ -268,6 +271,14 @@ class TensorScatter(OnnxOp, type="TensorScatter", since=24, inputs=(2, 3)):
             raise args.error(
                 "the update's shape does not match the cache", str(shape), str(args.shape(1))
             )
+        size = UNKNOWN_DIM if at is None else shape.dim(at)
+        count = args.shape(1).dim(self.axis) if args.rank(1) else UNKNOWN_DIM
+        if isinstance(size, int) and isinstance(count, int) and count > size:
+            raise args.error("the update is longer than the cache", str(size), str(count))
+        most: Dim = UNKNOWN_DIM
+        if self.mode == "linear" and isinstance(size, int) and isinstance(count, int):
+            most = size - count
+        inference.require_within(args, 2, 0, most, "a position")
         return [TensorType(element, shape)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

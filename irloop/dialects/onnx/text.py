@@ -106,7 +106,8 @@ class StringNormalizer(OnnxOp, type="StringNormalizer", since=10, inputs=1):
         shape = args.shape(0)
         if shape.dims is None:
             return [TensorType(TEXT, UNKNOWN_SHAPE)]
-        if len(shape.dims) not in (1, 2) or shape.dims[0] not in (1, shape.dims[-1], UNKNOWN_DIM):
+        first = shape.dims[0] if len(shape.dims) == 2 else 1
+        if len(shape.dims) not in (1, 2) or (isinstance(first, int) and first != 1):
             raise args.error("strings have the wrong shape", "[C] or [1, C]", str(shape))
         last = shape.dims[-1]
         kept = last if isinstance(last, int) and last > 0 and not self.stopwords else UNKNOWN_DIM

@@ -35,8 +35,8 @@ class DecodedNode(NamedTuple):
     is_text: bool
 
 
-def decode(graph: onnx.GraphProto) -> list[DecodedNode]:
-    """The nodes of a graph, in the order of the file; their bodies are not decoded."""
+def decode(graph: onnx.GraphProto | onnx.FunctionProto) -> list[DecodedNode]:
+    """The nodes of a graph or function, in the order of the file; their bodies are not decoded."""
     return [_decode(proto) for proto in graph.node]
 
 

@@ -95,6 +95,13 @@ def _require_sound(function: onnx.FunctionProto) -> None:
         ReadError: naming the function.
     """
     require_text([*function.input, *function.output], "a name of a function")
+    for names, what in ((function.input, "input"), (function.output, "output")):
+        if len(set(names)) != len(names):
+            raise ReadError(
+                f"function {function.name!r} of the model lists an {what} twice",
+                expected="different names",
+                found=", ".join(names),
+            )
     graph = onnx.GraphProto(name=function.name, node=function.node)
     graph.input.extend(onnx.ValueInfoProto(name=name) for name in function.input)
     graph.output.extend(onnx.ValueInfoProto(name=name) for name in function.output)

@@ -89,6 +89,8 @@ class OutlineGraph:
     missing. `negative_sizes` maps names to a dimension that is negative. `undeclared` has the names
     of initializers that no input declares, and `other_shapes` maps the names of declared ones to
     their dimensions, if these differ from the declared ones.
+
+    `imports` has the opset of each domain. Bodies have the imports of their outermost graph.
     """
 
     name: str
@@ -107,6 +109,15 @@ class OutlineGraph:
     negative_sizes: dict[str, int] = field(default_factory=dict)
     undeclared: frozenset[str] = frozenset()
     other_shapes: dict[str, list[int]] = field(default_factory=dict)
+    imports: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def outermost(self) -> OutlineGraph:
+        """The main graph, or the graph of the function, that this graph is or is a body in."""
+        graph = self
+        while graph.parent is not None:
+            graph = graph.parent.graph
+        return graph
 
     def type_of(self, name: str) -> ValueType:
         """The declared type of a name, here or in an outer graph; unknown otherwise."""
@@ -147,7 +158,8 @@ class Outline:
 
     A function is identified by domain and name. `ignored` are the codes of findings that the model
     suppresses. `imported` are the domains that the file imports. `opsets` always has an entry for
-    ai.onnx.ml, too, even if the file does not import it.
+    ai.onnx.ml, too, even if the file does not import it. `called` are the graphs of the functions
+    that the main graph calls, directly or through other functions; their values have no types.
     """
 
     graph: OutlineGraph
@@ -156,6 +168,7 @@ class Outline:
     ignored: tuple[str, ...] = ()
     imported: frozenset[str] = frozenset()
     ir_version: int = 0
+    called: tuple[OutlineGraph, ...] = ()
 
 
 def outline_of(path: str | os.PathLike[str]) -> Outline:
@@ -172,8 +185,47 @@ def outline_of(path: str | os.PathLike[str]) -> Outline:
     opsets.setdefault("ai.onnx.ml", implied_opset("ai.onnx.ml") or 1)
     functions = frozenset((item.domain, item.name) for item in proto.functions)
     graph = _graph(proto.graph, found.nodes, "", None, files)
+    graph.imports = opsets
     version = int(proto.ir_version)
-    return Outline(graph, opsets, functions, _ignored(proto), imported, version)
+    called = tuple(_called(graph, proto, files))
+    return Outline(graph, opsets, functions, _ignored(proto), imported, version, called)
+
+
+def _called(
+    graph: OutlineGraph, proto: onnx.ModelProto, files: ExternalFiles
+) -> Iterator[OutlineGraph]:
+    """Each function that a graph calls, and each function that these functions call."""
+    waiting: dict[tuple[str, str], list[onnx.FunctionProto]] = {}
+    for function in proto.functions:
+        waiting.setdefault((domain_of(function.domain), function.name), []).append(function)
+    pending = [graph]
+    while pending and waiting:
+        for inner in pending.pop().walk():
+            for node in inner.nodes:
+                for function in waiting.pop((node.domain, node.type), ()):
+                    found = _function(function, files)
+                    pending.append(found)
+                    yield found
+
+
+def _function(proto: onnx.FunctionProto, files: ExternalFiles) -> OutlineGraph:
+    require_text([proto.name, *proto.input, *proto.output], "a name of a function")
+    graph = OutlineGraph(
+        proto.name,
+        proto.name,
+        tuple(proto.input),
+        tuple(proto.output),
+        frozenset(),
+        {},
+        frozenset(),
+        {},
+        None,
+    )
+    require_text([item.domain for item in proto.opset_import], "the domain of an opset")
+    graph.imports = {domain_of(item.domain): int(item.version) for item in proto.opset_import}
+    for node in decode(proto):
+        graph.nodes.append(_node(graph, node, files))
+    return graph
 
 
 _IGNORE = re.compile(r"irloop:\s*ignore\s+([A-Z0-9, ]+)")
@@ -235,6 +287,8 @@ def _node(graph: OutlineGraph, decoded: DecodedNode, files: ExternalFiles) -> Ou
     for attribute in decoded.attributes:
         kind = kind_of(attribute)
         node.attributes.append((attribute.name, kind_name(attribute.type)))
+        if attribute.ref_attr_name:
+            continue  # a call of the function gives the value
         if kind == onnx.AttributeProto.GRAPH:
             label = _LABELS.get(attribute.name, attribute.name)
             body, path = attribute.g, f"{node.path}/{label}"

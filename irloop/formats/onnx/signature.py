@@ -21,9 +21,10 @@ class Signature(Record):
     """One version of an operation: its inputs, outputs, attributes and types.
 
     `attributes` holds the kind of each attribute, and whether it is required. `mandatory` are the
-    positions of required inputs. `variadic` is the position of the first repeated input (None if no
-    input repeats); repeated inputs may not be omitted. `types` holds the element types that each
-    input accepts, empty for any; the last entry applies to all later inputs.
+    positions of required inputs, `named` those of outputs that must have a name. `variadic` is the
+    position of the first repeated input (None if no input repeats); repeated inputs may not be
+    omitted. `types` holds the element types that each input accepts, empty for any; the last entry
+    applies to all later inputs.
     """
 
     label: str
@@ -34,6 +35,7 @@ class Signature(Record):
     variadic: int | None
     attributes: dict[str, tuple[str, bool]]
     types: tuple[frozenset[str], ...]
+    named: frozenset[int]
 
 
 #: The newest opset that the installed onnx supports.
@@ -64,6 +66,7 @@ def signature_of(type: str, opset: int, domain: str) -> Signature | None:
             for name, item in schema.attributes.items()
         },
         tuple(frozenset(types.get(item.type_str, [item.type_str])) for item in given),
+        frozenset(at for at, item in enumerate(schema.outputs) if item.option == single),
     )
 
 

@@ -67,14 +67,14 @@ class TypesOfThePlugin(
         Looks for inputs of the model of type u1, u3, u6 or dynamic; for conversions of strings, to
         strings, and to or from types of less than 8 bits that the plugin lacks; for strings among
         the outputs of version 10, which are converted; and for reductions of small types over axes
-        that are no constant.
+        that are no constant. An input of type dynamic is a warning, because --type gives it a type.
     Why is this bad:
         OpenVINO 2026.4 fails when it compiles the model ("cpu_convert can't convert from",
         "Input image format u1 is not supported", "Memory has not been allocated", "Second tensor is
         not constant"). An operation on constants is not reported, because OpenVINO computes it in
         advance.
     Bad example:
-        <data shape="1,2" element_type="dynamic"/> of a Parameter of the model
+        <data shape="1,2" element_type="u1"/> of a Parameter of the model
     Good example:
         <data shape="1,2" element_type="f32"/>
     Fix:

@@ -50,10 +50,11 @@ class UnknownOperation(
         for node, signature in context.standard_nodes:
             if signature is not None and (not signature.deprecated or node.type in RUN_ANYWAY):
                 continue
-            known = ONNX.find(node.type, context.outline.opsets[node.domain], node.domain)
+            version = context.opset(node) or 0
+            known = ONNX.find(node.type, version, node.domain)
             if known is not None and issubclass(known, ContribOp):
                 continue
-            opset = f"opset {context.outline.opsets[node.domain]} of {node.domain or 'ai.onnx'}"
+            opset = f"opset {version} of {node.domain or 'ai.onnx'}"
             gone = signature is not None
             yield self.found(
                 at_node(node),
@@ -69,7 +70,11 @@ class UnknownOperation(
     def repairs(self, context: OnnxContext) -> Iterator[Repair]:
         """Import the lowest newer opset that has all operations of the model."""
         opset = context.outline.opsets.get("")
-        nodes = [(node, found) for node, found in context.standard_nodes if not node.domain]
+        nodes = [
+            (node, found)
+            for node, found in context.standard_nodes
+            if not node.domain and node.graph.outermost is context.outline.graph
+        ]
         unknown = [node for node, found in nodes if found is None]
         if opset is None or not unknown:
             return

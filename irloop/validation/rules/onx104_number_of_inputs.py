@@ -22,7 +22,7 @@ class NumberOfInputs(
 
     What it does:
         Counts the inputs and outputs of each node of the standard, and looks for empty names of
-        mandatory inputs.
+        mandatory inputs and outputs.
     Why is this bad:
         onnx.checker and ONNX Runtime refuse the model. OpenVINO ignores surplus inputs.
         ONNX Runtime skips a node that has neither inputs nor outputs, whatever its type is, so that
@@ -39,7 +39,7 @@ class NumberOfInputs(
         """Yield findings for wrong numbers of inputs and outputs, and for missing mandatory inputs.
 
         A node gets one finding for a wrong number of inputs, one for a wrong number of outputs, and
-        one for each mandatory input that has an empty name.
+        one for each mandatory input or output that has an empty name.
         """
         for node, signature in context.standard_nodes:
             if signature is None:
@@ -53,16 +53,19 @@ class NumberOfInputs(
                 yield replace(finding, severity=Severity.WARNING) if is_idle else finding
             if node.type == "Optional" and not any(node.inputs):
                 yield from self._untyped(node)
+            for at, name in enumerate(node.outputs):
+                if not name and at in signature.named:
+                    what = f"output {at} of {node.type} {node.label!r} has no name"
+                    yield self._left_out(node, what, f"a name: {signature.label} needs it")
             first = signature.variadic
             for at, name in enumerate(node.inputs):
                 if not name and (at in signature.mandatory or (first is not None and at >= first)):
-                    yield self.found(
-                        at_node(node),
-                        f"input {at} of {node.type} {node.label!r} is left out",
-                        expected=f"a value: {signature.label} needs it",
-                        found="an empty name",
-                        fix="connect it",
-                    )
+                    what = f"input {at} of {node.type} {node.label!r} is left out"
+                    yield self._left_out(node, what, f"a value: {signature.label} needs it")
+
+    def _left_out(self, node: OutlineNode, what: str, expected: str) -> Diagnostic:
+        fix = "connect it" if what.startswith("input") else "name it, or remove the node"
+        return self.found(at_node(node), what, expected=expected, found="an empty name", fix=fix)
 
     def _untyped(self, node: OutlineNode) -> Iterator[Diagnostic]:
         if "type" not in {name for name, _ in node.attributes}:

@@ -14,7 +14,7 @@ from irloop.validation.onnx_context import OnnxContext, at_node
 from irloop.validation.rule import OnnxRule
 
 #: Operations for which ONNX Runtime refuses booleans other than 0 and 1.
-_STRICT = frozenset({"CumSum", "Mod"})
+_STRICT = frozenset({"CumProd", "CumSum", "Mod"})
 
 
 class Attributes(
@@ -98,6 +98,6 @@ def _flags(node: OutlineNode, context: OnnxContext) -> frozenset[str]:
 
     ONNX stores these attributes as integers.
     """
-    cls = ONNX.find(node.type, context.outline.opsets.get(node.domain, 0), node.domain)
+    cls = ONNX.find(node.type, context.opset(node) or 0, node.domain)
     known = {} if cls is None else attributes_of(cls)
     return frozenset(item.name for item in known.values() if item.kind == "bool")

@@ -21,7 +21,7 @@ class DeclaredTypes(
         Checks the types of inputs, outputs and `value_info`, bodies included. Where the main graph
         declares a type, its element type must not be 0 (UNDEFINED). An initializer must have the
         shape that an input declares for it; up to IR version 3, an initializer that no node reads
-        must be declared as an input.
+        must be declared as an input, and a body has none.
     Why is this bad:
         onnx.checker and ONNX Runtime refuse the model, OpenVINO cannot compile it.
     Bad example:
@@ -65,8 +65,17 @@ class DeclaredTypes(
                 found=str(dims),
                 fix="correct the declaration",
             )
-        if context.outline.ir_version > 3 or not main.undeclared:
+        if context.outline.ir_version > 3:
             return
+        for graph in context.graphs[1:]:
+            for name in sorted(graph.undeclared):
+                yield self.found(
+                    at_graph(graph),
+                    f"the body has the initializer {name!r}, and no input declares it",
+                    expected="no initializers in bodies (before IR version 4)",
+                    found=f"IR version {context.outline.ir_version}",
+                    fix="make it a Constant, or raise ir_version to 4 or more",
+                )
         read = {name for graph in context.graphs for node in graph.nodes for name in node.inputs}
         for name in sorted(main.undeclared - read - set(main.outputs)):
             yield self.found(

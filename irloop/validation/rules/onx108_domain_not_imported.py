@@ -9,7 +9,7 @@ from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.onnx.opset_imports import ImportOpset, newest_opset
 from irloop.formats.onnx.outline import OutlineNode
 from irloop.formats.onnx.versions import implied_opset, import_missing
-from irloop.validation.onnx_context import OnnxContext, at_node
+from irloop.validation.onnx_context import OnnxContext, at_graph, at_node
 from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import OnnxRule
 
@@ -39,6 +39,16 @@ class DomainNotImported(
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
         """One finding per domain that the model uses but does not import, at its first node."""
+        outline = context.outline
+        if outline.ir_version >= 3 and not outline.imported and not outline.graph.nodes:
+            # The nodes, if there are any, show which domains are missing.
+            yield self.found(
+                at_graph(outline.graph),
+                "the model imports no opset",
+                expected="an opset_import of 'ai.onnx'",
+                found="none",
+                fix="import the opset for which the model was made",
+            )
         for node in _first_nodes(context):
             texts = import_missing(node.type, node.domain)
             finding = self.found(at_node(node), **texts, found="none")

@@ -14,12 +14,12 @@ class Unsorted(OnnxRule, code="ONX202", severity=Severity.WARNING, title="nodes 
     """A node comes before the one whose output it reads.
 
     What it does:
-        Checks the nodes of the graph and of each body in the order of the file. In a body it is an
-        error.
+        Checks the nodes of the graph, of each body and of each function that the model calls in
+        the order of the file. In a body or a function it is an error.
     Why is this bad:
         The specification demands a topological order, and onnx.checker refuses the file. ONNX
-        Runtime sorts the nodes of the main graph itself, but refuses unsorted bodies; other readers
-        fail.
+        Runtime sorts the nodes of the main graph itself, but refuses unsorted bodies and functions
+        ("Input 0 expected to have type but instead is null"); other readers fail.
     Bad example:
         y = Relu(x) before x = Abs(a)
     Good example:
@@ -30,7 +30,7 @@ class Unsorted(OnnxRule, code="ONX202", severity=Severity.WARNING, title="nodes 
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
         """One finding per graph, at the first node that is out of order."""
-        for graph in context.graphs:
+        for graph in (*context.graphs, *context.functions):
             makers = {name: node for node in graph.nodes for name in node.outputs if name}
             made: set[str] = set()
             for node in graph.nodes:
@@ -43,7 +43,7 @@ class Unsorted(OnnxRule, code="ONX202", severity=Severity.WARNING, title="nodes 
                         found=f"{late!r} is defined later",
                         fix="sort the nodes",
                     )
-                    if graph.parent is not None:
+                    if graph is not context.outline.graph:
                         finding = replace(finding, severity=Severity.ERROR)
                     yield finding
                     break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.onnx.outline import OutlineGraph
@@ -11,13 +12,13 @@ from irloop.validation.rule import OnnxRule
 
 
 class ShadowedName(
-    OnnxRule, code="ONX203", severity=Severity.WARNING, title="body reuses a name of an outer graph"
+    OnnxRule, code="ONX203", severity=Severity.ERROR, title="body reuses a name of an outer graph"
 ):
     """A value in a body has the name of a value in an outer graph.
 
     What it does:
         Compares the names that each body defines (inputs, initializers, outputs of nodes) with
-        those of the outer graphs.
+        those of the outer graphs. For inputs and initializers the finding is a warning.
     Why is this bad:
         The specification prohibits it. ONNX Runtime refuses node outputs that shadow a name ("not
         in SSA form") and accepts body inputs that do; engines that look up values by name confuse
@@ -36,16 +37,17 @@ class ShadowedName(
         for graph in context.graphs:
             if graph.parent is None:
                 continue
-            own = [*graph.inputs, *graph.initializers]
-            own += [name for node in graph.nodes for name in node.outputs]
-            for name in sorted({name for name in own if name and outer.sees(graph, name)}):
-                yield self.found(
+            made = {name for node in graph.nodes for name in node.outputs}
+            own = {*graph.inputs, *graph.initializers, *made}
+            for name in sorted(name for name in own if name and outer.sees(graph, name)):
+                finding = self.found(
                     at_graph(graph),
                     f"the name {name!r} already names a value of the outer graph",
                     expected="a name that no outer graph uses",
                     found=f"{name!r} in both",
                     fix="rename the value of the body",
                 )
+                yield finding if name in made else replace(finding, severity=Severity.WARNING)
 
 
 class _Outer:

@@ -24,6 +24,7 @@ class BodyInputShape(
         the condition of a Loop only the rank is compared. A state of a Loop is reported only if
         operations of the body contradict the declared shape, because its shape may change from
         iteration to iteration. Unknown ranks are not compared.
+        The inputs of a SequenceMap body are compared with the elements of its sequences, too.
     Why is this bad:
         onnx.checker (full check) and ONNX Runtime refuse the model ("Inferred shape and existing
         shape differ in rank").

@@ -156,5 +156,5 @@ def test_a_product_of_f32_and_f16_is_refused_by_all_commands(tmp_path: Path) -> 
         irloop.convert(model)
     with pytest.raises(IrloopError, match=message):
         irloop.convert(model, "onnx", standard=True)
-    with pytest.raises(ExecutionError, match=f"{message}: expected f32, found f16"):
+    with pytest.raises(ExecutionError, match=message):
         Session(model).run(arrays)

@@ -1,0 +1,74 @@
+"""ONX216: declared shape differs from the computed one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.graph.op import UnknownOp
+from irloop.graph.types import OptionalType, SequenceType, TensorType, ValueType
+from irloop.graph.walk import node_path
+from irloop.validation.onnx_context import OnnxContext, at_path
+from irloop.validation.rule import OnnxRule
+
+
+class DeclaredShape(
+    OnnxRule,
+    code="ONX216",
+    severity=Severity.ERROR,
+    title="declared shape differs from the computed one",
+    requires=("ONX201", "ONX206", "ONX207"),
+):
+    """An output, or a value in `value_info`, is declared with a different shape than it has.
+
+    What it does:
+        Compares the declared shapes with the inferred ones; in the body of a loop, with those of
+        the first iteration. Unknown ranks and dimensions agree with everything. Another rank is a
+        warning: many files declare a scalar where they mean an unknown shape, and engines accept
+        it. In bodies every difference is a warning.
+    Why is this bad:
+        onnx.checker (full check) refuses the model ("Inferred shape and existing shape differ in
+        dimension 0: (32) vs (800)"). ONNX Runtime warns, and allocates the memory of some values as
+        declared.
+    Bad example:
+        float[2,3] x, and float[3,3] y = Relu (x)
+    Good example:
+        float[2,3] x, and float[2,3] y = Relu (x)
+    Fix:
+        Correct the declaration, or remove it from value_info.
+    """
+
+    def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
+        """One finding per node output whose declared shape contradicts the computed one."""
+        for graph in context.inferred_graphs:
+            for node in graph.nodes:
+                if isinstance(node.op, UnknownOp):
+                    continue
+                for value in node.outputs:
+                    declared, computed = map(_item, (context.declared_type(value), value.type))
+                    if not isinstance(declared, TensorType) or not isinstance(computed, TensorType):
+                        continue
+                    if declared.shape.refine(computed.shape) is not None:
+                        continue
+                    is_size = declared.shape.rank == computed.shape.rank
+                    if node.op.type in ("Loop", "Scan") and not is_size:
+                        continue  # see ONX308
+                    path = node_path(node)
+                    name = value.names[0] if value.names else path
+                    finding = self.found(
+                        at_path(path),
+                        f"{name!r} is declared with another shape than it has",
+                        expected=str(computed.shape),
+                        found=str(declared.shape),
+                        fix="correct the declaration",
+                    )
+                    is_error = is_size and graph.owner is None
+                    yield finding if is_error else replace(finding, severity=Severity.WARNING)
+
+
+def _item(type: ValueType) -> ValueType:
+    """The type of the tensors that a sequence or an optional holds."""
+    while isinstance(type, SequenceType | OptionalType):
+        type = type.item
+    return type
