@@ -36,7 +36,7 @@ def ordered_topk(c: Conversion, data: Value, k: Value, axis: int, mode: str) -> 
         return _stable(c, data, k, axis, mode)
     size = None if shape.dims is None else shape.dims[axis]
     if isinstance(size, int) and size <= LONGEST:
-        return _sorted_twice(c, data, k, axis, mode)
+        return _sorted_twice(c, data, k, (axis, size), mode)
     if c.has(11, None, otherwise=_UNORDERED):
         return _stable(c, data, k, axis, mode)
     c.warn(
@@ -73,13 +73,14 @@ def _stable(c: Conversion, data: Value, k: Value, axis: int, mode: str) -> tuple
 
 
 def _sorted_twice(
-    c: Conversion, data: Value, k: Value, axis: int, mode: str
+    c: Conversion, data: Value, k: Value, along: tuple[int, int], mode: str
 ) -> tuple[Value, Value]:
     """Sort the elements, and then each group of equal ones by position.
 
-    The second sort has the number of the group and the position as its key, so no two are equal.
+    The second sort has the number of the group and the position as its key, so no two are equal. `along` is the axis and its
+    size.
     """
-    size = int(shape_of(data).dims[axis])
+    axis, size = along
     values, positions = f.topk(c, data, c.i64(size), axis, mode=mode)
     previous = f.gather(c, values, c.i64(np.maximum(np.arange(size) - 1, 0)), axis)
     is_new = f.logical_not(c, f.equal(c, values, previous))
