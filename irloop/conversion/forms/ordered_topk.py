@@ -77,8 +77,8 @@ def _sorted_twice(
 ) -> tuple[Value, Value]:
     """Sort the elements, and then each group of equal ones by position.
 
-    The second sort has the number of the group and the position as its key, so no two are equal. `along` is the axis and its
-    size.
+    The second sort has the number of the group and the position as its key, so no two are equal.
+    `along` is the axis and its size.
     """
     axis, size = along
     values, positions = f.topk(c, data, c.i64(size), axis, mode=mode)
