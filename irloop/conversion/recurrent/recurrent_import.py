@@ -24,6 +24,7 @@ from irloop.graph.model import Value
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
 from irloop.hazards.plugin import computes_as_loop
+from irloop.passes.stored import array_of
 
 __all__: list[str] = []
 
@@ -54,7 +55,7 @@ def _layer(c: Conversion, op: onnx.Recurrent, inputs: tuple[Value | None, ...]) 
         else:
             states.append(forms.transpose(c, initial, [1, 0, 2]))
     peepholes = given[7] if isinstance(op, onnx.LSTM | onnx.LSTM1) else None
-    known = None if peepholes is None else parts.array_of(peepholes)
+    known = None if peepholes is None else array_of(peepholes)
     if known is not None and not known.any():
         peepholes = None
     directions = len(op.functions())
