@@ -235,6 +235,9 @@ MEANINGS = {
     "ignore; the conversion ignores them, too.",
     "CNV804": "ROIAlign before opset9 enlarges a region that is smaller than one element to one "
     "element; the ONNX operation does not.",
+    "CNV805": "Proposal gives boxes that are smaller than min_size the score 0, but does not "
+    "remove them. OpenVINO sorts boxes of equal score in no defined order, so the written model "
+    "may return the rows with score 0 in another order, and suppress other ones of them.",
     "HAZ001": "The patterns that an engine gets wrong were not searched for, because no graph can "
     "be built from a file with these errors. Correct the errors, then validate again.",
     "GRF001": "The graph in memory is inconsistent: a pass or a builder made a mistake. This is a "

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from irloop.conversion.forms import onnx_forms, openvino_forms
-from irloop.conversion.framework.known_inputs import needed_ints, needed_rank
+from irloop.conversion.framework.known_inputs import ints, needed_ints, needed_rank
 from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.dialects.onnx import comparison as onnx_comparison
 from irloop.dialects.onnx import elementwise as onnx_elementwise
 from irloop.dialects.onnx import reorder as onnx
 from irloop.dialects.openvino import comparison as ov_comparison
@@ -62,8 +63,14 @@ def import_reverse_sequence(
 
 @exports(ov.Roll)
 def export_roll(c: Conversion, op: ov.Roll, data: Value, shift: Value, axes: Value) -> Value:
-    """Write Roll as a Concat of the tail and the head of each axis."""
-    shifts, chosen = needed_ints(c, shift, "shift"), needed_ints(c, axes, "list of axes")
+    """Write Roll as a Concat of the tail and the head of each axis.
+
+    If the shift or the axes are computed, each axis is rolled by the sum of the shifts that name
+    it.
+    """
+    shifts, chosen = ints(c, shift), ints(c, axes)
+    if shifts is None or chosen is None:
+        return _rolled_by_input(c, data, shift, axes)
     if len(shifts) == 1:
         shifts *= len(chosen)
     for axis, steps in zip(chosen, shifts, strict=True):
@@ -72,9 +79,23 @@ def export_roll(c: Conversion, op: ov.Roll, data: Value, shift: Value, axes: Val
     return data
 
 
-def _rolled(c: Conversion, data: Value, axis: int, steps: int) -> Value:
+def _rolled_by_input(c: Conversion, data: Value, shift: Value, axes: Value) -> Value:
+    f, rank = onnx_forms, needed_rank(c, data)
+    named = f.as_list(c, f.as_i64(c, axes))
+    steps = f.as_list(c, f.as_i64(c, shift))
+    nothing = c.i64([0])
+    for axis in range(rank):
+        from_start, from_end = (f.equal(c, named, c.i64([at])) for at in (axis, axis - rank))
+        is_named = c(onnx_comparison.Or(), from_start, from_end)
+        total = f.reduce(c, "Sum", f.where(c, is_named, steps, nothing), [0], keep=True)
+        data = _rolled(c, data, axis, f.sub(c, nothing, total))
+    return data
+
+
+def _rolled(c: Conversion, data: Value, axis: int, steps: int | Value) -> Value:
+    """Move the elements forwards by a number of `steps`, or backwards by the number in a list."""
     dim = shape_of(data).dim(axis)
-    if isinstance(dim, int):
+    if isinstance(dim, int) and isinstance(steps, int):
         cut = -steps % dim if dim else 0
         if cut == 0:
             return data
@@ -84,7 +105,8 @@ def _rolled(c: Conversion, data: Value, axis: int, steps: int) -> Value:
     # Mod has the sign of the divisor, so the cut is inside the axis. Max avoids a divisor of 0.
     size = onnx_forms.gather(c, onnx_forms.shape(c, data), c.i64([axis]), 0)
     whole = onnx_forms.maximum(c, size, c.i64([1]))
-    begin = c(onnx_elementwise.Mod(), c.i64([-steps]), whole)
+    backwards = c.i64([-steps]) if isinstance(steps, int) else steps
+    begin = c(onnx_elementwise.Mod(), backwards, whole)
     bounds = c.i64([axis])
     tail = onnx_forms.slice_by(c, data, begin, c.i64([TO_THE_END]), bounds)
     head = onnx_forms.slice_by(c, data, c.i64([0]), begin, bounds)
