@@ -250,6 +250,7 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
     from irloop.conversion.framework.onnx_steps import ExpandScan8, StandardizeFirst
     from irloop.conversion.framework.openvino_borders import own_producer
     from irloop.conversion.loops.constant_loops import FoldConstantLoops, FoldLoopShapes
+    from irloop.conversion.tensors.constant_products import FoldConstantProducts
 
     names = BorderNames(model, lambda node: node.name, lambda node: node.name)
     return [
@@ -271,6 +272,8 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
         DropUnread(),
         # A loop that replaces another one takes over the dimensions of its body.
         KeepDeclaredDims(converter),
+        # OpenVINO cannot fold them, because it keeps the weights compressed.
+        FoldConstantProducts(),
         # Rewrite forms that OpenVINO computes wrongly or refuses.
         *engine_forms("openvino"),
         # Inputs and outputs now have their final form.

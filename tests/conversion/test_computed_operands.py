@@ -96,10 +96,10 @@ def test_gather_tree_of_an_unknown_number_of_steps(
 
 @pytest.mark.parametrize(
     ("framework", "least", "noted"),
-    [("", 1.0, False), ("", 6.0, True), ("tensorflow", 1.0, True)],
+    [("", 1, False), ("", 6, True), ("tensorflow", 1, True)],
 )
 def test_a_note_says_that_boxes_below_min_size_have_no_order(
-    framework: str, least: float, noted: bool
+    framework: str, least: int, noted: bool
 ) -> None:
     def build(b: Builder, scores: Value, moves: Value, image: Value) -> list[Value]:
         op = proposals.Proposal(
