@@ -22,6 +22,7 @@ from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.errors import InferenceError, InternalError, IrloopError, plain_reason
 from irloop.graph.builder import Builder, Names, shape_of
 from irloop.graph.inference import Inference
+from irloop.graph.input_types import missing_options
 from irloop.graph.model import Graph, Node, Value
 from irloop.graph.op import Constant, Op, UnknownOp
 from irloop.graph.types import Dim, ElementType, TensorType
@@ -130,6 +131,23 @@ def _is_small(table: Sequence[Dim | None]) -> bool:
         return True
     sizes = [size for size in table if isinstance(size, int)]
     return len(sizes) == len(table) and math.prod(sizes) <= LARGEST_TABLE
+
+
+def _missing(node: Node) -> str:
+    """Advice for a refused node whose operands have unknown types or sizes."""
+    types = [value.type for value in node.read_inputs if value is not None]
+    if all(
+        isinstance(type, TensorType)
+        and type.shape.is_static
+        and type.element is not ElementType.DYNAMIC
+        for type in types
+    ):
+        return ""
+    graph = node.graph
+    while graph is not None and graph.owner is not None:
+        graph = graph.owner.graph
+    options = "" if graph is None else missing_options(graph)
+    return options and f"give the inputs what is not known of them: {options}"
 
 
 class Conversion(Builder):
@@ -352,6 +370,7 @@ class Conversion(Builder):
             first = error.diagnostics[0]
             reason, expected, found = error.message, first.expected, first.found
         path = node_path(node)
+        fix = fix or _missing(node)
         self.converter.refusals.append(
             Diagnostic(
                 "CNV001",
