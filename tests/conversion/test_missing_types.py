@@ -22,7 +22,9 @@ def model(type: TensorType) -> Model:
     x = b.parameter("x", type, ("x",))
     promoted = b.emit(convert.ConvertPromoteTypes(), x, b.constant(2, ElementType.I32)).outputs
     product = b(elementwise.Multiply(), *promoted)
-    b.result(b.emit(search.TopK11(0, "max", "value"), product, b.i64(1), n_outputs=2).outputs[0], "y")
+    b.result(
+        b.emit(search.TopK11(0, "max", "value"), product, b.i64(1), n_outputs=2).outputs[0], "y"
+    )
     return Model(b.graph, "openvino", 11)
 
 
@@ -32,7 +34,7 @@ def test_the_options_that_a_refusal_names_make_the_model_convert() -> None:
     fixes = {item.fix for item in caught.value.diagnostics}
     assert fixes == {"give the inputs what is not known of them: --type x=f32 --shape x=N,..."}
     given = model(TensorType(ElementType.DYNAMIC, Shape(None)))
-    set_input_types(given, {"x": ElementType.F32})
+    set_input_types(given, {"x": "f32"})
     set_input_shapes(given, {"x": [5]})
     assert irloop.convert(given)[0].graph.outputs
 
