@@ -76,6 +76,20 @@ def test_roll_by_a_computed_shift(
 
 
 @needs_engines
+@pytest.mark.parametrize("mode", ["index", "mask"])
+def test_reverse_along_computed_axes(mode: str, engines: Engines, tmp_path: Path) -> None:
+    def build(b: Builder, x: Value, axes: Value) -> Value:
+        return b(reorder.Reverse(mode), x, axes)
+
+    chosen = [[0], [0, 1], [-1], []] if mode == "index" else [[1, 0], [0, 0], [1, 1], [0, 1]]
+    kind = np.int64 if mode == "index" else np.bool_
+    element = I64 if mode == "index" else ElementType.BOOLEAN
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    model = model_of(build, (F32, (None, 3)), (element, (None if mode == "index" else 2,)))
+    agree(model, [[x, np.array(item, kind)] for item in chosen], engines, tmp_path)
+
+
+@needs_engines
 @pytest.mark.parametrize("element", [I32, F32])
 def test_gather_tree_of_an_unknown_number_of_steps(
     element: ElementType, engines: Engines, tmp_path: Path

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from irloop.conversion.forms import onnx_forms, openvino_forms
-from irloop.conversion.framework.known_inputs import ints, needed_ints, needed_rank
+from irloop.conversion.framework.known_inputs import ints, needed_rank
 from irloop.conversion.framework.translation import Conversion, exports, imports
 from irloop.dialects.onnx import comparison as onnx_comparison
 from irloop.dialects.onnx import elementwise as onnx_elementwise
 from irloop.dialects.onnx import reorder as onnx
+from irloop.dialects.onnx import search as onnx_search
 from irloop.dialects.openvino import comparison as ov_comparison
 from irloop.dialects.openvino import reorder as ov
 from irloop.graph.builder import element_of, shape_of
@@ -23,13 +24,30 @@ TO_THE_END = 2**63 - 1
 @exports(ov.Reverse)
 def export_reverse(c: Conversion, op: ov.Reverse, data: Value, axes: Value) -> Value:
     """Write Reverse as a Slice with a step of -1."""
-    chosen = needed_ints(c, axes, "list of axes")
+    chosen = ints(c, axes)
+    if chosen is None:
+        return _reversed_by_input(c, op, data, axes)
     if op.mode.lower() == "mask":
         chosen = [at for at, acts in enumerate(chosen) if acts]
     if not chosen:
         return data
     count = len(chosen)
     return onnx_forms.slice_(c, data, [-1] * count, [-TO_THE_END] * count, chosen, [-1] * count)
+
+
+def _reversed_by_input(c: Conversion, op: ov.Reverse, data: Value, axes: Value) -> Value:
+    """Reverse along axes that an input lists, or marks in a mask."""
+    f = onnx_forms
+    if op.mode.lower() == "mask":
+        marks = f.cast(c, f.as_list(c, axes), ElementType.BOOLEAN)
+        chosen = f.reshape(c, c(onnx_search.NonZero(), marks), [-1])
+    else:
+        chosen = f.as_list(c, f.as_i64(c, axes))
+    count = f.shape(c, chosen)
+    last, end = (
+        f.constant_of_shape(c, count, number, ElementType.I64) for number in (-1, -TO_THE_END)
+    )
+    return f.slice_by(c, data, last, end, chosen, last)
 
 
 @exports(ov.ReverseSequence)
