@@ -76,7 +76,8 @@ def _block(item: Diagnostic, excerpt: Excerpt | None, *, colour: bool) -> str:
         for text in (
             place.path,
             f"layer id {place.layer_id}" if place.layer_id is not None else "",
-            place.element,
+            # An ONNX model has no other path of an element.
+            place.element if place.element != place.path else "",
         )
         if text
     )

@@ -213,7 +213,8 @@ MEANINGS = {
     "CNV104": "Two inputs or outputs of the model have the same name, so one was renamed.",
     "CNV105": "A newer opset than the default one is written, because the default one lacks an "
     "operation or type that the model needs, or could only compare every element with every "
-    "other. --opset N selects the opset: for ONNX the default is 17, for an IR 8.",
+    "other, or does not keep the order of equal elements. --opset N selects the opset: for ONNX "
+    "the default is 17, for an IR 8.",
     "CNV106": "Large constants are stored as f16, as requested. The note tells how many, the "
     "largest rounding error, and which constants are kept because f16 cannot represent them.",
     "CNV107": "The form in which a loop is written, and why it is not the requested one, if so.",
@@ -227,10 +228,16 @@ MEANINGS = {
     "CNV111": "The target reads static shapes only, and the shape of a value follows from an "
     "input, such as a list of axes. The written model has the shape that the ONNX model declares. "
     "Run it only with values that lead to this shape.",
+    "CNV112": "TopK of an opset before 11 is written as requested, for an axis whose size is "
+    "unknown or above 46,339. OpenVINO returns equal elements of it in any order; ONNX returns the "
+    "one at the lower position first.",
     "CNV802": "An LSTMCell of opset1 has peepholes or coupled gates that OpenVINO's runtimes "
     "ignore; the conversion ignores them, too.",
     "CNV804": "ROIAlign before opset9 enlarges a region that is smaller than one element to one "
     "element; the ONNX operation does not.",
+    "CNV805": "Proposal gives boxes that are smaller than min_size the score 0, but does not "
+    "remove them. OpenVINO sorts boxes of equal score in no defined order, so the written model "
+    "may return the rows with score 0 in another order, and suppress other ones of them.",
     "HAZ001": "The patterns that an engine gets wrong were not searched for, because no graph can "
     "be built from a file with these errors. Correct the errors, then validate again.",
     "GRF001": "The graph in memory is inconsistent: a pass or a builder made a mistake. This is a "

@@ -13,13 +13,13 @@ from irloop.dialects.openvino import OPENVINO, recurrent
 from irloop.errors import InferenceError, UnsupportedError
 from irloop.graph.clone import clone_into
 from irloop.graph.model import Graph, Model, Node, Value
-from irloop.graph.op import Constant
 from irloop.graph.tensor import ArrayTensor, Tensor
 from irloop.graph.types import TensorType
 from irloop.passes.graph_rewrite import MatcherPass
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.options import option
 from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.stored import is_stored, stored
 
 __all__ = ["LowerThroughOnnx"]
 
@@ -70,8 +70,7 @@ class LowerThroughOnnx(MatcherPass):
     def _computes_weights(self, node: Node) -> bool:
         if self.computed_weights or not isinstance(node.op, recurrent.SEQUENCES):
             return False
-        weights = [value.producer.op for value in node.inputs[-3:] if value is not None]
-        return not all(isinstance(op, Constant) for op in weights)
+        return not all(value is None or is_stored(value) for value in node.inputs[-3:])
 
 
 def _alone(node: Node, rewriter: MatchRewriter) -> tuple[Model, list[Value]]:
@@ -100,9 +99,9 @@ def _alone(node: Node, rewriter: MatchRewriter) -> tuple[Model, list[Value]]:
 
 
 def _constant(value: Value, rewriter: MatchRewriter) -> Tensor | None:
-    op = value.producer.op
-    if isinstance(op, Constant):
-        return op.tensor
+    tensor = stored(value)
+    if tensor is not None:
+        return tensor
     known = rewriter.inference.constant(value)
     if known is None or not isinstance(value.type, TensorType):
         return None

@@ -56,7 +56,7 @@ OPENVINO_OPSETS = range(DEFAULT_OPENVINO_OPSET, 17)
 
 #: For each OpenVINO opset that replaces a large form of the default one, the first version of
 #: OpenVINO that has it.
-_VERSIONS = {10: "2022.3", 12: "2023.1", 15: "2024.5"}
+_VERSIONS = {10: "2022.3", 11: "2023.0", 12: "2023.1", 15: "2024.5"}
 
 #: The element types of 4-bit weights.
 _FOUR_BITS = frozenset({ElementType.I4, ElementType.U4, ElementType.NF4, ElementType.F4E2M1})
@@ -119,10 +119,10 @@ def to_onnx(
         result = _run(model, _onnx_passes(model, converter))
         reason = f"opset {newer} is written: opset {first} cannot express the whole model"
         if only_large_tables:
-            path = node_path(large[0][1])
+            path = node_path(large[0].node)
             reason = (
                 f"opset {newer} is written: opset {first} has only forms with large tables for "
-                f"{large[0][1].op.label} {path!r}"
+                f"{large[0].node.op.label} {path!r}"
             )
     if reason:
         converter.notes.append(Diagnostic("CNV105", Severity.INFO, reason))
@@ -192,8 +192,8 @@ def to_openvino(
 
     If `opset` is omitted, it is `DEFAULT_OPENVINO_OPSET`. To express some operations in this opset,
     every element must be compared with every other, which yields a table of results. Where this
-    table is large or of unknown size, an operation of a newer opset is written instead, and a note
-    names it.
+    table is large or of unknown size, or where the opset cannot keep the order of equal elements,
+    an operation of a newer opset is written instead, and a note names it.
 
     `shapes` fixes the shapes of inputs by name. This also selects the branch of each If whose
     condition depends only on these shapes. An If whose condition is not constant remains an If,
@@ -230,16 +230,16 @@ def to_openvino(
 
 def _newer_operations(converter: Converter) -> Iterator[Diagnostic]:
     """Yield a note for each opset after the default one of which operations are written."""
-    for since in sorted({since for since, _ in converter.newer}):
-        nodes = [node for opset, node in converter.newer if opset == since]
+    for since, otherwise in sorted({(item.since, item.otherwise) for item in converter.newer}):
+        nodes = [item.node for item in converter.newer if item[::2] == (since, otherwise)]
         first = nodes[0]
         others = f" and {len(nodes) - 1} more" if len(nodes) > 1 else ""
         yield Diagnostic(
             "CNV105",
             Severity.INFO,
             f"{first.op.label} {node_path(first)!r}{others}: an operation of opset{since} is "
-            f"written, which OpenVINO has since {_VERSIONS[since]}; opset{converter.opset} would "
-            "compare every element with every other",
+            f"written, which OpenVINO has since {_VERSIONS[since]}; opset{converter.opset} "
+            f"{otherwise}",
             Location(line=first.location.line, path=node_path(first)),
             fix=f"for an older OpenVINO: --opset {converter.opset}",
         )
@@ -249,6 +249,7 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
     # The passes of one direction only are not imported for the other.
     from irloop.conversion.framework.onnx_steps import ExpandScan8, StandardizeFirst
     from irloop.conversion.framework.openvino_borders import own_producer
+    from irloop.conversion.tensors.constant_products import FoldConstantProducts
     from irloop.faults.repairs.constant_loops import FoldConstantLoops, FoldLoopShapes
 
     names = BorderNames(model, lambda node: node.name, lambda node: node.name)
@@ -271,6 +272,8 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
         DropUnread(),
         # A loop that replaces another one takes over the dimensions of its body.
         KeepDeclaredDims(converter),
+        # OpenVINO cannot fold them, because it keeps the weights compressed.
+        FoldConstantProducts(),
         # Rewrite forms that OpenVINO computes wrongly or refuses.
         *repairs("openvino"),
         # Inputs and outputs now have their final form.

@@ -22,6 +22,7 @@ from irloop.errors import UnsupportedError, UsageError
 from irloop.faults.catalogue import faults_of
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.inference import Inference
+from irloop.graph.input_types import shape_option
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.op import Constant, Parameter, Result, UnknownOp
 from irloop.graph.rewriter import Rewriter
@@ -230,6 +231,9 @@ def require_readable(model: Model, target: Target) -> None:
 
 
 def _unreadable(model: Model, target: Target) -> Iterator[Diagnostic]:
+    # Once the inputs have static shapes, most other values have them, too.
+    inputs = set(model.graph.parameters)
+    has_dynamic_input = not all(map(_is_static, inputs))
     for graph in all_graphs(model.graph):
         for node in (*graph.parameters, *graph.nodes):
             if not isinstance(node.op, (*_BASICS, UnknownOp)) and node.op.since > target.opset:
@@ -240,12 +244,16 @@ def _unreadable(model: Model, target: Target) -> Iterator[Diagnostic]:
                     found=f"opset{node.op.since}",
                 )
             elif not target.dynamic_shapes and not _is_static(node):
+                if has_dynamic_input and node not in inputs:
+                    continue
                 yield _finding(
                     node,
                     f"{target.name} reads static shapes only",
                     expected="known dimensions",
                     found=", ".join(str(value.type) for value in node.outputs),
-                    fix="give the input a static shape" if isinstance(node.op, Parameter) else "",
+                    fix=f"give the input a static shape: {shape_option(node.output)}"
+                    if has_dynamic_input
+                    else "",
                 )
             elif target.name == OLDEST and _is_empty(node):
                 yield _finding(

@@ -10,10 +10,18 @@ from operator import index
 from typing import SupportsIndex
 
 from irloop.errors import UsageError
-from irloop.graph.model import Model, Value
+from irloop.graph.model import Graph, Model, Value
 from irloop.graph.types import ElementType, Shape, TensorType
 
-__all__ = ["has_input", "named_shape", "set_input_shapes", "set_input_types", "shapes_of"]
+__all__ = [
+    "has_input",
+    "missing_options",
+    "named_shape",
+    "set_input_shapes",
+    "set_input_types",
+    "shape_option",
+    "shapes_of",
+]
 
 
 def named_shape(text: str) -> tuple[str, list[int | None]] | None:
@@ -49,6 +57,35 @@ def shapes_of(shapes: Mapping[str, Shape | Sequence[int | None]]) -> dict[str, S
                 found=repr(given)[:100],
             )
     return found
+
+
+def shape_option(value: Value) -> str:
+    """Return the command-line option that gives an input a shape.
+
+    The option has N in place of each size that the user has to fill in.
+    """
+    shape = value.type.shape if isinstance(value.type, TensorType) else Shape(None)
+    if shape.dims is None:
+        return f"--shape {value.producer.name}=N,..."
+    sizes = ",".join(str(dim) if isinstance(dim, int) else "N" for dim in shape.dims)
+    return f"--shape {value.producer.name}={sizes}"
+
+
+def missing_options(graph: Graph) -> str:
+    """Return the command-line options that give the inputs of a model what their types lack.
+
+    The options have N in place of each size, and f32 in place of each element type, that the user
+    has to fill in. The text is empty if all types are known.
+    """
+    options = []
+    for value in graph.inputs:
+        if not isinstance(value.type, TensorType):
+            continue
+        if value.type.element is ElementType.DYNAMIC:
+            options.append(f"--type {value.producer.name}=f32")
+        if not value.type.shape.is_static:
+            options.append(shape_option(value))
+    return " ".join(options)
 
 
 def set_input_shapes(

@@ -1,7 +1,7 @@
 """Explains messages of OpenVINO, ONNX Runtime and onnx.checker that a user pastes.
 
 The patterns were taken from real messages of OpenVINO 2026.4 and 2021.4, ONNX Runtime 1.31 and onnx
-1.23; the tests contain those messages verbatim.
+1.23, and from those that users quote most often in public issues; the tests contain them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from irloop.errors import MEANINGS, UsageError
-from irloop.messages import onnx_messages, openvino_messages, reader_messages
+from irloop.messages import (
+    fed_messages,
+    onnx_messages,
+    openvino_messages,
+    reader_messages,
+    run_messages,
+)
 from irloop.messages.message import Message
 from irloop.validation import engine
 
@@ -53,7 +59,13 @@ def explanations(text: str) -> list[Explanation]:
 
 def all_messages() -> tuple[Message, ...]:
     """Every entry of the catalogue, OpenVINO's first."""
-    return (*reader_messages.MESSAGES, *openvino_messages.MESSAGES, *onnx_messages.MESSAGES)
+    return (
+        *reader_messages.MESSAGES,
+        *openvino_messages.MESSAGES,
+        *onnx_messages.MESSAGES,
+        *fed_messages.MESSAGES,
+        *run_messages.MESSAGES,
+    )
 
 
 def _matches(line: str) -> Iterator[tuple[Message, Explanation]]:
@@ -61,7 +73,7 @@ def _matches(line: str) -> Iterator[tuple[Message, Explanation]]:
         match = re.search(message.pattern, line)
         if match is None:
             continue
-        names = {name: text or "?" for name, text in match.groupdict().items()}
+        names = {name: "?" if text is None else text for name, text in match.groupdict().items()}
         cause, advice = message.cause.format(**names), message.advice.format(**names)
         yield message, Explanation(message.engine, cause, message.codes, advice)
 

@@ -83,8 +83,8 @@ MESSAGES = (
         _BOTH,
         r"No opset import for domain '?(?P<domain>[^' ]{0,300})",
         "a node is of the domain {domain!r}, which opset_import does not list",
-        ("ONX101", "ONX103"),
-        "add the domain to opset_import",
+        ("ONX108", "ONX101", "ONX103"),
+        "irloop validate MODEL.onnx --fix adds the domain to opset_import",
     ),
     Message(
         _BOTH,
@@ -119,7 +119,8 @@ MESSAGES = (
         r"(?: of name|-site for) \((?P<other>[^)]{0,300})\)",
         "a name is defined twice, or a body reuses a name of the outer graph",
         ("ONX101", "ONX203"),
-        "rename one of the two",
+        "run irloop validate, which names it, and rename one of the two; irloop convert MODEL.onnx "
+        "-o MODEL.xml renames names that a body reuses",
     ),
     Message(
         _BOTH,

@@ -60,7 +60,8 @@ _BODIES = (
     ),
     Message(
         _OV,
-        r"Accessing out-of-range dimension|Invalid \"axis\" value in an iteration component",
+        r"Accessing out-of-range dimension(?!.{0,300}Conversion is failed for)|"
+        r"Invalid \"axis\" value in an iteration component",
         "the axis of a port map is not an axis of the tensor that it slices, which may be a scalar",
         ("IRL622", "IRL623"),
         "irloop validate --select IRL6 names the entry",
@@ -167,7 +168,8 @@ _BODIES = (
         r"(?P<name>\S{1,300})",
         "the rank of {type} {name!r} is not known, and the CPU plugin needs it",
         ("IRL628", "ONX106"),
-        "set the rank of the model inputs (reshape), or declare it in the file",
+        "irloop convert MODEL -o NEW.xml --shape NAME=1,3,640,640 gives the inputs a rank; give it "
+        "for every input whose rank is unknown",
     ),
     Message(
         _OV,
@@ -218,7 +220,8 @@ _OPERATIONS = (
         r"(?P<want>\[[^\]]{0,300}\])\) and the tensor \(shape=\((?P<got>[^)]{0,300})\)\)",
         "input {index} has the shape {want}, and data of the shape {got} was given",
         (),
-        "give data of that shape, or make the size of the input dynamic (irloop convert --shape)",
+        "give data of that shape, or change the model: irloop transform MODEL -o NEW --pass "
+        "set_shape=NAME=1,3,640,640",
     ),
     Message(
         _OLD,
@@ -260,9 +263,11 @@ _OPERATIONS = (
     Message(
         _OV,
         r"loop body graph canonical inputs size \((?P<size>\d{1,20})\), does not match",
-        "the body of an ONNX Loop declares {size} inputs, and the node passes a different number",
-        ("ONX101",),
-        "run irloop validate, which names the Loop",
+        "OpenVINO counts {size} inputs of the body of an ONNX Loop, and the node passes another "
+        "number; it does not count a body input that has the name of an outer value",
+        ("ONX203", "ONX101"),
+        "run irloop validate, which names the Loop or the name; irloop convert MODEL.onnx -o "
+        "MODEL.xml converts a Loop with such a name",
     ),
     Message(
         _OV,

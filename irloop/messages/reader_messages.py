@@ -68,7 +68,8 @@ _FILES = (
         "the .bin has a different size than the layer needs: it belongs to another model, or is "
         "damaged",
         ("IRL302", "IRL303"),
-        "fetch .xml and .bin from the same export",
+        "fetch .xml and .bin from the same export; irloop validate MODEL.xml names the layer and "
+        "its bytes",
     ),
     Message(
         _OV,
@@ -258,8 +259,7 @@ _STRUCTURE = (
         "names",
         (),
         'add names="..." to the port, ask by position, or write version 10, which names inputs '
-        "after "
-        "their layers",
+        "after their layers: irloop convert MODEL.xml -o NEW.xml --ir-version 10",
     ),
 )
 #: All entries for messages of OpenVINO's reader.

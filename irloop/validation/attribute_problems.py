@@ -107,6 +107,15 @@ def _lost_variables(layers: list[Layer]) -> Iterator[Problem]:
             )
 
 
+#: Attributes that Model Optimizer of 2020 wrote without a meaning, by operation; their values are
+#: zeros.
+_LEFTOVERS = frozenset({("Convolution", "output_padding"), ("GroupConvolution", "output_padding")})
+
+
+def _is_leftover(type_name: str, name: str, text: str) -> bool:
+    return (type_name, name) in _LEFTOVERS and not text.strip("0, ")
+
+
 def _problems(layer: Layer, type_name: str, version: str) -> Iterator[Problem]:
     operation = operation_of(type_name, version)
     if operation is None:
@@ -119,7 +128,8 @@ def _problems(layer: Layer, type_name: str, version: str) -> Iterator[Problem]:
     for name, text in layer.data.items():
         known = operation.attributes.get(name)
         if known is None:
-            yield _unknown(layer, name, operation)
+            if not _is_leftover(type_name, name, text):
+                yield _unknown(layer, name, operation)
         else:
             yield from _value(layer, name, text, known)
 

@@ -23,6 +23,7 @@ __all__ = [
     "Declared",
     "constant_of",
     "contradictions",
+    "data_of_port",
     "known_element",
 ]
 
@@ -72,6 +73,20 @@ class Declared(NamedTuple):
 
 
 UNKNOWN = Declared(None, None)
+
+
+def data_of_port(layer: Layer) -> dict[str, str]:
+    """The `element_type` and `shape` that the only output port of a layer declares.
+
+    Empty if the port lacks its precision, or has dimensions that are no numbers.
+    """
+    port = layer.outputs[0] if len(layer.outputs) == 1 else None
+    element = None if port is None else texts.element_of_precision(port.precision)
+    if port is None or element is None:
+        return {}
+    shape = ",".join("?" if dim == "-1" else dim for dim in port.dims)
+    readable = texts.parameter_shape(shape) is not None
+    return {"element_type": str(element), "shape": shape} if readable else {}
 
 
 class BranchOutput(NamedTuple):

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import onnx
+import onnx.parser
 import pytest
 from click.testing import Result
 
@@ -468,3 +470,15 @@ def test_unsafe_fixes_are_announced_and_made_only_on_request(
     alone = irloop("validate", path, "--unsafe-fixes")
     assert alone.exit_code == 2
     assert "add --fix or --diff" in alone.stderr
+
+
+def test_the_place_in_an_onnx_model_is_named_once(
+    tmp_path: Path, irloop: Callable[..., Result]
+) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[2] x, int64 n) => (float[2] y) {
+      y = Loop (n, , x) <body = b (int64 i, bool c, float[2] x) => (bool d, float[2] z) {
+        d = Identity (c) z = Add (x, x) }> }"""
+    path = tmp_path / "m.onnx"
+    path.write_bytes(onnx.parser.parse_model(text).SerializeToString())
+    result = irloop("validate", path)
+    assert "\n  where:    Loop(y)/body\n" in result.stdout

@@ -20,7 +20,7 @@ from irloop.conversion.loops.onnx_loop_builder import OnnxLoopBuilder
 from irloop.dialects.onnx import elementwise
 from irloop.dialects.onnx import nms as onnx
 from irloop.dialects.openvino import nms as ov
-from irloop.graph.builder import element_of
+from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
@@ -219,6 +219,9 @@ def import_suppression(
         sort_result_descending=False,
         output_type=I64,
     )
+    if shape_of(boxes).dim(2) != 4:
+        # OpenVINO's CPU plugin needs to know that a box has four coordinates.
+        boxes = ov_forms.reshape(c, boxes, [0, -1, 4])
     lowest = c.constant(-3.4028234663852886e38, F32)
     node = c.emit(
         target,

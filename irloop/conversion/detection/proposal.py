@@ -148,6 +148,12 @@ def export_proposal(
     box_selection.require_opset(c)
     sizes = OnnxSizes(c)
     items, channels, height, width = sizes.of(scores, 4)
+    if op.min_size > (0 if op.anchors().tensorflow else 1):
+        c.warn(
+            "CNV805",
+            f"OpenVINO gives boxes smaller than min_size={op.min_size:g} the score 0 and returns "
+            "them in any order, after all others; the rows with score 0 may come in another order",
+        )
     tensorflow = op.anchors().tensorflow
     border = 0.0 if tensorflow else 1.0
     frame = _Image.of(c, image, sizes.of(image, 1)[0])

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from irloop.conversion.elements.elementwise import unary_rule
 from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.forms import openvino_forms as ov_forms
+from irloop.conversion.forms.ordered_topk import first_best
 from irloop.conversion.framework.translation import Conversion, exports, imports
 from irloop.dialects.onnx import activation as onnx
 from irloop.dialects.onnx import elementwise as onnx_math
@@ -460,7 +461,7 @@ def one_hot(c: Conversion, x: Value, axis: int) -> Value:
     """Emit a tensor with 1 at the first maximum along `axis` and 0 elsewhere."""
     rank = c.rank_of(x)
     axis %= rank
-    _, where = ov_forms.topk(c, x, c.i64(1), axis)
+    _, where = first_best(c, x, axis, "max")
     size = ov_forms.size_of(c, x, axis)
     positions = ov_forms.range_(c, c.i64(0), size, c.i64(1))
     if rank - axis > 1:

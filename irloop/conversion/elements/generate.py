@@ -146,6 +146,10 @@ def _one_hot(
     c: Conversion, axis: int, indices: Value, depth: Value, on: Value, off: Value
 ) -> Value:
     values = onnx_forms.concat(c, [onnx_forms.reshape(c, item, [1]) for item in (off, on)], 0)
+    if shape_of(indices).rank == 0:
+        # The ONNX operation has no scalar indices.
+        row = _one_hot(c, -1, onnx_forms.reshape(c, indices, [1]), depth, on, off)
+        return onnx_forms.squeeze(c, row, [0])
     element = element_of(on)
     # ONNX Runtime has kernels for these two types, with i64 indices and depth.
     wide = ElementType.I64 if element.is_integer else ElementType.F32

@@ -16,7 +16,6 @@ from irloop.dialects.slices import TO_THE_END
 from irloop.graph.builder import element_of
 from irloop.graph.builder import shape_of as static_shape
 from irloop.graph.model import Value
-from irloop.graph.op import Op
 from irloop.graph.record import Record
 from irloop.graph.types import ElementType
 
@@ -410,10 +409,10 @@ def topk(
     sort: str = "value",
     element: ElementType = ElementType.I64,
 ) -> tuple[Value, Value]:
-    """The largest (or smallest) elements along an axis and their positions; `k` is a scalar."""
-    op: Op = search.TopK3(axis=axis, mode=mode, sort=sort, index_element_type=element)
-    if c.opset >= 11:
-        # Only this version promises that the first of equal elements comes first.
-        op = search.TopK11(axis, mode, sort, element, stable=sort == "value")
+    """The largest (or smallest) elements along an axis and their positions; `k` is a scalar.
+
+    OpenVINO returns equal elements in any order; `ordered_topk` returns them in ONNX's.
+    """
+    op = search.TopK3(axis=axis, mode=mode, sort=sort, index_element_type=element)
     values, indices = c.emit(op, value, k, n_outputs=2).outputs
     return values, indices

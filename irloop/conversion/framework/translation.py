@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from irloop.conversion.framework.rules import EXPORTS, IMPORTS, Rule, Rules, exports, imports
 from irloop.conversion.framework.virtual_values import Virtual
@@ -22,6 +22,7 @@ from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.errors import InferenceError, InternalError, IrloopError, plain_reason
 from irloop.graph.builder import Builder, Names, shape_of
 from irloop.graph.inference import Inference
+from irloop.graph.input_types import missing_options
 from irloop.graph.model import Graph, Node, Value
 from irloop.graph.op import Constant, Op, UnknownOp
 from irloop.graph.types import Dim, ElementType, TensorType
@@ -87,6 +88,14 @@ def takes_virtual(rule: RuleT) -> RuleT:
     return rule
 
 
+class Newer(NamedTuple):
+    """A source node that is written in opset `since`, and what the default opset does with it."""
+
+    since: int
+    node: Node
+    otherwise: str
+
+
 @dataclass(eq=False, repr=False)
 class Converter:
     """State shared by all graphs of one conversion.
@@ -108,8 +117,8 @@ class Converter:
     source: Inference = field(default_factory=Inference)
     #: True if `opset` is only the default, so an operation may be written in a newer opset.
     may_be_newer: bool = False
-    #: The source nodes whose form in the default opset was too large, with the opset they need.
-    newer: list[tuple[int, Node]] = field(default_factory=list)
+    #: The source nodes that are written in a newer opset than the default one.
+    newer: list[Newer] = field(default_factory=list)
 
 
 def _is_small(table: Sequence[Dim | None]) -> bool:
@@ -122,6 +131,23 @@ def _is_small(table: Sequence[Dim | None]) -> bool:
         return True
     sizes = [size for size in table if isinstance(size, int)]
     return len(sizes) == len(table) and math.prod(sizes) <= LARGEST_TABLE
+
+
+def _missing(node: Node) -> str:
+    """Advice for a refused node whose operands have unknown types or sizes."""
+    types = [value.type for value in node.read_inputs if value is not None]
+    if all(
+        isinstance(type, TensorType)
+        and type.shape.is_static
+        and type.element is not ElementType.DYNAMIC
+        for type in types
+    ):
+        return ""
+    graph = node.graph
+    while graph is not None and graph.owner is not None:
+        graph = graph.owner.graph
+    options = "" if graph is None else missing_options(graph)
+    return options and f"give the inputs what is not known of them: {options}"
 
 
 class Conversion(Builder):
@@ -178,14 +204,19 @@ class Conversion(Builder):
             reason, fix or (f"write opset {opset} or newer" if opset else ""), opset
         )
 
-    def has(self, since: int, *table: Dim | None) -> bool:
+    def has(
+        self,
+        since: int,
+        *table: Dim | None,
+        otherwise: str = "would compare every element with every other",
+    ) -> bool:
         """Return whether to write an operation of opset `since` instead of an older form.
 
         If the user requested an opset, only this opset decides. Otherwise, the operation is also
         written if the older form needs a tensor of more than `LARGEST_TABLE` elements or of unknown
-        size; `table` has the dimensions of its largest tensor. This is possible in an IR, which
-        names the opset of each operation. An ONNX model has one opset for all operations, so the
-        node is refused instead.
+        size; `table` has the dimensions of its largest tensor, and `otherwise` says what the older
+        form does with it. This is possible in an IR, which names the opset of each operation. An
+        ONNX model has one opset for all operations, so the node is refused instead.
 
         Raises:
             RefusedError: naming the newer ONNX opset in which the model is to be written.
@@ -194,7 +225,7 @@ class Conversion(Builder):
             return True
         if not self.converter.may_be_newer or _is_small(table):
             return False
-        self.converter.newer.append((since, self.node))
+        self.converter.newer.append(Newer(since, self.node, otherwise))
         if self.converter.rules is EXPORTS:
             reason = f"opset {self.opset} has only a form with a large table for it"
             raise self.refuse(reason, opset=since)
@@ -339,6 +370,7 @@ class Conversion(Builder):
             first = error.diagnostics[0]
             reason, expected, found = error.message, first.expected, first.found
         path = node_path(node)
+        fix = fix or _missing(node)
         self.converter.refusals.append(
             Diagnostic(
                 "CNV001",

@@ -18,13 +18,13 @@ from irloop.conversion.loops.deciding_sizes import (
     choosing_inputs,
     deciding_inputs,
     fixing,
-    shape_option,
 )
 from irloop.conversion.loops.loop_parts import scalar
 from irloop.conversion.loops.stacks import as_stack
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import element_of, shape_of
+from irloop.graph.input_types import shape_option
 from irloop.graph.loops import Invariant, LastValue, PortMap
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant

@@ -8,9 +8,8 @@ from irloop.graph.builder import shape_of
 from irloop.graph.loops import Invariant
 from irloop.graph.model import Value
 from irloop.graph.op import Parameter
-from irloop.graph.types import Shape, TensorType
 
-__all__ = ["choosing_inputs", "deciding_inputs", "fixing", "shape_option"]
+__all__ = ["choosing_inputs", "deciding_inputs", "fixing"]
 
 
 def deciding_inputs(condition: Value) -> list[Value]:
@@ -82,15 +81,3 @@ def _outside(parameter: Value) -> Value | None:
     body = next(item for item in owner.bodies if item.graph is graph)
     port = body.ports.by_parameter.get(graph.inputs.index(parameter))
     return owner.inputs[port.external] if isinstance(port, Invariant) else None
-
-
-def shape_option(value: Value) -> str:
-    """Return the command-line option that gives an input a shape.
-
-    The option has N in place of each size that the user has to fill in.
-    """
-    shape = value.type.shape if isinstance(value.type, TensorType) else Shape(None)
-    if shape.dims is None:
-        return f"--shape {value.producer.name}=N,..."
-    sizes = ",".join(str(dim) if isinstance(dim, int) else "N" for dim in shape.dims)
-    return f"--shape {value.producer.name}={sizes}"

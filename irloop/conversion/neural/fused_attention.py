@@ -20,6 +20,7 @@ from irloop.passes.base import ModelPass
 from irloop.passes.forms import Forms
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.session import Session
+from irloop.passes.stored import stored
 
 __all__ = ["FuseAttention"]
 
@@ -202,10 +203,10 @@ def _number(value: Value) -> float | None:
     It must have one element and a rank of at most 4. A higher rank would add axes to the attention
     scores, which have rank 4.
     """
-    op = value.producer.op
-    if not isinstance(op, Constant) or op.tensor.count != 1 or len(op.tensor.shape) > 4:
+    tensor = stored(value)
+    if tensor is None or tensor.count != 1 or len(tensor.shape) > 4:
         return None
-    return float(op.tensor.numpy().reshape(()))
+    return float(tensor.numpy().reshape(()))
 
 
 def _separated(value: Value, perm: tuple[int, ...]) -> tuple[Value, int] | None:

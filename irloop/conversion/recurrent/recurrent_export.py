@@ -21,6 +21,7 @@ from irloop.dialects.recurrent import Activation
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
+from irloop.passes.stored import array_of
 
 __all__: list[str] = []
 
@@ -61,7 +62,7 @@ def _lengths(c: Conversion, lengths: Value, x: Value) -> Value | None:
 
     The result is None if no item is shorter than the time axis; the input may then be omitted.
     """
-    known = parts.array_of(lengths)
+    known = array_of(lengths)
     if known is None:
         known = c.constant_of(lengths)
     dims = shape_of(x).dims
@@ -81,7 +82,7 @@ def _joined_bias(c: Conversion, bias: Value, width: int) -> Value:
     """Extend the bias [D, width] to ONNX's [D, 2 * width], with zeros as the recurrent half."""
     import numpy as np
 
-    known = parts.array_of(bias)
+    known = array_of(bias)
     if known is not None:
         whole = np.concatenate((known, np.zeros_like(known)), axis=1)
         return parts.constant(c, whole, bias, f"{c.prefix}/B")
@@ -96,7 +97,7 @@ def _linear_bias(c: Conversion, bias: Value, size: int) -> Value:
     """
     import numpy as np
 
-    known = parts.array_of(bias)
+    known = array_of(bias)
     if known is not None:
         zeros = np.zeros_like(known[:, : 2 * size])
         whole = np.concatenate((known[:, : 3 * size], zeros, known[:, 3 * size :]), axis=1)

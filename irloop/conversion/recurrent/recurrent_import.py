@@ -23,7 +23,8 @@ from irloop.dialects.recurrent import Activation
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.op import Constant
-from irloop.graph.types import ElementType
+from irloop.graph.types import Dim, ElementType
+from irloop.passes.stored import array_of
 
 __all__: list[str] = []
 
@@ -45,6 +46,10 @@ def _layer(c: Conversion, op: onnx.Recurrent, inputs: tuple[Value | None, ...]) 
     assert r is not None
     size = op.hidden_size or parts.static_dim(c, r, 2, "state size")
     data = x if op.batch_first() else forms.transpose(c, x, [1, 0, 2])
+    directions, width = len(op.functions()), op.GATES * size
+    w = _sized(c, w, directions, width, shape_of(x).dim(2))
+    r = _sized(c, r, directions, width, size)
+    bias = None if given[3] is None else _sized(c, given[3], directions, 2 * width)
     states = []
     for initial in given[5 : 5 + op.STATES]:
         if initial is None:
@@ -54,11 +59,20 @@ def _layer(c: Conversion, op: onnx.Recurrent, inputs: tuple[Value | None, ...]) 
         else:
             states.append(forms.transpose(c, initial, [1, 0, 2]))
     peepholes = given[7] if isinstance(op, onnx.LSTM | onnx.LSTM1) else None
-    known = None if peepholes is None else parts.array_of(peepholes)
+    known = None if peepholes is None else array_of(peepholes)
     if known is not None and not known.any():
         peepholes = None
-    directions = len(op.functions())
-    return Layer(op, data, w, r, given[3], given[4], tuple(states), peepholes, size, directions)
+    return Layer(op, data, w, r, bias, given[4], tuple(states), peepholes, size, directions)
+
+
+def _sized(c: Conversion, weights: Value, *dims: Dim) -> Value:
+    """Give weights of unknown sizes the shape `dims`; OpenVINO's CPU plugin needs their sizes."""
+    if shape_of(weights).is_static:
+        return weights
+    unknown = [not isinstance(dim, int) for dim in dims]
+    if sum(unknown) > 1:
+        return weights
+    return forms.reshape(c, weights, [dim if isinstance(dim, int) else -1 for dim in dims])
 
 
 def _size_of_axis(c: Conversion, x: Value, axis: int) -> Value:

@@ -16,6 +16,7 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.op import Constant
 from irloop.graph.tensor import ArrayTensor
+from irloop.passes.stored import stored_node
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ONNX_NAMES",
-    "array_of",
     "by_position",
     "constant",
     "gate_rows",
@@ -53,12 +53,6 @@ ONNX_NAMES = {
 }
 
 
-def array_of(value: Value) -> Array | None:
-    """The elements of a constant of any size; None if `value` is not a constant."""
-    op = value.producer.op
-    return op.tensor.numpy() if isinstance(op, Constant) else None
-
-
 def constant(c: Conversion, array: Array, like: Value, name: str) -> Value:
     """A constant with the elements of `array` in the element type of `like`."""
     import numpy as np
@@ -71,13 +65,17 @@ def taken(
 ) -> Value:
     """Return the entries of `value` at the indices `places` along `axis`.
 
-    If `value` is a constant, the result is a new constant called `name`. Otherwise, `gather` emits
+    If `value` is a constant, the result is a new constant called `name`, stored in the same type.
+    Otherwise, `gather` emits
     a Gather that takes the entries at run time.
     """
-    array = array_of(value)
-    if array is not None:
-        return constant(c, array.take(places, axis=axis), value, f"{c.prefix}/{name}")
-    return gather(c, value, c.i64(list(places)), axis)
+    node = stored_node(value)
+    if node is None:
+        return gather(c, value, c.i64(list(places)), axis)
+    assert isinstance(node.op, Constant)
+    array = node.op.tensor.numpy().take(places, axis=axis)
+    made = constant(c, array, node.output, f"{c.prefix}/{name}")
+    return made if node is value.producer else c(value.producer.op, made)
 
 
 def gate_rows(order: Sequence[int], size: int) -> list[int]:

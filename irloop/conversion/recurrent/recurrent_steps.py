@@ -18,6 +18,7 @@ from irloop.dialects.recurrent import Activation
 from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
+from irloop.passes.stored import array_of
 
 __all__ = ["Layer", "is_coupled", "is_linear", "iterated", "summed_bias"]
 
@@ -66,7 +67,7 @@ def summed_bias(c: Conversion, layer: Layer) -> Value:
     if layer.bias is None:
         zeros = np.zeros((layer.directions, 2 * gates if linear else width))
         return c.constant(zeros, element_of(layer.x))
-    known = parts.array_of(layer.bias)
+    known = array_of(layer.bias)
     if known is not None:
         first, second = known[:, :width], known[:, width:]
         summed = first + second

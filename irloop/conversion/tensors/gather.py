@@ -6,6 +6,7 @@ from irloop import budget
 from irloop.conversion.forms import onnx_forms, openvino_forms
 from irloop.conversion.framework.known_inputs import needed_axis, needed_rank
 from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.conversion.loops.onnx_loop_builder import OnnxScanBuilder
 from irloop.dialects.onnx import gather as onnx
 from irloop.dialects.onnx.search import CumSum
 from irloop.dialects.openvino import gather as ov
@@ -153,33 +154,66 @@ def export_gather_tree(
     """Write GatherTree as two GatherElements for each step, from the last step to the first.
 
     The first reads the token of each beam, and the second its parent, which is its beam in the step
-    before.
+    before. A Scan repeats them if the number of steps is not known.
     """
     f = onnx_forms
     element = element_of(ids)
-    steps = shape_of(ids).dim(0)
-    if not isinstance(steps, int):
-        raise c.refuse("the number of its steps is not known", "give the input a static shape")
+    shape = f.shape(c, ids)
+    steps = f.gather(c, shape, c.i64([0]), 0)
     token = f.reshape(c, end, [1])
-    last = f.minimum(c, f.as_list(c, f.cast(c, lengths, ElementType.I64)), c.i64([steps]))
+    last = f.minimum(c, f.as_list(c, f.cast(c, lengths, ElementType.I64)), steps)
     last = f.unsqueeze(c, f.sub(c, last, c.i64([1])), [1])
-    shape = f.slice_(c, f.shape(c, ids), [1], [3], [0])
+    shape = f.slice_(c, shape, [1], [3], [0])
     width = f.gather(c, shape, c.i64(1), 0)
     beam = f.expand(c, f.range_(c, c.i64(0), width, c.i64(1)), shape)
-    found: list[Value] = []
-    for step in reversed(range(steps)):
-        budget.spend(A_BEAM_STEP, "following beams")
-        here, above = (f.gather(c, item, c.i64(step), 0) for item in (ids, parents))
-        active = f.logical_not(c, f.less(c, last, c.i64([[step]])))
-        token_here = f.where(c, active, c(onnx.GatherElements(1), here, beam), token)
-        found.insert(0, f.unsqueeze(c, token_here, [0]))
-        parent = f.cast(c, c(onnx.GatherElements(1), above, beam), ElementType.I64)
-        beam = f.where(c, active, parent, beam)
-    beams = f.concat(c, found, 0)
+    follow = _followed_beams if isinstance(shape_of(ids).dim(0), int) else _scanned_beams
+    beams = follow(c, (ids, parents, last, token), beam)
     # Replace everything after the first end token by end tokens.
     ended = f.cast(c, f.equal(c, beams, token), ElementType.I32)
     behind = f.less(c, c.constant(0, ElementType.I32), c(CumSum(), ended, c.i64(0)))
     return f.cast(c, f.where(c, behind, token, beams), element)
+
+
+Beams = tuple[Value, Value, Value, Value]
+
+
+def _followed_beams(c: Conversion, tree: Beams, beam: Value) -> Value:
+    ids, parents, last, token = tree
+    found: list[Value] = []
+    steps = shape_of(ids).dim(0)
+    assert isinstance(steps, int)
+    for step in reversed(range(steps)):
+        budget.spend(A_BEAM_STEP, "following beams")
+        here, above = (onnx_forms.gather(c, item, c.i64(step), 0) for item in (ids, parents))
+        place = (here, above, last, token)
+        token_here, beam = _beam_step(c, place, c.i64([[step]]), beam)
+        found.insert(0, onnx_forms.unsqueeze(c, token_here, [0]))
+    return onnx_forms.concat(c, found, 0)
+
+
+def _scanned_beams(c: Conversion, tree: Beams, beam: Value) -> Value:
+    ids, parents, last, token = tree
+    scan = OnnxScanBuilder(c, "steps")
+    held = scan.state(beam, beam.type, "beam")
+    size = onnx_forms.gather(c, onnx_forms.shape(c, ids), c.i64(0), 0)
+    numbers = onnx_forms.range_(c, c.i64(0), size, c.i64(1))
+    here, above, step = (
+        scan.scan(value, 0, True, name)
+        for value, name in ((ids, "here"), (parents, "above"), (numbers, "step"))
+    )
+    place = (here, above, scan.capture(last), scan.capture(token))
+    token_here, following = _beam_step(scan.inner, place, step, held)
+    return scan.finish([following], [(token_here, 0, True)])[1]
+
+
+def _beam_step(c: Conversion, place: Beams, step: Value, beam: Value) -> tuple[Value, Value]:
+    """Emit the tokens of the beams in one step, and their beams in the step before."""
+    f = onnx_forms
+    here, above, last, token = place
+    active = f.logical_not(c, f.less(c, last, step))
+    token_here = f.where(c, active, c(onnx.GatherElements(1), here, beam), token)
+    parent = f.cast(c, c(onnx.GatherElements(1), above, beam), ElementType.I64)
+    return token_here, f.where(c, active, parent, beam)
 
 
 @imports(onnx.GatherND)

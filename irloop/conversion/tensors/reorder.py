@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from irloop.conversion.forms import onnx_forms, openvino_forms
-from irloop.conversion.framework.known_inputs import needed_ints, needed_rank
+from irloop.conversion.framework.known_inputs import ints, needed_rank
 from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.dialects.onnx import comparison as onnx_comparison
 from irloop.dialects.onnx import elementwise as onnx_elementwise
 from irloop.dialects.onnx import reorder as onnx
+from irloop.dialects.onnx import search as onnx_search
 from irloop.dialects.openvino import comparison as ov_comparison
 from irloop.dialects.openvino import reorder as ov
 from irloop.graph.builder import element_of, shape_of
@@ -22,13 +24,30 @@ TO_THE_END = 2**63 - 1
 @exports(ov.Reverse)
 def export_reverse(c: Conversion, op: ov.Reverse, data: Value, axes: Value) -> Value:
     """Write Reverse as a Slice with a step of -1."""
-    chosen = needed_ints(c, axes, "list of axes")
+    chosen = ints(c, axes)
+    if chosen is None:
+        return _reversed_by_input(c, op, data, axes)
     if op.mode.lower() == "mask":
         chosen = [at for at, acts in enumerate(chosen) if acts]
     if not chosen:
         return data
     count = len(chosen)
     return onnx_forms.slice_(c, data, [-1] * count, [-TO_THE_END] * count, chosen, [-1] * count)
+
+
+def _reversed_by_input(c: Conversion, op: ov.Reverse, data: Value, axes: Value) -> Value:
+    """Reverse along axes that an input lists, or marks in a mask."""
+    f = onnx_forms
+    if op.mode.lower() == "mask":
+        marks = f.cast(c, f.as_list(c, axes), ElementType.BOOLEAN)
+        chosen = f.reshape(c, c(onnx_search.NonZero(), marks), [-1])
+    else:
+        chosen = f.as_list(c, f.as_i64(c, axes))
+    count = f.shape(c, chosen)
+    last, end = (
+        f.constant_of_shape(c, count, number, ElementType.I64) for number in (-1, -TO_THE_END)
+    )
+    return f.slice_by(c, data, last, end, chosen, last)
 
 
 @exports(ov.ReverseSequence)
@@ -62,8 +81,14 @@ def import_reverse_sequence(
 
 @exports(ov.Roll)
 def export_roll(c: Conversion, op: ov.Roll, data: Value, shift: Value, axes: Value) -> Value:
-    """Write Roll as a Concat of the tail and the head of each axis."""
-    shifts, chosen = needed_ints(c, shift, "shift"), needed_ints(c, axes, "list of axes")
+    """Write Roll as a Concat of the tail and the head of each axis.
+
+    If the shift or the axes are computed, each axis is rolled by the sum of the shifts that name
+    it.
+    """
+    shifts, chosen = ints(c, shift), ints(c, axes)
+    if shifts is None or chosen is None:
+        return _rolled_by_input(c, data, shift, axes)
     if len(shifts) == 1:
         shifts *= len(chosen)
     for axis, steps in zip(chosen, shifts, strict=True):
@@ -72,9 +97,23 @@ def export_roll(c: Conversion, op: ov.Roll, data: Value, shift: Value, axes: Val
     return data
 
 
-def _rolled(c: Conversion, data: Value, axis: int, steps: int) -> Value:
+def _rolled_by_input(c: Conversion, data: Value, shift: Value, axes: Value) -> Value:
+    f, rank = onnx_forms, needed_rank(c, data)
+    named = f.as_list(c, f.as_i64(c, axes))
+    steps = f.as_list(c, f.as_i64(c, shift))
+    nothing = c.i64([0])
+    for axis in range(rank):
+        from_start, from_end = (f.equal(c, named, c.i64([at])) for at in (axis, axis - rank))
+        is_named = c(onnx_comparison.Or(), from_start, from_end)
+        total = f.reduce(c, "Sum", f.where(c, is_named, steps, nothing), [0], keep=True)
+        data = _rolled(c, data, axis, f.sub(c, nothing, total))
+    return data
+
+
+def _rolled(c: Conversion, data: Value, axis: int, steps: int | Value) -> Value:
+    """Move the elements forwards by a number of `steps`, or backwards by the number in a list."""
     dim = shape_of(data).dim(axis)
-    if isinstance(dim, int):
+    if isinstance(dim, int) and isinstance(steps, int):
         cut = -steps % dim if dim else 0
         if cut == 0:
             return data
@@ -84,7 +123,8 @@ def _rolled(c: Conversion, data: Value, axis: int, steps: int) -> Value:
     # Mod has the sign of the divisor, so the cut is inside the axis. Max avoids a divisor of 0.
     size = onnx_forms.gather(c, onnx_forms.shape(c, data), c.i64([axis]), 0)
     whole = onnx_forms.maximum(c, size, c.i64([1]))
-    begin = c(onnx_elementwise.Mod(), c.i64([-steps]), whole)
+    backwards = c.i64([-steps]) if isinstance(steps, int) else steps
+    begin = c(onnx_elementwise.Mod(), backwards, whole)
     bounds = c.i64([axis])
     tail = onnx_forms.slice_by(c, data, begin, c.i64([TO_THE_END]), bounds)
     head = onnx_forms.slice_by(c, data, c.i64([0]), begin, bounds)

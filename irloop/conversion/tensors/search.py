@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from irloop.conversion.forms import onnx_forms, openvino_forms
+from irloop.conversion.forms.ordered_topk import first_best, ordered_topk
 from irloop.conversion.framework.known_inputs import ints, needed_rank
 from irloop.conversion.framework.translation import Conversion, exports, imports
 from irloop.dialects.onnx import gather as onnx_gather
@@ -56,25 +57,19 @@ def _flipped(c: Conversion, value: Value, element: ElementType) -> Value:
 
 @imports(onnx.TopK1)
 def import_topk_1(c: Conversion, op: onnx.TopK1, data: Value) -> list[Value]:
-    return _import_topk(c, data, c.i64(op.k), op.axis)
+    return list(ordered_topk(c, data, c.i64(op.k), op.axis, "max"))
 
 
 @imports(onnx.TopK10)
 def import_topk_10(c: Conversion, op: onnx.TopK10, data: Value, k: Value) -> list[Value]:
-    return _import_topk(c, data, openvino_forms.as_scalar(c, k), op.axis)
+    return list(ordered_topk(c, data, openvino_forms.as_scalar(c, k), op.axis, "max"))
 
 
 @imports(onnx.TopK11)
 def import_topk_11(c: Conversion, op: onnx.TopK11, data: Value, k: Value) -> list[Value]:
+    """Write TopK. Without `sorted`, any order is right, but the first of equal elements count."""
     count = openvino_forms.as_scalar(c, k)
-    mode = "max" if op.largest else "min"
-    return _import_topk(c, data, count, op.axis, mode, "value" if op.sorted else "none")
-
-
-def _import_topk(
-    c: Conversion, data: Value, k: Value, axis: int, mode: str = "max", sort: str = "value"
-) -> list[Value]:
-    return list(openvino_forms.topk(c, data, k, axis, mode=mode, sort=sort))
+    return list(ordered_topk(c, data, count, op.axis, "max" if op.largest else "min"))
 
 
 @imports(onnx.ArgMax, onnx.ArgMin)
@@ -84,7 +79,7 @@ def import_arg_extreme(c: Conversion, op: onnx.ArgMax | onnx.ArgMin, data: Value
 
 @imports(onnx.ArgMax12, onnx.ArgMin12)
 def import_arg_extreme_12(c: Conversion, op: onnx.ArgMax12 | onnx.ArgMin12, data: Value) -> Value:
-    """Write ArgMax or ArgMin as the index of a TopK of 1.
+    """Write ArgMax or ArgMin as the first position of the best element.
 
     To find the last of equal elements, the axis is reversed first.
     """
@@ -98,7 +93,7 @@ def import_arg_extreme_12(c: Conversion, op: onnx.ArgMax12 | onnx.ArgMin12, data
 
 def _arg_extreme(c: Conversion, data: Value, axis: int, keep: bool, largest: bool) -> Value:
     mode = "max" if largest else "min"
-    _, indices = openvino_forms.topk(c, data, c.i64(1), axis, mode=mode)
+    _, indices = first_best(c, data, axis, mode)
     return indices if keep else openvino_forms.squeeze(c, indices, [axis])
 
 

@@ -209,6 +209,9 @@ def import_unsqueeze(c: Conversion, op: onnx.Unsqueeze, data: Value) -> Value:
 
 @imports(onnx.Unsqueeze13)
 def import_unsqueeze_13(c: Conversion, op: onnx.Unsqueeze13, data: Value, axes: Value) -> Value:
+    if shape_of(axes).rank == 0:
+        # ONNX Runtime takes one axis without a list; OpenVINO then does not know the new rank.
+        axes = openvino_forms.as_list(c, axes)
     rank, count = shape_of(data).rank, shape_of(axes).dim(0) if shape_of(axes).rank else None
     if c.constant_of(axes) is not None or rank is None or not isinstance(count, int):
         return c(ov.Unsqueeze(), data, axes)

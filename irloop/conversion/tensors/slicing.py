@@ -172,7 +172,11 @@ def import_split_18(
 
 
 def _variadic(c: Conversion, data: Value, axis: int, sizes: Value) -> list[Value]:
-    node = c.emit(ov.VariadicSplit(), data, c.i64(axis), sizes, n_outputs=len(c.node.outputs))
+    count = len(c.node.outputs)
+    if shape_of(sizes).static() != (count,):
+        # OpenVINO takes the number of outputs from the number of lengths.
+        sizes = openvino_forms.reshape(c, sizes, [count])
+    node = c.emit(ov.VariadicSplit(), data, c.i64(axis), sizes, n_outputs=count)
     return list(node.outputs)
 
 

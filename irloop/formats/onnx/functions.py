@@ -79,12 +79,11 @@ def expand_functions(
         if not wanted:
             break
         _require_types(model.graph)
-        omitted = any("" in node.input for node in all_nodes(model.graph.node))
-        if omitted:
-            # The inliner requires that omitted inputs, whose name is empty, have a type.
+        untyped = _untyped(model.graph)
+        if untyped:
             copy = onnx.ModelProto()
             copy.CopyFrom(model)
-            copy.graph.value_info.add().type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+            copy.graph.value_info.extend(untyped)
             model = copy
         try:
             encoded = apart.inline(model.SerializeToString(), sorted(wanted))
@@ -94,10 +93,26 @@ def expand_functions(
                 found=str(error).strip()[:500],
             ) from None
         model = onnx.ModelProto.FromString(encoded)
-        if omitted:
-            for info in [item for item in model.graph.value_info if not item.name]:
-                model.graph.value_info.remove(info)
+        names = {item.name for item in untyped}
+        for info in [item for item in model.graph.value_info if item.name in names]:
+            model.graph.value_info.remove(info)
     return model
+
+
+def _untyped(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
+    """Types that the inliner needs and does not find: of omitted inputs and of initializers.
+
+    The name of an omitted input is empty.
+    """
+    typed = {item.name for item in (*graph.input, *graph.value_info)}
+    found = [
+        onnx.helper.make_tensor_value_info(item.name, item.data_type, item.dims)
+        for item in graph.initializer
+        if item.name not in typed
+    ]
+    if any("" in node.input for node in all_nodes(graph.node)):
+        found.append(onnx.helper.make_tensor_value_info("", onnx.TensorProto.FLOAT, None))
+    return found
 
 
 def _require_types(graph: onnx.GraphProto) -> None:

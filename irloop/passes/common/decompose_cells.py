@@ -10,12 +10,11 @@ from irloop.dialects.openvino import elementwise, matmul, recurrent, slicing
 from irloop.dialects.recurrent import Activation
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
-from irloop.graph.op import Constant
-from irloop.graph.tensor import ArrayTensor
 from irloop.passes.forms import Emitter
 from irloop.passes.graph_rewrite import MatcherPass
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.stored import changed, is_stored
 
 __all__ = ["DecomposeCells"]
 
@@ -143,16 +142,9 @@ class _Cell:
 
     def _split(self, value: Value, axis: int, lengths: Sequence[int]) -> list[Value]:
         """Split `value` into parts of `lengths` along `axis`; a constant into constants."""
-        op, emitter = value.producer.op, self.emitter
-        if isinstance(op, Constant):
-            array, parts, start = op.tensor.numpy(), [], 0
-            for length in lengths:
-                part = array.take(range(start, start + length), axis)
-                tensor = ArrayTensor(part, op.tensor.element)
-                name = value.producer.name
-                parts.append(emitter.rewriter.insert_constant(tensor, before=self.node, name=name))
-                start += length
-            return parts
+        emitter = self.emitter
+        if is_stored(value):
+            return self._parts(value, axis, lengths)
         made = emitter.rewriter.insert(
             slicing.VariadicSplit(),
             (value, emitter.constant(axis), emitter.constant(list(lengths))),
@@ -161,6 +153,22 @@ class _Cell:
             n_outputs=len(lengths),
         )
         return list(made.outputs)
+
+    def _parts(self, value: Value, axis: int, lengths: Sequence[int]) -> list[Value]:
+        """The parts of a constant of `lengths` along `axis`, as constants."""
+        parts, start = [], 0
+        for length in lengths:
+            places = range(start, start + length)
+            part = changed(
+                value,
+                lambda array, places=places: array.take(places, axis),  # type: ignore[misc]
+                self.emitter.rewriter,
+                self.node,
+            )
+            assert part is not None
+            parts.append(part)
+            start += length
+        return parts
 
     def _activated(self, index: int, x: Value, *, clip: bool = True) -> Value:
         name, alpha, beta = self.functions[index]

@@ -12,12 +12,12 @@ from irloop.dialects.openvino import activation as ov_activation
 from irloop.dialects.openvino import elementwise, matmul, recurrent, slicing
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
-from irloop.graph.op import Constant, Op
-from irloop.graph.tensor import ArrayTensor
+from irloop.graph.op import Op
 from irloop.passes.forms import Emitter
 from irloop.passes.graph_rewrite import MatcherPass
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, any_input, wrap_type
+from irloop.passes.stored import array_of, changed, is_stored
 
 __all__ = ["FuseGates"]
 
@@ -233,7 +233,7 @@ def _terms(value: Value) -> tuple[list[Product], list[Value]]:
         node = one.producer
         if isinstance(node.op, ADD) and (one is value or len(one.uses) == 1):
             pending += [item for item in node.inputs[::-1] if item is not None]
-        elif isinstance(node.op, Constant):
+        elif is_stored(one):
             constants.append(one)
         elif isinstance(node.op, matmul.MatMul) and not node.op.transpose_a:
             left, right = node.inputs
@@ -259,20 +259,17 @@ def _weights(
     it must be `transposed`, and `rows` must be ascending. The result is None if a computed matrix
     does not meet these two conditions, or if the shape of a constant does not match `rows`.
     """
-    op = matrix.producer.op
-    if not isinstance(op, Constant):
+    if not is_stored(matrix):
         in_order = transposed and list(rows) == sorted(rows)
         return matrix if in_order else None
-    array = op.tensor.numpy()
-    if array.ndim != 2:
+    dims = shape_of(matrix).dims or ()
+    if len(dims) != 2 or dims[0 if transposed else 1] != len(rows):
         return None
-    turned = array if transposed else array.T
-    if turned.shape[0] != len(rows):
-        return None
-    tensor = ArrayTensor(np.ascontiguousarray(turned[list(rows)]), op.tensor.element)
-    return emitter.rewriter.insert_constant(
-        tensor, before=emitter.before, name=matrix.producer.name
-    )
+
+    def sorted_rows(array: Array) -> Array:
+        return (array if transposed else array.T)[list(rows)]
+
+    return changed(matrix, sorted_rows, emitter.rewriter, emitter.before)
 
 
 def _bias(constants: Sequence[Value], rows: Sequence[int], kind: np.dtype[Any]) -> Array | None:
@@ -284,9 +281,8 @@ def _bias(constants: Sequence[Value], rows: Sequence[int], kind: np.dtype[Any]) 
     """
     total: Array = np.zeros(len(rows), kind)
     for value in constants:
-        op = value.producer.op
-        assert isinstance(op, Constant)
-        array = op.tensor.numpy()
+        array = array_of(value)
+        assert array is not None
         if array.size != len(rows) or array.shape[-1:] != (len(rows),):
             return None
         total = total + array.reshape(-1)
@@ -344,8 +340,8 @@ def _is_rest(value: Value, z: Value) -> bool:
     if not isinstance(node.op, elementwise.Subtract) or node.inputs[1] is not z:
         return False
     one = node.inputs[0]
-    op = None if one is None else one.producer.op
-    return isinstance(op, Constant) and bool((op.tensor.numpy() == 1).all())
+    array = None if one is None else array_of(one)
+    return array is not None and bool((array == 1).all())
 
 
 def _gru_of(gate: Value, own: Value, inner: Value, state: Value, emitter: Emitter) -> Value | None:
@@ -423,8 +419,7 @@ def _separate_candidate(gates: Sequence[Value], candidate: Value, emitter: Emitt
 
 def _joined(values: Sequence[Value], emitter: Emitter) -> Value:
     """Concatenate matrices along axis 0; the result of constants is a constant."""
-    ops = [value.producer.op for value in values]
-    arrays = [op.tensor.numpy() for op in ops if isinstance(op, Constant)]
+    arrays = [array for array in map(array_of, values) if array is not None]
     if len(arrays) == len(values):
         return emitter.constant(np.concatenate(arrays), element_of(values[0]))
     return emitter.emit(slicing.Concat(0), *values)

@@ -8,14 +8,15 @@ import numpy as np
 
 from irloop.dialects.openvino import recurrent, slicing
 from irloop.dialects.openvino.shape import RESHAPING, Transpose
+from irloop.graph.builder import element_of
 from irloop.graph.inference import Inference
 from irloop.graph.model import Model, Node, Value
-from irloop.graph.op import Constant
 from irloop.graph.tensor import ArrayTensor
 from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import MatcherPass
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.stored import array_of
 
 __all__ = ["MergeDirections"]
 
@@ -183,10 +184,9 @@ def _merge(order: tuple[Node, Node], forms: Forms) -> None:
 def _concatenated(pair: tuple[Value | None, Value | None], axis: int, forms: Forms) -> Value:
     """Concatenate two values; the concatenation of constants is a constant."""
     given = [value for value in pair if value is not None]
-    ops = [value.producer.op for value in given]
-    arrays = [op.tensor.numpy() for op in ops if isinstance(op, Constant)]
-    if len(arrays) < 2 or not isinstance(ops[0], Constant):
+    arrays = [array for array in map(array_of, given) if array is not None]
+    if len(arrays) < 2:
         return forms.joined(given, axis)
-    tensor = ArrayTensor(np.concatenate(arrays, axis), ops[0].tensor.element)
+    tensor = ArrayTensor(np.concatenate(arrays, axis), element_of(given[0]))
     name = given[0].producer.name
     return forms.rewriter.insert_constant(tensor, before=forms.before, name=name)

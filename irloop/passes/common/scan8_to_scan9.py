@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.onnx import ONNX
 from irloop.dialects.onnx import control_flow as onnx
-from irloop.errors import UsageError
-from irloop.graph.builder import element_of
+from irloop.errors import UnsupportedError, UsageError
+from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
     Carried,
     InputPort,
@@ -25,6 +26,7 @@ from irloop.passes.base import ModelPass
 from irloop.passes.forms import Forms
 from irloop.passes.loop_wires import Entering, LoopWires
 from irloop.passes.session import Session
+from irloop.passes.stored import array_of
 
 __all__ = ["Scan8ToScan9", "expand_batches"]
 
@@ -73,6 +75,8 @@ def expand_batches(model: Model) -> bool:
     scans = [node for node in all_nodes(model.graph) if isinstance(node.op, onnx.Scan8)]
     if not scans:
         return False
+    for node in scans:
+        _require_lengths(node)
     model.opsets[""] = max(9, model.opsets.get("", 0))
     session = Session(model)
     for node in reversed(scans):
@@ -80,6 +84,30 @@ def expand_batches(model: Model) -> bool:
         assert wires is not None, "the reader connects every input of a Scan"
         _Batch(model, session, node, wires).replace()
     return True
+
+
+def _require_lengths(node: Node) -> None:
+    """Refuse constant lengths above the axis that is scanned, as ONNX Runtime does.
+
+    Raises:
+        UnsupportedError: naming the node and both numbers.
+    """
+    lengths = None if node.inputs[0] is None else array_of(node.inputs[0])
+    wires = LoopWires.of(node)
+    if lengths is None or not lengths.size or wires is None or not wires.slices:
+        return
+    steps = shape_of(wires.slices[0].outer).dim(1)
+    if isinstance(steps, int) and int(lengths.max()) > steps:
+        path = node_path(node)
+        reason = f"a sequence length is {int(lengths.max())}, and the axis has {steps} elements"
+        message = f"{node.op.label} {path!r} cannot be converted: {reason}"
+        place = Location(line=node.location.line, path=path)
+        raise UnsupportedError(
+            message,
+            diagnostics=[
+                Diagnostic("CNV001", Severity.ERROR, message, place, fix="correct sequence_lens")
+            ],
+        )
 
 
 def _require_opset_9(model: Model) -> None:

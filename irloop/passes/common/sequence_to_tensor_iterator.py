@@ -10,14 +10,14 @@ from irloop.dialects.openvino.elementwise import Maximum, Minimum
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Carried, Concatenated, LastValue, Sliced
 from irloop.graph.model import Graph, Model, Node, Value
-from irloop.graph.op import Constant, Op
-from irloop.graph.tensor import ArrayTensor
+from irloop.graph.op import Op
 from irloop.graph.types import ElementType, Shape, TensorType
 from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import MatcherPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.stored import changed
 
 __all__ = ["SequenceToTensorIterator"]
 
@@ -181,10 +181,9 @@ class _Sequence:
         return wires.enter(initial, name, Carried(0, 0, 0), initial.type)
 
     def _weight(self, wires: LoopWires, body: Forms, value: Value, place: int) -> Value:
-        op = value.producer.op
-        if isinstance(op, Constant):
-            tensor = ArrayTensor(op.tensor.numpy()[place], op.tensor.element)
-            return body.rewriter.insert_constant(tensor, before=None, name=value.producer.name)
+        made = changed(value, lambda array: array[place], body.rewriter, None)
+        if made is not None:
+            return made
         name = self.rewriter.names.fresh(value.producer.name)
         return wires.capture(self.forms.take(value, place, 0), name)
 

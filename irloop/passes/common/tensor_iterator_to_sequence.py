@@ -12,12 +12,12 @@ from irloop.dialects.openvino.shape import RESHAPING, Broadcast3
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Concatenated, LastValue, Sliced
 from irloop.graph.model import Node, Value
-from irloop.graph.op import Constant, Op
-from irloop.graph.tensor import ArrayTensor
+from irloop.graph.op import Op
 from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import Entering, Leaving, LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.stored import changed, is_stored
 
 __all__ = ["TensorIteratorToSequence"]
 
@@ -80,8 +80,11 @@ class _Recurrence:
         sequence cannot express the inputs and outputs of the loop.
         """
         cells = [node for node in wires.graph.nodes if isinstance(node.op, CELLS)]
-        shaping = (Constant, *RESHAPING)
-        others = {type(node.op) for node in wires.graph.nodes if not isinstance(node.op, shaping)}
+        others = {
+            type(node.op)
+            for node in wires.graph.nodes
+            if not isinstance(node.op, RESHAPING) and not all(map(is_stored, node.outputs))
+        }
         if len(cells) != 1 or len(others) != 1 or len(wires.slices) != 1:
             return None
         (cell,), (scanned,) = cells, wires.slices
@@ -166,7 +169,7 @@ def _weights(values: tuple[Value | None, ...], given: dict[Value, Entering]) -> 
             return None
         if item is not None and item.result is not None:
             return None
-        if item is None and not isinstance(value.producer.op, Constant):
+        if item is None and not is_stored(value):
             return None
         found.append(value if item is None else item.outer)
     return found
@@ -193,11 +196,8 @@ def _is_step(value: Value | None, scanned: Entering) -> bool:
 
 def _with_direction(forms: Forms, value: Value) -> Value:
     """Add the leading axis of directions that the weights of a sequence need."""
-    op = value.producer.op
-    if not isinstance(op, Constant):
-        return forms.unsqueezed(value, 0)
-    tensor = ArrayTensor(op.tensor.numpy()[None], op.tensor.element)
-    return forms.rewriter.insert_constant(tensor, before=forms.before, name=value.producer.name)
+    made = changed(value, lambda array: array[None], forms.rewriter, forms.before)
+    return forms.unsqueezed(value, 0) if made is None else made
 
 
 def _lengths(forms: Forms, x: Value) -> Value:

@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino import problems
 from irloop.formats.openvino.document import Layer
-from irloop.formats.openvino.places import at_data, describe
+from irloop.formats.openvino.edits import InsertBefore, SetAttribute
+from irloop.formats.openvino.places import at_data, at_layer, describe
 from irloop.validation.context import Context
+from irloop.validation.declared import data_of_port
+from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule
 
 
@@ -51,6 +54,30 @@ class AttributeMissing(
         for problem in context.attribute_problems:
             if problem.code == self.code:
                 yield self.from_problem(problem)
+
+    def repairs(self, context: Context) -> Iterator[Repair]:
+        """Write the type and shape of a Parameter's port into its data."""
+        for index in context.nets:
+            for layer in index.parameters:
+                told = data_of_port(layer)
+                lacks = {name: text for name, text in told.items() if name not in layer.data}
+                if not lacks:
+                    continue
+                words = " ".join(f'{name}="{text}"' for name, text in lacks.items())
+                if layer.data_line is not None:
+                    place = at_data(layer)
+                    edits = [SetAttribute(place.element, *item) for item in lacks.items()]
+                    was_scalar = "shape" in lacks
+                    yield self.repair(
+                        place,
+                        f"{words} of its port added",
+                        *edits,
+                        effect="the input was read as a scalar" if was_scalar else "",
+                    )
+                    continue
+                place = at_layer(layer)
+                edit = InsertBefore(f"{place.element}/output", (f"<data {words}/>",))
+                yield self.repair(place, f"data with {words} of its port added", edit)
 
     def _parameter(self, layer: Layer) -> Iterator[Diagnostic]:
         if layer.data_line is None:

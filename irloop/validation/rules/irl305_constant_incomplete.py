@@ -6,7 +6,11 @@ from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino import problems
+from irloop.formats.openvino.edits import SetAttribute
+from irloop.formats.openvino.places import at_data
 from irloop.validation.context import Context
+from irloop.validation.declared import data_of_port
+from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule
 
 
@@ -35,3 +39,16 @@ class ConstantIncomplete(
         for _, layer in context.layers("const"):
             if layer.type == "Const":
                 yield from map(self.from_problem, problems.incomplete_constant(layer))
+
+    def repairs(self, context: Context) -> Iterator[Repair]:
+        """Write the type and shape of a constant's port into its data."""
+        for _, layer in context.layers("const"):
+            told = data_of_port(layer)
+            if layer.type != "Const" or layer.data_line is None or "?" in told.get("shape", "?"):
+                continue
+            place = at_data(layer)
+            lacks = {name: text for name, text in told.items() if name not in layer.data}
+            edits = [SetAttribute(place.element, *item) for item in lacks.items()]
+            words = " ".join(f'{name}="{text}"' for name, text in lacks.items())
+            if edits:
+                yield self.repair(place, f"{words} of its port added", *edits)

@@ -1,0 +1,91 @@
+"""Emits operations that find the k best elements in ONNX's order: of equal ones, the first is best.
+
+OpenVINO promises this order for the stable TopK of opset11 only. The TopK of opset3 returns equal
+elements in any order, and of more than k equal ones any k.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irloop.conversion.forms import openvino_forms as f
+from irloop.conversion.framework.translation import Conversion
+from irloop.dialects.openvino import gather, search
+from irloop.graph.builder import shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+
+__all__ = ["first_best", "ordered_topk"]
+
+#: The longest axis whose pairs of a group and a position fit into an i32, as which OpenVINO's CPU
+#: computes an i64 as well: the largest pair is n * n + n - 1.
+LONGEST = 46339
+
+_UNORDERED = "does not keep the order of equal elements of an axis of unknown or large size"
+
+
+def ordered_topk(c: Conversion, data: Value, k: Value, axis: int, mode: str) -> tuple[Value, Value]:
+    """Emit the `k` best elements along an axis and their i64 positions, both from best to worst.
+
+    `k` is a scalar; `mode` is max or min. Of equal elements, the first is better.
+    """
+    count, shape = c.constant_of(k), shape_of(data)
+    if count is not None and count == 1 and shape.rank is not None:
+        return first_best(c, data, axis, mode)
+    if c.opset >= 11:
+        return _stable(c, data, k, axis, mode)
+    size = None if shape.dims is None else shape.dims[axis]
+    if isinstance(size, int) and size <= LONGEST:
+        return _sorted_twice(c, data, k, (axis, size), mode)
+    if c.has(11, None, otherwise=_UNORDERED):
+        return _stable(c, data, k, axis, mode)
+    c.warn(
+        "CNV112",
+        f"equal elements may come in another order than in ONNX: opset{c.opset} {_UNORDERED}",
+        "write a newer opset: --opset 11, or fix the size of the axis: --shape",
+    )
+    return f.topk(c, data, k, axis, mode=mode)
+
+
+def first_best(c: Conversion, data: Value, axis: int, mode: str) -> tuple[Value, Value]:
+    """Emit the best element along an axis and its i64 position; the axis remains with size 1.
+
+    The rank must be known. Of the positions of elements that equal the best, the least is the
+    result. This also takes less time in OpenVINO than the stable TopK.
+    """
+    rank = c.rank_of(data)
+    axis %= rank
+    best, _ = f.topk(c, data, c.i64(1), axis, mode=mode)
+    size = f.size_of(c, data, axis)
+    positions = f.range_(c, c.i64(0), size, c.i64(1))
+    if rank - axis > 1:
+        positions = f.unsqueeze(c, positions, list(range(1, rank - axis)))
+    # A NaN equals nothing, so there may be no such position.
+    candidates = f.select(c, f.equal(c, data, best), positions, f.subtract(c, size, c.i64(1)))
+    position, _ = f.topk(c, candidates, c.i64(1), axis, mode="min")
+    return best, position
+
+
+def _stable(c: Conversion, data: Value, k: Value, axis: int, mode: str) -> tuple[Value, Value]:
+    op = search.TopK11(axis, mode, "value", ElementType.I64, stable=True)
+    values, positions = c.emit(op, data, k, n_outputs=2).outputs
+    return values, positions
+
+
+def _sorted_twice(
+    c: Conversion, data: Value, k: Value, along: tuple[int, int], mode: str
+) -> tuple[Value, Value]:
+    """Sort the elements, and then each group of equal ones by position.
+
+    The second sort has the number of the group and the position as its key, so no two are equal.
+    `along` is the axis and its size.
+    """
+    axis, size = along
+    values, positions = f.topk(c, data, c.i64(size), axis, mode=mode)
+    previous = f.gather(c, values, c.i64(np.maximum(np.arange(size) - 1, 0)), axis)
+    is_new = f.logical_not(c, f.equal(c, values, previous))
+    group = c(search.CumSum(), f.convert(c, is_new, ElementType.I64), c.i64(axis))
+    key = f.add(c, f.multiply(c, group, c.i64(size)), positions)
+    _, order = f.topk(c, key, k, axis, mode="min")
+    pick = gather.GatherElements(axis)
+    return c(pick, values, order), c(pick, positions, order)
