@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any, overload
 
 from irloop.diagnostics import (
+    Diagnostic,
     DRAWERS,
     NOWHERE,
     SHOWN_ROWS,
@@ -506,6 +507,8 @@ class Model:
     opsets: dict[str, int] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
     source: str | None = None
+    #: What the reader has to say about the file, such as a part that it ignored.
+    notes: tuple[Diagnostic, ...] = ()
 
     def _repr_html_(self) -> str:
         """HTML for notebooks: inputs, outputs, operations and, for a small model, a picture.

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lxml import etree
 
 __all__ = [
+    "LEGACY_VERSIONS",
     "BackEdge",
     "Document",
     "Edge",
@@ -29,7 +30,17 @@ __all__ = [
     "Net",
     "Port",
     "PortMapSection",
+    "is_legacy",
 ]
+
+#: The versions before 10 that OpenVINO has written, from 2018 to 2020.
+LEGACY_VERSIONS = range(2, 8)
+
+
+def is_legacy(version: str | None) -> bool:
+    """True for the `version` of an IR of versions 2 to 7."""
+    return unsigned(version) in LEGACY_VERSIONS
+
 
 # Records are compared by identity, because generated comparison methods would take time at every
 # start.
@@ -85,6 +96,9 @@ class BackEdge:
     to_layer: str | None
     line: int
     number: int
+    #: The ports of the two layers, which only versions 2 to 7 need.
+    from_port: str | None = None
+    to_port: str | None = None
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -121,6 +135,8 @@ class Layer:
     #: None when the section is absent.
     back_edges: list[BackEdge] | None = None
     rt_info: Extra | None = None
+    #: The elements that name bytes of the .bin, by their tag ("weights"); in versions 2 to 7 only.
+    blobs: Mapping[str, Extra] = field(default_factory=dict)
     #: The input ports of a Loop as the file lists them, if `inputs` has them in another order.
     listed: list[Port] | None = None
 
@@ -192,8 +208,15 @@ class Document:
     data: bytes = field(repr=False)
     #: All distinct lists of dimensions of ports.
     all_dims: Collection[tuple[str, ...]] = field(repr=False, default=())
+    #: The precision of the net, which only version 7 has.
+    precision: str | None = None
     #: True if the schema allows every element and attribute; False also if that is not known.
     conforms: bool = False
+
+    @property
+    def is_legacy(self) -> bool:
+        """True for an IR of versions 2 to 7, which `legacy` reads."""
+        return is_legacy(self.version)
 
     def clear(self) -> None:
         """Drop all records, so that their memory is freed at once.

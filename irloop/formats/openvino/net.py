@@ -6,7 +6,7 @@ or branch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
@@ -86,6 +86,10 @@ class NetReader:
     def _error(self, problem: Problem) -> ReadError:
         return problem.error(self.reader.file)
 
+    def _reachable(self) -> Collection[str]:
+        """The ids of the layers that are read."""
+        return self.index.reachable
+
     def _ordered(self) -> Iterator[Layer]:
         """The layers on which a Result or an Assign depends, each after the layers that it reads.
 
@@ -93,7 +97,7 @@ class NetReader:
             ReadError: for an edge from an unknown layer, and for a cycle.
         """
         index = self.index
-        layers, incoming, reachable = index.layers, index.incoming, index.reachable
+        layers, incoming, reachable = index.layers, index.incoming, self._reachable()
         for key in reachable:
             for edge in incoming.get(key, ()):
                 if edge.from_layer not in layers:

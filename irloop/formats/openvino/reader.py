@@ -32,7 +32,7 @@ VERSIONS = (10, 11)
 
 
 def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None) -> Model:
-    """Read an IR of version 10 or 11.
+    """Read an IR of version 10 or 11, or of versions 2 to 7 (see `legacy`).
 
     Args:
         path: the .xml. If this is a `ParsedOnce`, it keeps the parsed document for other readers of
@@ -71,6 +71,10 @@ def read_document(
     """
     with collector_paused():
         version = unsigned(document.version)
+        if document.is_legacy:
+            from irloop.formats.openvino.legacy.reader import read_legacy
+
+            return read_legacy(document, weights)
         if version not in VERSIONS:
             raise problems.bad_version(document).error(document.file)
         shared = Shared(

@@ -16,7 +16,7 @@ from irloop.formats.openvino.attributes import AttributeProblem, codec_of
 from irloop.formats.openvino.document import Document, Layer, Net, Port
 from irloop.formats.openvino.markup import parse_names
 from irloop.formats.openvino.net_index import NetIndex
-from irloop.formats.openvino.numbers import dim_integer
+from irloop.formats.openvino.numbers import dim_integer, unsigned
 from irloop.formats.openvino.places import at_layer, at_port
 from irloop.formats.openvino.port_map_reader import Wiring
 from irloop.formats.openvino.texts import element_of_precision, parse_dim, parse_shape
@@ -42,6 +42,7 @@ class Shared:
         wirings: Mapping[int, Sequence[Wiring]] | None = None,
     ) -> None:
         self.file = document.file
+        self.version = unsigned(document.version) or 0
         self.weights = weights
         #: Whether layers and ports have runtime information, which they do in version 11.
         self.has_info = has_info

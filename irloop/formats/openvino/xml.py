@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import Any
 from xml.parsers import expat
 
 from irloop.diagnostics import Location
@@ -31,6 +32,7 @@ from irloop.formats.openvino.document import (
     Net,
     Port,
     PortMapSection,
+    is_legacy,
 )
 from irloop.formats.openvino.envelope import EDGE_ATTRIBUTES, Envelope, has_plain_markup
 from irloop.formats.openvino.joined_dims import ATTRIBUTE, joined
@@ -65,6 +67,16 @@ _LATIN = {"iso-8859-1", "latin1"}
 #: Marks a place in the text of a dimension where a comment or other markup begins or ends. XML
 #: does not allow this character.
 _MARKUP = "\0"
+
+
+class _Blobs(dict[str, Callable[[dict[str, str]], _Table]]):
+    """The table inside `<blobs>`: a child with any tag names bytes of the .bin."""
+
+    def __init__(self, keep: Callable[[str, dict[str, str]], _Table]) -> None:
+        self._keep = keep
+
+    def get(self, tag: str, default: Any = None) -> Any:
+        return partial(self._keep, tag) if tag else default
 
 
 class _Ids(dict[str | None, str | None]):
@@ -284,11 +296,28 @@ class _Builder:
     def _root(self, attributes: dict[str, str]) -> _Table:
         self.attributes = attributes
         version = unsigned(attributes.get("version", ""))
-        if version is not None and 0 < version < 10:
+        if is_legacy(attributes.get("version")):
+            self._read_blobs()
+        elif version is not None and 0 < version < 10:
             raise xml_refusals.too_old(self._place(), attributes["version"])
         self.envelope.check("net", attributes)
         self.net = self._current = Net(self._parser.CurrentLineNumber, "", "net", None)
         return self._net_table
+
+    def _read_blobs(self) -> None:
+        """Keep what only the layers of versions 2 to 7 have: names of bytes of the .bin."""
+        self.envelope.conforms = False  # its schema is that of later versions
+        blobs = _Blobs(self._blob)
+        self._layer_table["blobs"] = lambda attributes: blobs
+        for tag in ("weights", "biases"):
+            self._layer_table[tag] = partial(self._blob, tag)
+
+    def _blob(self, tag: str, attributes: dict[str, str]) -> _Table:
+        layer = self._layer
+        if tag not in layer.blobs:
+            extra = Extra(tag, attributes, self._parser.CurrentLineNumber)
+            layer.blobs = {**layer.blobs, tag: extra}
+        return _SKIP
 
     def _declared(self, version: str, encoding: str | None, standalone: int) -> None:
         # OpenVINO looks for the declaration of ISO-8859-1 in the first bytes only.
@@ -481,6 +510,9 @@ class _Builder:
         internal = attributes.get("internal_layer_id")
         if internal is not None:
             attributes["internal_layer_id"] = self._ids[internal] or ""
+        port = attributes.get("internal_port_id")
+        if port is not None:
+            attributes["internal_port_id"] = self._ids[port] or ""
         entries = self._section.inputs if kind == "input" else self._section.outputs
         line = self._parser.CurrentLineNumber
         entries.append(MapEntry(kind, attributes, line, len(entries) + 1))
@@ -495,9 +527,11 @@ class _Builder:
         ids = self._ids
         self.envelope.check("back edge", attributes)
         ends = ids[attributes.get("from-layer")], ids[attributes.get("to-layer")]
+        ports = ids[attributes.get("from-port")], ids[attributes.get("to-port")]
         edges = self._layer.back_edges
         assert edges is not None
-        edges.append(BackEdge(*ends, self._parser.CurrentLineNumber, len(edges) + 1))
+        line = self._parser.CurrentLineNumber
+        edges.append(BackEdge(*ends, line, len(edges) + 1, *ports))
         return _SKIP
 
     def _body(self, prefix: str, label: str, attributes: dict[str, str]) -> _Table:
@@ -607,7 +641,8 @@ def parse(source: str | os.PathLike[str] | bytes, *, file: str | None = None) ->
     attributes = builder.attributes
     version, net_name = attributes.get("version"), attributes.get("name")
     conforms = builder.envelope.conforms and has_plain_markup(data)
-    document = Document(name, builder.net, version, net_name, data, builder.dims, conforms)
+    document = Document(name, builder.net, version, net_name, data, builder.dims)
+    document.conforms, document.precision = conforms, attributes.get("precision")
     # Break the builder's reference cycle; otherwise the document is freed only by the garbage
     # collector.
     builder.__dict__.clear()

@@ -1,0 +1,25 @@
+"""Reads IR of versions 2 to 7, which OpenVINO wrote from 2018 to 2020, into the OpenVINO dialect.
+
+Each family of layers has one module. A layer is a class: its attributes are fields, and it knows
+the shapes of its weights and how it is written in operations of today.
+"""
+
+from __future__ import annotations
+
+from irloop.formats.openvino.legacy.base import LEGACY, LegacyLayer
+from irloop.formats.openvino.legacy.families import FAMILIES
+from irloop.graph.families import Families
+
+__all__ = ["FAMILIES", "LEGACY", "LegacyLayer"]
+
+_FAMILIES = Families(__name__, FAMILIES, ignore_case=True)
+
+
+def _load(type_name: str | None, domain: str) -> None:
+    if type_name is None:
+        _FAMILIES.load_all()
+    else:
+        _FAMILIES.load(type_name)
+
+
+LEGACY.load_by(_load)

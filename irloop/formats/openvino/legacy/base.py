@@ -1,0 +1,150 @@
+"""The base class of the layers of IR versions 2 to 7.
+
+    class Power(LegacyLayer, type="Power", inputs=1):
+        power: float = 1.0
+        scale: float = 1.0
+        shift: float = 0.0
+
+        def build(self, s: Steps, x: Value) -> Value: ...
+
+The fields are the attributes of `<data>`, with their defaults. `since` and `until` are the versions
+of IR that have the layer. `weights` gives the shapes of the blobs, which no file states, and `build`
+writes the layer in operations of today.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from irloop.formats.openvino.attributes import codec_of
+from irloop.graph.op import Op, Registry
+
+if TYPE_CHECKING:
+    from irloop.formats.openvino.legacy.steps import Steps
+    from irloop.graph.model import Value
+
+__all__ = ["LEGACY", "Dims", "Dims2", "LayerFault", "LegacyLayer", "axis_of", "product"]
+
+LEGACY = Registry(ignore_case=True)
+
+Dims = tuple[int, ...]
+#: The dimensions of all inputs, or of all outputs.
+Dims2 = Sequence[Dims]
+
+
+class LayerFault(ValueError):  # noqa: N818 (not an error that leaves: the reader places it)
+    """Raised for a layer that contradicts itself, or that irloop refuses.
+
+    `code` is the code of the finding; `what` completes the sentence "the layer ...".
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        code: str = "IRL404",
+        expected: str = "",
+        found: str = "",
+        cause: str = "",
+        fix: str = "",
+    ) -> None:
+        super().__init__(what)
+        self.what = what
+        self.code = code
+        self.expected = expected
+        self.found = found
+        self.cause = cause
+        self.fix = fix
+
+
+class LegacyLayer(Op):
+    """The base of the layers of versions 2 to 7.
+
+    `aliases` maps the name of an attribute to the names it has in other versions. A tuple of names
+    stands for a list whose entries are separate attributes, as in ``kernel-y`` and ``kernel-x``.
+    """
+
+    registry: ClassVar[Registry | None] = LEGACY
+    aliases: ClassVar[Mapping[str, tuple[str | tuple[str, ...], ...]]] = {}
+    #: The blobs that the layer cannot do without.
+    needed: ClassVar[tuple[str, ...]] = ()
+    #: Why irloop refuses the layer, or "".
+    refusal: ClassVar[str] = ""
+    #: The layer computes floats; integers among its inputs are converted first.
+    is_real: ClassVar[bool] = True
+    #: Writes the layer in operations of today: takes the steps and the inputs, returns the output or
+    #: outputs.
+    build: ClassVar[Callable[..., Any]]
+
+    @classmethod
+    def read(cls, data: Mapping[str, str]) -> LegacyLayer:
+        """Read the layer from the attributes of its `data`.
+
+        Attributes that the class does not have are ignored, as the engine of then did.
+
+        Raises:
+            AttributeProblem: for an invalid text or a missing mandatory attribute.
+        """
+        texts = {name.lower(): text for name, text in data.items()}
+        for name, others in cls.aliases.items():
+            found = None if name in texts else _of_alias(texts, others)
+            if found is not None:
+                texts[name] = found
+        op, _ = codec_of(cls).read(texts)
+        assert isinstance(op, LegacyLayer)
+        return op
+
+    def weights(self, inputs: Dims2, outputs: Dims2) -> Mapping[str, Dims]:
+        """The shape of each blob that the layer may have, by its tag.
+
+        Raises:
+            LayerFault: when the attributes and the ports contradict each other.
+        """
+        return {}
+
+    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2 | None:
+        """The dimensions of the outputs, as they follow from the inputs; None if any are right.
+
+        `outputs` are the declared dimensions, which decide where the layer leaves a choice.
+
+        Raises:
+            LayerFault: when the inputs contradict the layer.
+        """
+        return None
+
+
+def _of_alias(texts: Mapping[str, str], others: Sequence[str | tuple[str, ...]]) -> str | None:
+    for other in others:
+        if isinstance(other, str):
+            if other in texts:
+                return texts[other]
+        elif any(name in texts for name in other):
+            # The engine of then took 0 for a missing pad, and 1 for a missing stride or dilation.
+            missing = "0" if other[0].startswith("pad") else "1"
+            return ",".join(texts.get(name, missing) for name in other)
+    return None
+
+
+def product(dims: Sequence[int]) -> int:
+    """The number of elements of a shape."""
+    total = 1
+    for dim in dims:
+        total *= dim
+    return total
+
+
+def axis_of(axis: int, dims: Dims) -> int:
+    """An axis of a shape, counted from the front.
+
+    Raises:
+        LayerFault: when the shape has no such axis.
+    """
+    if not -len(dims) <= axis < len(dims):
+        raise LayerFault(
+            "names an axis that its input does not have",
+            code="IRL405",
+            expected=f"an axis below {len(dims)}",
+            found=str(axis),
+        )
+    return axis % len(dims)

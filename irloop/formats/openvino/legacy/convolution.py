@@ -1,0 +1,190 @@
+"""Convolutions and fully connected layers of versions 2 to 7."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from irloop.dialects.openvino import comparison, matmul
+from irloop.dialects.openvino import convolution as today
+from irloop.formats.openvino.legacy.base import Dims, Dims2, LayerFault, LegacyLayer, product
+from irloop.formats.openvino.legacy.steps import Steps
+from irloop.formats.openvino.legacy.windows import Window, Windowed
+from irloop.graph.model import Value
+from irloop.graph.op import attribute
+from irloop.graph.types import ElementType
+
+LARGEST = 1 << 32
+
+
+class Convolving(Windowed):
+    """The base of the convolutions."""
+
+    output: int = attribute(least=1, most=LARGEST)
+    group: int = attribute(default=1, least=1)
+    needed: ClassVar[tuple[str, ...]] = ("weights",)
+
+    def _parts(self, inputs: Dims2) -> tuple[int, int, Dims]:
+        """The channels of input and output in one group, and the spatial dimensions.
+
+        Raises:
+            LayerFault: when the channels cannot be divided into the groups.
+        """
+        dims = inputs[0]
+        if len(dims) < 3:
+            raise LayerFault("needs an input of 3 to 5 dimensions", found=str(list(dims)))
+        channels, group = dims[1], self.group
+        for what, count in (("input", channels), ("output", self.output)):
+            if count % group:
+                raise LayerFault(
+                    f"has {what} channels that its groups do not divide",
+                    code="IRL405",
+                    expected=f"a multiple of {group}",
+                    found=str(count),
+                )
+        return channels // group, self.output // group, dims[2:]
+
+    def weights(self, inputs: Dims2, outputs: Dims2) -> Mapping[str, Dims]:
+        ins, _, _ = self._parts(inputs)
+        return {"weights": (self.output, ins, *self.kernel_size), "biases": (self.output,)}
+
+    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2:
+        _, _, spatial = self._parts(inputs)
+        return [(inputs[0][0], self.output, *self.window(spatial).sizes(spatial))]
+
+    def _biased(self, s: Steps, value: Value) -> Value:
+        """Add the biases, if there are any, to the channels."""
+        if not s.has("biases"):
+            return value
+        dims = (1, self.output, *[1] * (s.rank(value) - 2))
+        return s.add(value, s.weights("biases", dims))
+
+    def _settings(self, window: Window) -> dict[str, tuple[int, ...]]:
+        return {
+            "strides": window.strides,
+            "pads_begin": window.begins,
+            "pads_end": window.ends,
+            "dilations": window.dilations,
+        }
+
+
+class Convolution(Convolving, type="Convolution", inputs=1):
+    """A convolution with weights [O, I/group, k...] and biases [O]."""
+
+    def build(self, s: Steps, x: Value) -> Value:
+        ins, outs, spatial = self._parts([s.dims(x)])
+        settings = self._settings(self.window(spatial))
+        if self.group == 1:
+            made = s(today.Convolution(**settings), x, s.weights())
+        else:
+            kernel = s.weights("weights", (self.group, outs, ins, *self.kernel_size))
+            made = s(today.GroupConvolution(**settings), x, kernel)
+        return self._biased(s, made)
+
+
+class Deconvolution(Convolving, type="Deconvolution", inputs=1):
+    """A transposed convolution with weights [group, I/group, O/group, k...]."""
+
+    def weights(self, inputs: Dims2, outputs: Dims2) -> Mapping[str, Dims]:
+        ins, outs, _ = self._parts(inputs)
+        shape = (ins, outs, *self.kernel_size)
+        if self.group > 1:
+            shape = (self.group, *shape)
+        return {"weights": shape, "biases": (self.output,)}
+
+    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2:
+        _, _, spatial = self._parts(inputs)
+        window = self._written(spatial)
+        items = zip(spatial, *window._replace(kernel=window.extents())[:4], strict=True)
+        found = [step * (size - 1) + extent - a - b for size, extent, step, a, b in items]
+        return [(inputs[0][0], self.output, *found)]
+
+    def build(self, s: Steps, x: Value) -> Value:
+        _, _, spatial = self._parts([s.dims(x)])
+        settings = self._settings(self._written(spatial))
+        grouped = today.GroupConvolutionBackpropData, today.ConvolutionBackpropData
+        made = s(grouped[self.group == 1](**settings), x, s.weights())
+        return self._biased(s, made)
+
+    def _written(self, spatial: Dims) -> Window:
+        """The window with the pads as written: the engine did not compute those of a transposed one."""
+        return type(self)(**{**self.__dict__, "auto_pad": ""}).window(spatial)
+
+
+class BinaryConvolution(Convolving, type="BinaryConvolution", since=2, inputs=1):
+    """A convolution of signs: weights are bits (1 is +1, 0 is -1), the input is +1 where positive.
+
+    The least significant bit of a byte comes first.
+    """
+
+    pad_value: float = 0.0
+    mode: str = "xnor-popcount"
+
+    def build(self, s: Steps, x: Value) -> Value:
+        import numpy as np
+
+        ins, outs, spatial = self._parts([s.dims(x)])
+        shape = s.shapes["weights"]
+        count = product(shape)
+        stored = s.blobs.tensor("weights", (-(-count // 8),), ElementType.U8)
+        bits = np.unpackbits(stored.numpy(), bitorder="little")[:count].reshape(shape)
+        if self.group > 1:
+            bits = bits.reshape(self.group, outs, ins, *self.kernel_size)
+        kernel = s.constant(bits.astype(np.float32) * 2 - 1, ElementType.F32)
+        one, minus = s.number(1.0), s.number(-1.0)
+        signs = s.select(s(comparison.Greater(), x, s.number(0.0)), one, minus)
+        window = self.window(spatial)
+        begins, ends = (0, 0, *window.begins), (0, 0, *window.ends)
+        if self.pad_value:
+            signs = s.pad(signs, begins, ends, self.pad_value)
+            zeros = (0,) * len(spatial)
+            window = window._replace(begins=zeros, ends=zeros)
+        kind = today.Convolution if self.group == 1 else today.GroupConvolution
+        return self._biased(s, s(kind(**self._settings(window)), signs, kernel))
+
+
+class DeformableConvolution(Convolving, type="DeformableConvolution", inputs=2):
+    """A convolution whose second input moves the elements of its window."""
+
+    deformable_group: int = attribute(default=1, least=1)
+
+    def build(self, s: Steps, x: Value, offsets: Value) -> Value:
+        _, _, spatial = self._parts([s.dims(x)])
+        op = today.DeformableConvolution1(
+            **self._settings(self.window(spatial)),
+            auto_pad="explicit",
+            group=self.group,
+            deformable_group=self.deformable_group,
+        )
+        return self._biased(s, s(op, x, offsets, s.weights()))
+
+
+class FullyConnected(LegacyLayer, type="FullyConnected", inputs=1):
+    """A matrix product with the flattened input: weights [out-size, elements], biases [out-size]."""
+
+    out_size: int = attribute(name="out-size", least=1, most=LARGEST)
+    needed: ClassVar[tuple[str, ...]] = ("weights",)
+
+    def weights(self, inputs: Dims2, outputs: Dims2) -> Mapping[str, Dims]:
+        if len(inputs[0]) < 2:
+            raise LayerFault("needs an input of 2 or more dimensions", found=str(list(inputs[0])))
+        return {
+            "weights": (self.out_size, product(inputs[0][1:])),
+            "biases": (self.out_size,),
+        }
+
+    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2:
+        return [(inputs[0][0], self.out_size)]
+
+    def build(self, s: Steps, x: Value) -> Value:
+        dims = s.dims(x)
+        if len(dims) == 3:
+            # The engine of 2020 refused it, later ones multiply the last axis.
+            raise LayerFault("has an input of 3 dimensions", expected="2, 4 or 5 dimensions")
+        flat = s.reshape(x, (dims[0], product(dims[1:])))
+        made = s(matmul.MatMul(transpose_b=True), flat, s.weights())
+        return s.add(made, s.weights("biases", (1, self.out_size))) if s.has("biases") else made
+
+
+class InnerProduct(FullyConnected, type="InnerProduct", inputs=1):
+    """Another name of FullyConnected."""

@@ -1,0 +1,33 @@
+"""What an IR of versions 2 to 7 says that the engine of 2020 ignored, and irloop ignores, too."""
+
+from __future__ import annotations
+
+from irloop.diagnostics import Diagnostic, Location, Severity
+from irloop.formats.openvino.document import Document, Extra
+
+__all__ = ["notes_of"]
+
+
+def notes_of(document: Document) -> tuple[Diagnostic, ...]:
+    """One note for each part of the file that does not change the results."""
+    found = [_note(document, document.net.line, f"read from IR version {document.version}")]
+    for section in document.net.sections:
+        if section.tag == "statistics":
+            text = "the statistics for int8 are ignored: the model computes with its f32 weights"
+            found.append(_note(document, section.line, text))
+        if section.tag == "pre-process" and _has_scale(section):
+            text = "the scale of the pre-processing is ignored, as in the engine of 2020"
+            found.append(_note(document, section.line, text))
+    marked = [layer for layer in document.net.layers if "quantization_level" in layer.data]
+    if marked:
+        text = f"quantization_level is ignored ({len(marked)} layers)"
+        found.append(_note(document, marked[0].line, text))
+    return tuple(found)
+
+
+def _has_scale(section: Extra) -> bool:
+    return any(part.tag == "scale" for channel in section.children for part in channel.children)
+
+
+def _note(document: Document, line: int, text: str) -> Diagnostic:
+    return Diagnostic("CNV112", Severity.INFO, text, Location(document.file, line))

@@ -1,0 +1,88 @@
+"""Poolings of versions 2 to 7."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from irloop.dialects.openvino import pooling as today
+from irloop.formats.openvino.legacy.base import Dims, Dims2, LayerFault
+from irloop.formats.openvino.legacy.steps import Steps
+from irloop.formats.openvino.legacy.windows import Window, Windowed
+from irloop.graph.model import Value
+from irloop.graph.op import attribute
+
+
+class Pooling(Windowed, type="Pooling", inputs=1):
+    """The maximum or the average in each window.
+
+    The declared output decides whether sizes are rounded up. With `exclude_pad` the average is that
+    of the elements, otherwise that of the window, clipped to the padded input.
+    """
+
+    aliases: ClassVar = {
+        **Windowed.aliases,
+        "pool-method": ("pool_method",),
+        "rounding_type": ("rounding-type",),
+        "exclude-pad": ("exclude_pad",),
+    }
+
+    method: str = attribute(default="max", name="pool-method", words=("max", "avg"))
+    exclude_pad: bool = attribute(default=False, name="exclude-pad")
+    rounding_type: str = ""
+
+    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2:
+        return [(*inputs[0][:2], *self._rounded(inputs[0], outputs[0])[1])]
+
+    def _rounded(self, dims: Dims, declared: Dims) -> tuple[Window, Dims]:
+        """The window, with pads for the declared sizes, and the sizes that it gives."""
+        if len(dims) < 3:
+            raise LayerFault("needs an input of 3 to 5 dimensions", found=str(list(dims)))
+        spatial = dims[2:]
+        window = self.window(spatial)
+        for ceil in (False, True):
+            sizes = window.sizes(spatial, ceil=ceil)
+            if sizes == declared[2:]:
+                return window, sizes
+        # Each axis may be rounded in its own way.
+        down, up = window.sizes(spatial), window.sizes(spatial, ceil=True)
+        picked = zip(declared[2:], down, up, strict=False)
+        return window, tuple(size if size in (a, b) else a for size, a, b in picked)
+
+    def build(self, s: Steps, x: Value) -> Value:
+        dims = s.dims(x)
+        window, sizes = self._rounded(dims, s.out())
+        spatial = dims[2:]
+        # As many elements behind the input as the last window reads beyond its pads.
+        beyond = tuple(
+            max((count - 1) * step + extent - size - a - b, 0)
+            for count, step, extent, size, a, b in zip(
+                sizes, window.strides, window.extents(), spatial, window.begins, window.ends
+            )
+        )
+        if any(step != 1 for step in window.dilations):
+            raise LayerFault("has dilations, which poolings of these versions do not have")
+        if self.method == "avg":
+            return self._average(s, x, window, beyond)
+        ends = tuple(map(sum, zip(window.ends, beyond, strict=True)))
+        op = today.MaxPool1(window.kernel, window.strides, window.begins, ends)
+        return s(op, x)
+
+    def _average(self, s: Steps, x: Value, window: Window, beyond: Dims) -> Value:
+        ends = tuple(map(sum, zip(window.ends, beyond, strict=True)))
+        if self.exclude_pad or not any((*window.begins, *ends)):
+            return s(self._op(window, window.begins, ends, exclude=True), x)
+        if not any(beyond):
+            return s(self._op(window, window.begins, ends, exclude=False), x)
+        # The window counts the pads but not what is beyond them: pad first, then exclude the rest.
+        padded = s.pad(x, (0, 0, *window.begins), (0, 0, *window.ends))
+        zeros = (0,) * len(beyond)
+        return s(self._op(window, zeros, beyond, exclude=True), padded)
+
+    def _op(self, window: Window, begins: Dims, ends: Dims, *, exclude: bool) -> today.AvgPool:
+        return today.AvgPool(
+            kernel_size=window.kernel,
+            strides=window.strides,
+            pads_begin=begins,
+            pads_end=ends,
+            exclude_pad=exclude,
+        )

@@ -1,0 +1,56 @@
+"""Quantization and conversion of versions 2 to 7."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from irloop.dialects.openvino import comparison
+from irloop.dialects.openvino import quantize as today
+from irloop.formats.openvino.legacy.activation import Pointwise
+from irloop.formats.openvino.legacy.base import LayerFault, LegacyLayer
+from irloop.formats.openvino.legacy.steps import F32, Steps
+from irloop.formats.openvino.texts import element_of_precision
+from irloop.graph.model import Value
+from irloop.graph.op import attribute
+from irloop.graph.types import ElementType
+
+
+class Quantizing(Pointwise):
+    """Rounds to `levels` values between limits; where both limits are equal, a threshold."""
+
+    levels: int = attribute(default=1, least=2)
+
+    def build(self, s: Steps, x: Value, *limits: Value) -> Value:
+        lows, highs = s.constant_of(limits[0]), s.constant_of(limits[1])
+        if lows is not None and highs is not None and (lows == highs).all():
+            # x > threshold ? high : low, which FakeQuantize of two levels computes, too, but not
+            # in every engine at the threshold itself.
+            above = s(comparison.Greater(), x, limits[0])
+            return s.select(above, limits[3], limits[2])
+        return s(today.FakeQuantize(self.levels), x, *limits)
+
+
+class Quantize(Quantizing, type="Quantize", since=2, until=5, inputs=5):
+    """The name of FakeQuantize in versions 4 and 5."""
+
+
+class FakeQuantize(Quantizing, type="FakeQuantize", since=6, inputs=5):
+    """Rounds to `levels` values between limits."""
+
+
+class Convert(LegacyLayer, type="Convert", inputs=1):
+    """Converts to another element type; floats lose their fractions."""
+
+    precision: str = ""
+    is_real: ClassVar[bool] = False
+
+    def build(self, s: Steps, x: Value) -> Value:
+        element = element_of_precision(self.precision) if self.precision else s.outputs[0].element
+        if element is None:
+            raise LayerFault(
+                "converts to an unknown precision",
+                code="IRL111",
+                expected="FP32, I32 or another precision",
+                found=self.precision,
+            )
+        return s.cast(x, F32 if element is ElementType.F16 else element)

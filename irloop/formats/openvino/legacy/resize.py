@@ -1,0 +1,75 @@
+"""Layers of versions 2 to 7 that resize images; the declared sizes of the output count."""
+
+from __future__ import annotations
+
+from irloop.dialects.openvino import resize as today
+from irloop.formats.openvino.legacy.base import LayerFault, LegacyLayer
+from irloop.formats.openvino.legacy.steps import F32, Steps
+from irloop.graph.model import Value
+from irloop.graph.op import attribute
+
+
+class Resizing(LegacyLayer):
+    """The base of Resample and Interp."""
+
+    def _resized(self, s: Steps, x: Value, op: today.Interpolate) -> Value:
+        dims, out = s.dims(x), s.out()
+        if len(out) != len(dims) or out[:2] != dims[:2] or len(dims) < 3:
+            raise LayerFault(
+                "changes other sizes than those of the image",
+                code="IRL401",
+                expected=f"{list(dims[:2])} and the sizes of the image",
+                found=str(list(out)),
+            )
+        axes = list(range(2, len(dims)))
+        scales = [out[axis] / dims[axis] if dims[axis] else 1.0 for axis in axes]
+        sizes = s.i64(list(out[2:]))
+        return s(op, x, sizes, s.constant(scales, F32), s.i64(axes))
+
+
+class Resample(Resizing, type="Resample", inputs=(1, 2)):
+    """Nearest or linear, with half pixels; `antialias` widens the filter when shrinking."""
+
+    kind: str = attribute(default="caffe.ResampleParameter.NEAREST", name="type")
+    antialias: bool = False
+
+    def build(self, s: Steps, x: Value, *size: Value) -> Value:
+        kind = self.kind.rpartition(".")[2].lower()
+        if kind == "nearest":
+            op = today.Interpolate(
+                mode="nearest",
+                coordinate_transformation_mode="half_pixel",
+                nearest_mode="round_prefer_ceil",
+            )
+            return self._resized(s, x, op)
+        if kind != "linear":
+            raise LayerFault(
+                "resamples in a way that the engine of 2020 accepted but did not compute",
+                code="IRL121",
+                expected="caffe.ResampleParameter.NEAREST or LINEAR",
+                found=kind,
+            )
+        op = today.Interpolate(
+            mode="linear", coordinate_transformation_mode="half_pixel", antialias=self.antialias
+        )
+        return self._resized(s, x, op)
+
+
+class Interp(Resizing, type="Interp", inputs=(1, 2)):
+    """Bilinear; corners are aligned unless `align_corners` is 0."""
+
+    align_corners: bool = True
+    pad_beg: int = 0
+    pad_end: int = 0
+
+    def build(self, s: Steps, x: Value, *size: Value) -> Value:
+        if self.pad_beg or self.pad_end:
+            raise LayerFault(
+                "pads its input, which irloop does not convert",
+                code="IRL121",
+                expected="pad_beg and pad_end of 0",
+                found=f"{self.pad_beg} and {self.pad_end}",
+            )
+        mode = "align_corners" if self.align_corners else "asymmetric"
+        op = today.Interpolate(mode="linear_onnx", coordinate_transformation_mode=mode)
+        return self._resized(s, x, op)

@@ -1,0 +1,205 @@
+"""Layers of versions 2 to 7 that change the shape, not the elements.
+
+The declared sizes of the output count, so that a shape given as an input is not needed.
+"""
+
+from __future__ import annotations
+
+from irloop.dialects.openvino import rearrange
+from irloop.dialects.openvino import shape as today
+from irloop.formats.openvino.legacy.base import Dims2, LayerFault, LegacyLayer, product
+from irloop.formats.openvino.legacy.steps import Steps
+from irloop.graph.builder import element_of
+from irloop.graph.model import Value
+from irloop.graph.op import attribute
+
+
+class Reshaping(LegacyLayer):
+    """The base of layers with the elements of their first input, in their order."""
+
+    is_real = False
+
+    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2 | None:
+        if product(inputs[0]) != product(outputs[0]):
+            raise LayerFault(
+                "declares an output of another number of elements than its input",
+                code="IRL401",
+                expected=f"{product(inputs[0])} elements, as in {list(inputs[0])}",
+                found=str(list(outputs[0])),
+            )
+        return None
+
+    def build(self, s: Steps, x: Value, *shape: Value) -> Value:
+        return s.reshape(x, s.out())
+
+
+class Reshape(Reshaping, type="Reshape", inputs=(1, 2)):
+    """A new shape: `dim`, or the second input; 0 copies a size, -1 is the rest."""
+
+    dim: tuple[int, ...] = attribute(default=(), least=-1)
+
+    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2 | None:
+        super().sizes(inputs, outputs)
+        for at, (wanted, found) in enumerate(zip(self.dim, outputs[0], strict=False)):
+            if wanted > 0 and wanted != found and len(self.dim) == len(outputs[0]):
+                raise LayerFault(
+                    f"declares another size of axis {at} than its attribute dim",
+                    code="IRL401",
+                    expected=str(wanted),
+                    found=str(found),
+                )
+        return None
+
+
+class Flatten(Reshaping, type="Flatten", inputs=1):
+    """The axes from `axis` to `end_axis` become one."""
+
+    axis: int = 1
+    end_axis: int = -1
+
+
+class Squeeze(Reshaping, type="Squeeze", inputs=(1, 2)):
+    """Removes the axes that the second input lists."""
+
+
+class Unsqueeze(Reshaping, type="Unsqueeze", inputs=2):
+    """Inserts the axes that the second input lists."""
+
+
+class Copy(Reshaping, type="Copy", inputs=1):
+    """The input itself."""
+
+
+class Dropout(Reshaping, type="Dropout", inputs=1):
+    """The input itself: dropping elements is for training only."""
+
+
+class Permute(LegacyLayer, type="Permute", inputs=1):
+    """The axes in another order."""
+
+    order: tuple[int, ...] = attribute(least=0)
+    is_real = False
+
+    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2:
+        dims = inputs[0]
+        if sorted(self.order) != list(range(len(dims))):
+            raise LayerFault(
+                "has an order that is not one of its axes",
+                code="IRL405",
+                expected=f"the numbers 0 to {len(dims) - 1}",
+                found=str(list(self.order)),
+            )
+        return [tuple(dims[axis] for axis in self.order)]
+
+    def build(self, s: Steps, x: Value) -> Value:
+        return s.transpose(x, self.order)
+
+
+class Tile(LegacyLayer, type="Tile", inputs=1):
+    """Repeats the elements along an axis."""
+
+    axis: int = attribute(default=-1, least=-64, most=64)
+    tiles: int = attribute(default=-1, least=1, most=1 << 32)
+    is_real = False
+
+    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2:
+        dims = list(inputs[0])
+        if not 0 <= self.axis < len(dims) or self.tiles < 1:
+            raise LayerFault(
+                "has no valid axis and number of tiles",
+                code="IRL405",
+                expected=f"an axis below {len(dims)} and 1 or more tiles",
+                found=f"axis {self.axis}, tiles {self.tiles}",
+            )
+        dims[self.axis] *= self.tiles
+        return [tuple(dims)]
+
+    def build(self, s: Steps, x: Value) -> Value:
+        repeats = [self.tiles if at == self.axis else 1 for at in range(s.rank(x))]
+        return s(today.Tile(), x, s.i64(repeats))
+
+
+class ShapeOf(LegacyLayer, type="ShapeOf", inputs=1):
+    """The dimensions of the input, which are known."""
+
+    is_real = False
+
+    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2:
+        return [(len(inputs[0]),)]
+
+    def build(self, s: Steps, x: Value) -> Value:
+        return s.i64(list(s.dims(x)))
+
+
+class Blocks(LegacyLayer):
+    """The base of layers that exchange channels and blocks of space."""
+
+    block_size: int = attribute(default=1, least=1, most=1 << 20)
+    is_real = False
+
+
+class DepthToSpace(Blocks, type="DepthToSpace", inputs=1):
+    """Channels become blocks of space, blocks first."""
+
+    def build(self, s: Steps, x: Value) -> Value:
+        _require_known_order(s.dims(x), s.out())
+        return s(rearrange.DepthToSpace("blocks_first", self.block_size), x)
+
+
+class SpaceToDepth(Blocks, type="SpaceToDepth", inputs=1):
+    """Blocks of space become channels, blocks first."""
+
+    def build(self, s: Steps, x: Value) -> Value:
+        _require_known_order(s.dims(x), s.out())
+        return s(rearrange.SpaceToDepth("blocks_first", self.block_size), x)
+
+
+def _require_known_order(dims: tuple[int, ...], out: tuple[int, ...]) -> None:
+    """Nothing is refused yet: the documents say blocks first."""
+
+
+class ReorgYolo(LegacyLayer, type="ReorgYolo", inputs=1):
+    """The reorganisation of YOLO v2: space becomes channels."""
+
+    stride: int = attribute(default=1, least=1, most=1 << 20)
+    is_real = False
+
+    def build(self, s: Steps, x: Value) -> Value:
+        return s(rearrange.ReorgYolo((self.stride,)), x)
+
+
+class ShuffleChannels(LegacyLayer, type="ShuffleChannels", inputs=1):
+    """Exchanges the groups of an axis with the elements in each group."""
+
+    axis: int = 1
+    group: int = attribute(default=1, least=1)
+    is_real = False
+
+    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2:
+        return [inputs[0]]
+
+    def build(self, s: Steps, x: Value) -> Value:
+        return s(rearrange.ShuffleChannels(s.axis(self.axis, x), self.group), x)
+
+
+class Broadcast(LegacyLayer, type="Broadcast", inputs=(2, 3)):
+    """Repeats the input so that it has the shape of the output."""
+
+    is_real = False
+
+    def build(self, s: Steps, x: Value, *shape: Value) -> Value:
+        return s.broadcast(x, s.out())
+
+
+class Expand(Broadcast, type="Expand", inputs=(1, 2)):
+    """Another name of Broadcast."""
+
+
+class Fill(LegacyLayer, type="Fill", inputs=2):
+    """A tensor of the declared shape, filled with the second input."""
+
+    is_real = False
+
+    def build(self, s: Steps, dims: Value, number: Value) -> Value:
+        assert element_of(number)
+        return s.broadcast(s.reshape(number, ()), s.out())

@@ -1,0 +1,46 @@
+"""Memory of versions 2 to 7: a pair of layers that keeps a value between two inferences."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from irloop.dialects.openvino import state as today
+from irloop.formats.openvino.legacy.base import LayerFault, LegacyLayer
+from irloop.formats.openvino.legacy.steps import Steps
+from irloop.graph.model import Value
+from irloop.graph.types import Shape
+
+
+class Memory(LegacyLayer, type="Memory", inputs=(0, 1), outputs=None):
+    """Index 1 reads the value, which is zeros at first; index 0 writes it."""
+
+    id: str
+    index: int = 0
+    size: int = 2
+    is_real: ClassVar[bool] = False
+
+    def build(self, s: Steps, *given: Value) -> tuple[Value, ...]:
+        if self.size != 2 or self.index not in (0, 1):
+            raise LayerFault(
+                "is not one of a pair",
+                code="IRL405",
+                expected="size 2, and index 0 or 1",
+                found=f"size {self.size}, index {self.index}",
+            )
+        if bool(given) != (self.index == 0):
+            raise LayerFault(
+                "has its index swapped: index 0 writes and index 1 reads",
+                code="IRL405",
+                expected=f"index {int(not given)}",
+                found=f"index {self.index}",
+                cause="the engine of 2020 crashed on such a file",
+                fix="exchange the indices of the two layers of the pair",
+            )
+        if given:
+            (value,) = given
+            type = value.type
+            s.emit(today.Assign6(self.id, type.element, type.shape), value)  # type: ignore[union-attr]
+            return ()
+        element, dims = s.outputs[0].element, s.out()
+        zeros = s.broadcast(s.constant(0, element), dims) if dims else s.constant(0, element)
+        return (s(today.ReadValue6(self.id, element, Shape(dims)), zeros),)

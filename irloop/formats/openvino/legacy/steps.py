@@ -1,0 +1,220 @@
+"""Emits the operations of today for the layers of versions 2 to 7."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from irloop.dialects.openvino import comparison, elementwise, shape, slicing
+from irloop.dialects.openvino import convert as conversions
+from irloop.dialects.openvino import padding as paddings
+from irloop.dialects.openvino import reduction
+from irloop.formats.openvino.legacy.base import Dims, LayerFault, axis_of, product
+from irloop.graph.builder import Builder, element_of
+from irloop.graph.model import Graph, Value
+from irloop.graph.types import ElementType, TensorType
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from irloop.formats.openvino.legacy.blobs import Blobs
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+__all__ = ["F32", "I32", "I64", "Steps"]
+
+F32, I32, I64 = ElementType.F32, ElementType.I32, ElementType.I64
+
+
+class Steps(Builder):
+    """Builds the graph of a net, layer by layer.
+
+    The attributes describe the layer that is being built: `outputs` are the declared types of its
+    outputs, with f32 for f16, and `shapes` the shapes of its blobs.
+    """
+
+    blobs: Blobs
+    outputs: tuple[TensorType, ...]
+    shapes: Mapping[str, Dims]
+
+    def out(self, position: int = 0) -> Dims:
+        """The declared dimensions of an output."""
+        if position >= len(self.outputs):
+            raise LayerFault(
+                "has too few outputs",
+                expected=f"output {position + 1}",
+                found=f"{len(self.outputs)} output(s)",
+            )
+        return dims_of(self.outputs[position])
+
+    @staticmethod
+    def dims(value: Value) -> Dims:
+        """The dimensions of a value; all shapes of these versions are static."""
+        return dims_of(value.type)
+
+    # Weights
+
+    def has(self, tag: str) -> bool:
+        """True if the layer has this blob."""
+        return self.blobs.has(tag)
+
+    def weights(self, tag: str = "weights", dims: Sequence[int] | None = None) -> Value:
+        """The blob `tag` as f32, in its own shape or in `dims` of the same number of elements."""
+        made = self.blobs.tensor(tag, self.shapes[tag] if dims is None else tuple(dims))
+        value = self.tensor(made, self._name(tag))
+        return self.real(value)
+
+    # Elements
+
+    def real(self, value: Value) -> Value:
+        """The value as f32, in which the engine of then computed."""
+        return self.cast(value, F32)
+
+    def whole(self, value: Value) -> Value:
+        """The value as i64; floats lose their fractions."""
+        return self.cast(value, I64)
+
+    def cast(self, value: Value, element: ElementType) -> Value:
+        """Convert a value; return it unchanged if it has this type already."""
+        if element_of(value) is element:
+            return value
+        return self(conversions.Convert(element), value)
+
+    def number(self, number: float) -> Value:
+        """A scalar constant of f32."""
+        return self.constant(number, F32)
+
+    def numbers(self, value: Value) -> list[int] | None:
+        """The elements of a constant as integers, or None for a value that is computed."""
+        array = self.constant_of(value)
+        return None if array is None else [int(item) for item in array.reshape(-1).tolist()]
+
+    def add(self, left: Value, right: Value | float) -> Value:
+        """left + right."""
+        return self(elementwise.Add(), left, self._operand(right))
+
+    def subtract(self, left: Value, right: Value | float) -> Value:
+        """left - right."""
+        return self(elementwise.Subtract(), left, self._operand(right))
+
+    def multiply(self, left: Value, right: Value | float) -> Value:
+        """left * right."""
+        return self(elementwise.Multiply(), left, self._operand(right))
+
+    def divide(self, left: Value, right: Value | float) -> Value:
+        """left / right."""
+        return self(elementwise.Divide(), left, self._operand(right))
+
+    def power(self, left: Value, right: Value | float) -> Value:
+        """left to the power of right."""
+        return self(elementwise.Power(), left, self._operand(right))
+
+    def select(self, condition: Value, then: Value, otherwise: Value) -> Value:
+        """Elements of `then` where the condition holds, else of `otherwise`."""
+        return self(comparison.Select(), condition, then, otherwise)
+
+    def _operand(self, operand: Value | float) -> Value:
+        return operand if isinstance(operand, Value) else self.number(operand)
+
+    def renamed(self, value: Value, name: str) -> Value:
+        """A copy of a value under another name: a Reshape to the dimensions that it has."""
+        made = self(shape.Reshape(), value, self.i64(list(self.dims(value))))
+        made.names = (name,)
+        return made
+
+    def nested(self, name: str) -> Steps:
+        """A builder of a body, with the same names and inference."""
+        steps = Steps(Graph(name), names=self.names, inference=self.inference)
+        steps.location, steps.prefix = self.location, self.prefix
+        return steps
+
+    # Shapes
+
+    def reshape(self, value: Value, dims: Sequence[int]) -> Value:
+        """Reshape to known dimensions; the value itself if it has them."""
+        if self.dims(value) == tuple(dims):
+            return value
+        if product(self.dims(value)) != product(dims):
+            raise LayerFault(
+                "has an output of another number of elements",
+                code="IRL401",
+                expected=str(list(self.dims(value))),
+                found=str(list(dims)),
+            )
+        return self(shape.Reshape(), value, self.i64(list(dims)))
+
+    def transpose(self, value: Value, order: Sequence[int]) -> Value:
+        """Permute the axes."""
+        if list(order) == sorted(order):
+            return value
+        return self(shape.Transpose(), value, self.i64(list(order)))
+
+    def concat(self, axis: int, *values: Value) -> Value:
+        """Concatenate along an axis."""
+        return values[0] if len(values) == 1 else self(slicing.Concat(axis), *values)
+
+    def split(self, value: Value, axis: int, lengths: Sequence[int]) -> tuple[Value, ...]:
+        """Split into parts of the given lengths along an axis."""
+        if len(lengths) == 1:
+            return (value,)
+        op, sizes = slicing.VariadicSplit(), self.i64(list(lengths))
+        count = len(lengths)
+        return self.emit(op, value, self.i64(axis), sizes, n_outputs=count).outputs
+
+    def slice(self, value: Value, begins: Sequence[int], ends: Sequence[int]) -> Value:
+        """The elements from `begins` up to `ends`, one pair for each axis."""
+        dims = self.dims(value)
+        if all(pair == (0, dim) for pair, dim in zip(zip(begins, ends), dims, strict=True)):
+            return value
+        mask = (0,) * len(dims)
+        op = slicing.StridedSlice(begin_mask=mask, end_mask=mask)
+        return self(op, value, self.i64(list(begins)), self.i64(list(ends)))
+
+    def first(self, value: Value, dims: Sequence[int]) -> Value:
+        """The first rows of a value with an unknown number of rows, so that it has `dims`."""
+        op = slicing.StridedSlice(begin_mask=(0,), end_mask=(0,))
+        part = self(op, value, self.i64([0]), self.i64([dims[0]]))
+        return self(shape.Reshape(), part, self.i64(list(dims)))
+
+    def broadcast(self, value: Value, dims: Sequence[int]) -> Value:
+        """Broadcast to known dimensions."""
+        if self.dims(value) == tuple(dims):
+            return value
+        return self(shape.Broadcast3(), value, self.i64(list(dims)))
+
+    def pad(
+        self, value: Value, begins: Sequence[int], ends: Sequence[int], number: float = 0.0
+    ) -> Value:
+        """Pad by a constant."""
+        if not any(begins) and not any(ends):
+            return value
+        fill = self.constant(number, element_of(value))
+        return self(paddings.Pad(), value, self.i64(list(begins)), self.i64(list(ends)), fill)
+
+    def total(self, value: Value, axes: Sequence[int]) -> Value:
+        """The sum over axes, which are kept."""
+        return self(reduction.ReduceSum(keep_dims=True), value, self.i64(list(axes)))
+
+    def rank(self, value: Value) -> int:
+        """The number of dimensions."""
+        return len(self.dims(value))
+
+    def axis(self, axis: int, value: Value) -> int:
+        """An axis of a value, counted from the front.
+
+        Raises:
+            LayerFault: when the value has no such axis.
+        """
+        return axis_of(axis, self.dims(value))
+
+
+def dims_of(type: Any) -> Dims:
+    """The dimensions of a type with static shape.
+
+    Raises:
+        LayerFault: for any other type.
+    """
+    dims = type.shape.dims if isinstance(type, TensorType) else None
+    if dims is None or not all(isinstance(dim, int) for dim in dims):
+        raise LayerFault("has a size that is not known", found=str(type))
+    return tuple(dims)
