@@ -111,7 +111,8 @@ def convert_model(
         if translates:
             loop_choice.rewrite(source, loops, is_written=False)
     result = source
-    notes: list[Diagnostic] = []
+    # What the reader had to say about a file of versions 2 to 7.
+    notes: list[Diagnostic] = [*source.notes]
     if fixes_shapes and reader is not None:
         from irloop.conversion.declared import assume_declared_shapes
 
@@ -119,7 +120,8 @@ def convert_model(
         notes += assume_declared_shapes(source, reader.name)
     if translates and wanted == "onnx":
         prefer = "scan" if loops == "scan" else "loop"
-        result, notes = pipelines.to_onnx(source, opset=opset, prefer=prefer, shapes=new_shapes)
+        result, more = pipelines.to_onnx(source, opset=opset, prefer=prefer, shapes=new_shapes)
+        notes += more
     elif translates:
         known: ImportOptions = {"opset": opset}
         if reader is not None:

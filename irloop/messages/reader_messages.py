@@ -27,15 +27,22 @@ _FILES = (
         "an IR of version 7 or older, or of version 11, given to a runtime that reads version "
         "10 only",
         ("IRL102", "IRL901"),
-        "irloop convert MODEL.xml -o OLD.xml writes version 10; version 7 has to be converted anew "
-        "from the original model",
+        "irloop convert MODEL.xml -o OLD.xml reads versions 2 to 11 and writes version 10",
     ),
     Message(
         _OLD,
         r"cannot parse future versions",
         "the IR is newer than the runtime",
         ("IRL102", "IRL901"),
-        _NEWER,
+        "irloop convert MODEL.xml -o NEW.xml reads versions 2 to 11 and writes version 10; for "
+        "OpenVINO 2021.4, add --target openvino-2021.4",
+    ),
+    Message(
+        _OV,
+        r"[Tt]he support of IR v\d{1,4} has been removed",
+        "an IR of versions 2 to 7, which OpenVINO has not read since 2021",
+        ("IRL102",),
+        "irloop convert MODEL.xml -o NEW.xml writes version 10, and -o NEW.onnx writes ONNX",
     ),
     Message(
         _OV,

@@ -33,6 +33,8 @@ from irloop.validation.rule import RULES, Rule
 from irloop.validation.suppression import Suppressed, of_document, of_outline
 
 if TYPE_CHECKING:
+    from irloop.formats.openvino.document import Document
+    from irloop.opening import Path
     from irloop.validation.onnx_context import OnnxContext
 
 __all__ = ["explain", "rule_classes", "validate"]
@@ -202,6 +204,10 @@ class _Selection:
                 )
         return checked
 
+    def wants_finding(self, item: Diagnostic) -> bool:
+        """Return whether this finding should be reported."""
+        return self.wants(item.code)
+
     def wants(self, code: str) -> bool:
         """True if findings with this code should be reported."""
         if any(code.startswith(group) for group in self.ignore):
@@ -279,6 +285,9 @@ def _ir_findings(
         return
     bin_file = weights_beside(file) if weights is None else weights
     selection.suppressed = of_document(document)
+    if document.is_legacy:
+        yield from filter(selection.wants_finding, _legacy_findings(document, bin_file))
+        return
     context = Context(document, bin_file, path if isinstance(path, ParsedOnce) else None)
     asked = any(engine.startswith("openvino-2021") for engine in engines)
     context.concerns_2021 = asked or "IRL901" in selection.select
@@ -295,6 +304,19 @@ def _ir_findings(
         yield from error.diagnostics
     finally:
         context.close()
+
+
+def _legacy_findings(document: Document, weights: Path) -> Iterator[Diagnostic]:
+    """Yield what the reader says about a file of versions 2 to 7: its first error, or notes.
+
+    The rules describe later versions, whose layers are others.
+    """
+    from irloop.formats.openvino.reader import read_document
+
+    try:
+        yield from read_document(document, weights).notes
+    except ReadError as error:
+        yield from error.diagnostics
 
 
 def _fragment_findings(file: str, error: ReadError, selection: _Selection) -> Iterator[Diagnostic]:

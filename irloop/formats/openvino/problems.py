@@ -82,16 +82,16 @@ def malformed_integer(place: Location, name: str, text: str) -> Problem:
 
 
 def bad_version(document: Document) -> Problem:
-    """IRL102: the version of the IR is neither 10 nor 11."""
+    """IRL102: the version of the IR is none of 2 to 7, 10 and 11."""
     version = unsigned(document.version)
     is_old = version is not None and version < 10
     return Problem(
         "IRL102",
         at_net(document.net),
         "IR version is not supported",
-        expected="version 10 or 11",
+        expected="version 2 to 7, 10 or 11",
         found="no version" if document.version is None else f"version {document.version!r}",
-        cause="written before OpenVINO 2020.1"
+        cause="no release of OpenVINO wrote this version"
         if is_old
         else "the file was edited, or made by a release newer than this program",
         fix="convert the original model again with a newer tool" if is_old else "",

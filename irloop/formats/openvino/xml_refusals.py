@@ -130,10 +130,10 @@ def too_old(place: Location, version: str) -> ReadError:
         f"IR version {version} is not supported",
         location=place,
         code="IRL102",
-        expected="IR version 10 or 11",
+        expected="IR version 2 to 7, 10 or 11",
         found=f'<net version="{version}">',
-        cause="the model was made by OpenVINO 2020.1 or older",
-        fix="convert the original model again with OpenVINO 2020.2 or newer",
+        cause="no release of OpenVINO wrote this version",
+        fix="restore the version of the file, or convert the original model again",
     )
 
 

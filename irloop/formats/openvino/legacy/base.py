@@ -8,21 +8,17 @@
         def build(self, s: Steps, x: Value) -> Value: ...
 
 The fields are the attributes of `<data>`, with their defaults. `since` and `until` are the versions
-of IR that have the layer. `weights` gives the shapes of the blobs, which no file states, and `build`
+of IR that have the layer. `weights` gives the shapes of the blobs, which no file states. `build`
 writes the layer in operations of today.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from irloop.formats.openvino.attributes import codec_of
 from irloop.graph.op import Op, Registry
-
-if TYPE_CHECKING:
-    from irloop.formats.openvino.legacy.steps import Steps
-    from irloop.graph.model import Value
 
 __all__ = ["LEGACY", "Dims", "Dims2", "LayerFault", "LegacyLayer", "axis_of", "product"]
 
@@ -73,8 +69,8 @@ class LegacyLayer(Op):
     refusal: ClassVar[str] = ""
     #: The layer computes floats; integers among its inputs are converted first.
     is_real: ClassVar[bool] = True
-    #: Writes the layer in operations of today: takes the steps and the inputs, returns the output or
-    #: outputs.
+    #: Writes the layer in operations of today: takes the steps and the inputs, and returns the
+    #: output or outputs.
     build: ClassVar[Callable[..., Any]]
 
     @classmethod

@@ -107,7 +107,7 @@ class Deconvolution(Convolving, type="Deconvolution", inputs=1):
         return self._biased(s, made)
 
     def _written(self, spatial: Dims) -> Window:
-        """The window with the pads as written: the engine did not compute those of a transposed one."""
+        """The window with the pads as written: the engine computed none for a transposed one."""
         return type(self)(**{**self.__dict__, "auto_pad": ""}).window(spatial)
 
 
@@ -160,7 +160,7 @@ class DeformableConvolution(Convolving, type="DeformableConvolution", inputs=2):
 
 
 class FullyConnected(LegacyLayer, type="FullyConnected", inputs=1):
-    """A matrix product with the flattened input: weights [out-size, elements], biases [out-size]."""
+    """A product with the flattened input: weights [out-size, elements], biases [out-size]."""
 
     out_size: int = attribute(name="out-size", least=1, most=LARGEST)
     needed: ClassVar[tuple[str, ...]] = ("weights",)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-from irloop.errors import InferenceError, ReadError
+from irloop.errors import InferenceError
 from irloop.formats.openvino import edge_problems, problems
 from irloop.formats.openvino.attributes import AttributeProblem
 from irloop.formats.openvino.document import Layer, Net, Port
@@ -295,7 +295,9 @@ class LegacyNet(NetReader):
                 )
             if element is ElementType.F16:
                 element = ElementType.F32  # the engine gave and took f32 for f16
-            known = self.reader.types[key] = TensorType(element, Shape(self.dims_of_port(layer, port)))
+            known = self.reader.types[key] = TensorType(
+                element, Shape(self.dims_of_port(layer, port))
+            )
         return known
 
     def dims_of_port(self, layer: Layer, port: Port) -> Dims:

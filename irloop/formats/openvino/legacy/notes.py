@@ -22,6 +22,13 @@ def notes_of(document: Document) -> tuple[Diagnostic, ...]:
     if marked:
         text = f"quantization_level is ignored ({len(marked)} layers)"
         found.append(_note(document, marked[0].line, text))
+    for layer in document.net.layers:
+        if layer.type in ("DepthToSpace", "SpaceToDepth"):
+            text = (
+                f"{layer.type} {layer.name!r} moves blocks first, as documented; the engine of "
+                "2020 had another order if the smaller number of channels is not 1"
+            )
+            found.append(_note(document, layer.line, text, Severity.WARNING))
     return tuple(found)
 
 
@@ -29,5 +36,7 @@ def _has_scale(section: Extra) -> bool:
     return any(part.tag == "scale" for channel in section.children for part in channel.children)
 
 
-def _note(document: Document, line: int, text: str) -> Diagnostic:
-    return Diagnostic("CNV112", Severity.INFO, text, Location(document.file, line))
+def _note(
+    document: Document, line: int, text: str, severity: Severity = Severity.INFO
+) -> Diagnostic:
+    return Diagnostic("CNV113", severity, text, Location(document.file, line))

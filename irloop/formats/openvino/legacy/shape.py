@@ -142,7 +142,6 @@ class DepthToSpace(Blocks, type="DepthToSpace", inputs=1):
     """Channels become blocks of space, blocks first."""
 
     def build(self, s: Steps, x: Value) -> Value:
-        _require_known_order(s.dims(x), s.out())
         return s(rearrange.DepthToSpace("blocks_first", self.block_size), x)
 
 
@@ -150,12 +149,7 @@ class SpaceToDepth(Blocks, type="SpaceToDepth", inputs=1):
     """Blocks of space become channels, blocks first."""
 
     def build(self, s: Steps, x: Value) -> Value:
-        _require_known_order(s.dims(x), s.out())
         return s(rearrange.SpaceToDepth("blocks_first", self.block_size), x)
-
-
-def _require_known_order(dims: tuple[int, ...], out: tuple[int, ...]) -> None:
-    """Nothing is refused yet: the documents say blocks first."""
 
 
 class ReorgYolo(LegacyLayer, type="ReorgYolo", inputs=1):

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from irloop.dialects.openvino import comparison, elementwise, shape, slicing
+from irloop.dialects.openvino import comparison, elementwise, reduction, shape, slicing
 from irloop.dialects.openvino import convert as conversions
 from irloop.dialects.openvino import padding as paddings
-from irloop.dialects.openvino import reduction
 from irloop.formats.openvino.legacy.base import Dims, LayerFault, axis_of, product
 from irloop.graph.builder import Builder, element_of
 from irloop.graph.model import Graph, Value

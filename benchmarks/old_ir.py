@@ -1,0 +1,141 @@
+"""Judges conversions of IR of versions 2 to 7 by the stored outputs of the engine of their time.
+
+Run it as ``python -m benchmarks.old_ir FOLDER``. Each folder in FOLDER holds a ``model.xml``, a
+``model.bin``, inputs ``in0.npz``, ``in1.npz``, ... and ``out0.npz``, ..., which the engine computed. Where a model has ``out0_f32.npz``, its other outputs are those of 8-bit arithmetic.
+
+A case is right if the built-in executor, OpenVINO (after conversion to IR version 11) and ONNX
+Runtime (after conversion to ONNX) compute these outputs, with an error of at most 1e-4, which is
+relative for numbers above 1. It is refused if irloop refuses to read it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import irloop
+from irloop.errors import IrloopError
+from irloop.graph.builder import element_of
+from irloop.graph.model import Model
+
+__all__ = ["Judge", "difference"]
+
+#: The largest error, relative for numbers above 1.
+TOLERANCE = 1e-4
+
+Arrays = dict[str, Any]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    folder = parser.parse_args().folder
+    counts: Counter[str] = Counter()
+    judge = Judge()
+    for case in sorted(path.parent for path in folder.glob("*/model.xml")):
+        verdict = judge.verdict(case)
+        counts[verdict.partition(":")[0]] += 1
+        if verdict != "right":
+            print(f"{case.name}: {verdict}", flush=True)
+    print(", ".join(f"{count} {name}" for name, count in counts.most_common()))
+    return int(counts["wrong"] > 0)
+
+
+class Judge:
+    """Runs cases in the built-in executor, OpenVINO and ONNX Runtime."""
+
+    def __init__(self) -> None:
+        import openvino
+
+        self._core = openvino.Core()
+
+    def verdict(self, case: Path) -> str:
+        """Return "right", "wrong: ...", "refused: ..." or, without stored outputs, "not run"."""
+        pairs = list(_pairs(case))
+        if not pairs:
+            return "not run"
+        try:
+            model = irloop.read_model(case / "model.xml")
+        except IrloopError as error:
+            return f"refused: {error.message}"
+        with tempfile.TemporaryDirectory() as folder:
+            runners = {
+                "executor": lambda inputs: dict(irloop.run(model, inputs)),
+                "openvino": self._openvino(model, Path(folder)),
+                "onnxruntime": _onnxruntime(model, Path(folder)),
+            }
+            for given, wanted in pairs:
+                inputs = _typed(model, given)
+                for name, run in runners.items():
+                    if text := difference(run(inputs), wanted):
+                        return f"wrong: {name}, {text}"
+        return "right"
+
+    def _openvino(self, model: Model, folder: Path) -> Any:
+        path = folder / "model.xml"
+        irloop.save_model(model, path)
+        compiled = self._core.compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+
+        def run(inputs: Arrays) -> Arrays:
+            results = compiled(inputs)
+            return {name: array for key, array in results.items() for name in key.names}
+
+        return run
+
+
+def _onnxruntime(model: Model, folder: Path) -> Any:
+    import onnxruntime
+
+    path = folder / "model.onnx"
+    irloop.save_model(irloop.convert(model, "onnx")[0], path)
+    ort: Any = onnxruntime
+    session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
+    names = [item.name for item in session.get_outputs()]
+    return lambda inputs: dict(zip(names, session.run(None, inputs), strict=True))
+
+
+def _pairs(case: Path) -> Iterator[tuple[Arrays, Arrays]]:
+    """The inputs and the outputs of each stored inference; the first of a state is its only one."""
+    for path in sorted(case.glob("in*.npz")):
+        stem = path.stem.replace("in", "out")
+        for name in (f"{stem}_f32.npz", f"{stem}.npz"):
+            if (case / name).exists():
+                yield _arrays(path), _arrays(case / name)
+                break
+
+
+def _arrays(path: Path) -> Arrays:
+    with np.load(path, allow_pickle=False) as file:
+        return dict(file)
+
+
+def _typed(model: Model, given: Arrays) -> Arrays:
+    return {
+        node.name: given[node.name].astype(element_of(node.output).numpy())
+        for node in model.graph.parameters
+    }
+
+
+def difference(results: Arrays, wanted: Arrays) -> str:
+    """Say where results differ from the wanted ones, or return an empty text."""
+    for name, right in wanted.items():
+        if name not in results:
+            return f"no output {name!r}"
+        made = results[name]
+        if made.shape != right.shape:
+            return f"output {name!r} has the shape {made.shape}, not {right.shape}"
+        error = np.abs(made.astype(np.float64) - right.astype(np.float64))
+        far = ~(error <= TOLERANCE * np.maximum(1, np.abs(right)))
+        if far.any():
+            return f"output {name!r}: {far.sum()} of {far.size} differ, by {error.max():.3g}"
+    return ""
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

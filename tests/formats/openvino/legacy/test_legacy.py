@@ -1,0 +1,141 @@
+"""IR of versions 2 to 7: every stored case of one layer, judged by the engine of 2020."""
+
+from __future__ import annotations
+
+import re
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import irloop
+from benchmarks.old_ir import Judge
+from irloop.errors import ReadError
+from irloop.validation.engine import validate
+
+#: Cases of one layer each, with inputs and the outputs of the Inference Engine 2020.1.
+ARCHIVE = Path(__file__).parents[3] / "fixtures" / "legacy_ir.tar.xz"
+
+#: Cases that irloop answers differently, with the reason.
+DIFFERENT = {
+    "DepthToSpace__b2": "the engine's order is neither of the two that documents know; a warning",
+    "Int8__statistics": "stored are the results of 8-bit arithmetic, not those of the f32 weights",
+    "Resample__cubic": "refused: the engine accepted the type, but did not compute it",
+    "Resample__linear_down_aa": "OpenVINO computes antialiasing in another way; the others agree",
+    "SimplerNMS__b": "refused: the engine left rows uninitialised",
+}
+
+
+def _names() -> list[str]:
+    with tarfile.open(ARCHIVE) as archive:
+        paths = (Path(item.name) for item in archive if item.name.endswith("/out0.npz"))
+        return sorted(path.parent.name for path in paths)
+
+
+NAMES = _names()
+
+
+@pytest.fixture(scope="session")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("legacy")
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(folder, filter="data")
+    return folder / "synthetic"
+
+
+@pytest.fixture(scope="session")
+def judge() -> Iterator[Judge]:
+    pytest.importorskip("openvino")
+    pytest.importorskip("onnxruntime")
+    yield Judge()
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in DIFFERENT])
+def test_results_are_those_of_the_engine_of_2020(name: str, cases: Path, judge: Judge) -> None:
+    """In the built-in executor, in OpenVINO of today, and in ONNX Runtime."""
+    assert judge.verdict(cases / name) == "right"
+
+
+@pytest.mark.parametrize("name", sorted(DIFFERENT))
+def test_no_difference_is_silent(name: str, cases: Path, judge: Judge) -> None:
+    assert judge.verdict(cases / name).partition(":")[0] in ("wrong", "refused")
+
+
+def test_an_order_that_the_engine_did_not_have_is_noted(cases: Path, tmp_path: Path) -> None:
+    _, notes = irloop.convert(cases / "DepthToSpace__b2" / "model.xml", "onnx")
+    (note,) = (item for item in notes if item.severity.name == "WARNING")
+    assert note.code == "CNV113"
+    assert "DepthToSpace 'out' moves blocks first" in note.message
+
+
+def test_every_case_that_can_be_read_is_valid_and_no_other(cases: Path) -> None:
+    wrong = []
+    for path in sorted(cases.glob("*/model.xml")):
+        codes = {item.code for item in validate(path).diagnostics if item.severity.name == "ERROR"}
+        try:
+            irloop.read_model(path)
+        except ReadError as error:
+            if error.code not in codes:
+                wrong.append(f"{path.parent.name}: {error.code} is not in {codes}")
+        else:
+            wrong += [f"{path.parent.name}: {code}" for code in codes]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("version", [4, 5, 6, 7])
+def test_versions_of_one_case_read_alike(version: int, cases: Path, tmp_path: Path) -> None:
+    """The names of attributes were those of version 5 in later versions, too."""
+    source = cases / "FullyConnected__2d"
+    if not source.exists():
+        source = next(iter(sorted(cases.glob("FullyConnected__*"))))
+    text = (source / "model.xml").read_text()
+    changed = re.sub(r'version="\d+"', f'version="{version}"', text, count=1)
+    (tmp_path / "model.xml").write_text(changed)
+    (tmp_path / "model.bin").write_bytes((source / "model.bin").read_bytes())
+    first = irloop.read_model(source / "model.xml")
+    again = irloop.read_model(tmp_path / "model.xml")
+    assert [node.op for node in first.graph.nodes] == [node.op for node in again.graph.nodes]
+
+
+RELU = """<?xml version="1.0"?>
+<net name="m" version="5" batch="1">
+<layers>
+<layer id="0" name="x" type="Input" precision="FP32">
+  <output><port id="0"><dim>1</dim><dim>2</dim></port></output></layer>
+<layer id="1" name="y" type="TYPE" precision="FP32">
+  <input><port id="0"><dim>1</dim><dim>2</dim></port></input>
+  <output><port id="1"><dim>1</dim><dim>2</dim></port></output></layer>
+</layers>
+<edges><edge from-layer="FROM" from-port="0" to-layer="1" to-port="0"/></edges>
+</net>
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "code", "message"),
+    [
+        ("PNORM", "0", "IRL121", "custom layer"),
+        ("Sigmiod", "0", "IRL121", "unknown type"),
+        ("Unpooling", "0", "IRL121", "Unpooling 'y'"),
+        ("ReLU", "7", "IRL201", "layer 7"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_by_name(
+    kind: str, source: str, code: str, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "m.xml"
+    path.write_text(RELU.replace("TYPE", kind).replace("FROM", source))
+    (tmp_path / "m.bin").write_bytes(b"")
+    (finding,) = (item for item in validate(path).diagnostics if item.severity.name == "ERROR")
+    assert finding.code == code
+    assert message in f"{finding.message} {finding.found}"
+    assert finding.location.line in (6, 10)
+
+
+def test_a_valid_file_is_read_with_the_names_of_its_layers(tmp_path: Path) -> None:
+    path = tmp_path / "m.xml"
+    path.write_text(RELU.replace("TYPE", "ReLU").replace("FROM", "0"))
+    (tmp_path / "m.bin").write_bytes(b"")
+    results = irloop.run(path, {"x": [[-1.0, 2.0]]})
+    assert {name: value.tolist() for name, value in results.items()} == {"y": [[0.0, 2.0]]}
