@@ -75,7 +75,7 @@ def test_sizes_that_no_file_holds_are_not_written(tmp_path: Path) -> None:
     irloop.infer(read)
     for target in ("onnx", "openvino"):
         made = read if target == "onnx" else irloop.convert(read, "openvino")[0]
-        with pytest.raises(irloop.WriteError, match="dimension"):
+        with pytest.raises(irloop.WriteError, match="dimension|is not written"):
             irloop.save_model(made, tmp_path / ("out.onnx" if target == "onnx" else "out.xml"))
     assert [item.name for item in tmp_path.iterdir()] == ["m.onnx"]
 
