@@ -1,7 +1,8 @@
 """Judges conversions of IR of versions 2 to 7 by the stored outputs of the engine of their time.
 
 Run it as ``python -m benchmarks.old_ir FOLDER``. Each folder in FOLDER holds a ``model.xml``, a
-``model.bin``, inputs ``in0.npz``, ``in1.npz``, ... and ``out0.npz``, ..., which the engine computed. Where a model has ``out0_f32.npz``, its other outputs are those of 8-bit arithmetic.
+``model.bin``, inputs ``in0.npz``, ``in1.npz``, ... and ``out0.npz``, ..., which the engine computed.
+If a model has ``out0_f32.npz``, its other outputs are those of 8-bit arithmetic.
 
 A case is right if the built-in executor, OpenVINO (after conversion to IR version 11) and ONNX
 Runtime (after conversion to ONNX) compute these outputs, with an error of at most 1e-4, which is

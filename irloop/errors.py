@@ -231,8 +231,8 @@ MEANINGS = {
     "CNV112": "TopK of an opset before 11 is written as requested, for an axis whose size is "
     "unknown or above 46,339. OpenVINO returns equal elements of it in any order; ONNX returns the "
     "one at the lower position first.",
-    "CNV113": "The file is an IR of versions 2 to 7, written before OpenVINO 2020.2. Notes name the "
-    "parts of it that the engine of then ignored, and irloop ignores, too.",
+    "CNV113": "The file is an IR of versions 2 to 7, written before OpenVINO 2020.2. Notes name "
+    "the parts of it that the engine of then ignored, and irloop ignores, too.",
     "CNV802": "An LSTMCell of opset1 has peepholes or coupled gates that OpenVINO's runtimes "
     "ignore; the conversion ignores them, too.",
     "CNV804": "ROIAlign before opset9 enlarges a region that is smaller than one element to one "

@@ -73,10 +73,10 @@ def test_sizes_that_no_file_holds_are_not_written(tmp_path: Path) -> None:
     onnx.save(model, tmp_path / "m.onnx")
     read = irloop.read_model(tmp_path / "m.onnx")
     irloop.infer(read)
-    for target in ("onnx", "openvino"):
-        made = read if target == "onnx" else irloop.convert(read, "openvino")[0]
-        with pytest.raises(irloop.WriteError, match="dimension"):
-            irloop.save_model(made, tmp_path / ("out.onnx" if target == "onnx" else "out.xml"))
+    with pytest.raises(irloop.WriteError, match="is not written"):
+        irloop.save_model(read, tmp_path / "out.onnx")
+    with pytest.raises(irloop.IrloopError, match="a size of an output is too large"):
+        irloop.convert(read, "openvino")
     assert [item.name for item in tmp_path.iterdir()] == ["m.onnx"]
 
 

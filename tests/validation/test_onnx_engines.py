@@ -26,7 +26,7 @@ FIXTURES = [
     RULES / "onx106" / "good_initializer_of_body.onnx.txt",
     RULES / "onx108" / "bad_nothing_imported.onnx.txt",
     RULES / "onx105" / "bad_exclusive.onnx.txt",
-    RULES / "onx202" / "bad_function.onnx.txt",
+    RULES / "onx202" / "bad_in_function.onnx.txt",
     RULES / "onx203" / "bad_node_output.onnx.txt",
     RULES / "onx207" / "bad_sequence.onnx.txt",
     RULES / "onx207" / "bad_loop_with_captured_constant.onnx.txt",

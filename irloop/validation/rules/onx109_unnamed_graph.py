@@ -10,11 +10,11 @@ from irloop.validation.onnx_context import OnnxContext, at_graph
 from irloop.validation.rule import OnnxRule
 
 
-class UnnamedGraph(OnnxRule, code="ONX109", severity=Severity.ERROR, title="graph has no name"):
+class UnnamedGraph(OnnxRule, code="ONX109", severity=Severity.WARNING, title="graph has no name"):
     """A body or the main graph has no name.
 
     What it does:
-        Looks for empty names of graphs. For the main graph the finding is a warning.
+        Looks for empty names of graphs. In a body it is an error.
     Why is this bad:
         The specification demands a name, and onnx.checker refuses the model ("Field 'name' of
         'graph' is required to be non-empty"). ONNX Runtime loads a main graph without a name, but
@@ -40,4 +40,4 @@ class UnnamedGraph(OnnxRule, code="ONX109", severity=Severity.ERROR, title="grap
                 fix="give the graph a name",
             )
             is_main = graph.parent is None
-            yield replace(finding, severity=Severity.WARNING) if is_main else finding
+            yield finding if is_main else replace(finding, severity=Severity.ERROR)

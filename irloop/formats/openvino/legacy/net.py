@@ -212,7 +212,7 @@ class LegacyNet(NetReader):
 
     def _keep(self, layer: Layer, made: tuple[Value, ...]) -> None:
         """Check what was built against the declared outputs, and give it the layer's name."""
-        steps, declared = self.steps, self.steps.outputs
+        declared = self.steps.outputs
         if len(made) < len(declared):
             raise LayerFault(
                 "has too many outputs",
@@ -221,8 +221,8 @@ class LegacyNet(NetReader):
                 found=str(len(declared)),
             )
         kept = []
-        for at, (value, type) in enumerate(zip(made, declared, strict=False)):
-            value = self._as_declared(value, type)
+        for at, (built, type) in enumerate(zip(made, declared, strict=False)):
+            value = self._as_declared(built, type)
             if not value.names:
                 name = layer.name or ""
                 value.names = (name if len(declared) == 1 else f"{name}.{at}",)

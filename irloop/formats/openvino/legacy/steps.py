@@ -163,7 +163,9 @@ class Steps(Builder):
     def slice(self, value: Value, begins: Sequence[int], ends: Sequence[int]) -> Value:
         """The elements from `begins` up to `ends`, one pair for each axis."""
         dims = self.dims(value)
-        if all(pair == (0, dim) for pair, dim in zip(zip(begins, ends), dims, strict=True)):
+        if all(
+            pair == (0, dim) for pair, dim in zip(zip(begins, ends, strict=True), dims, strict=True)
+        ):
             return value
         mask = (0,) * len(dims)
         op = slicing.StridedSlice(begin_mask=mask, end_mask=mask)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -45,10 +44,10 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def judge() -> Iterator[Judge]:
+def judge() -> Judge:
     pytest.importorskip("openvino")
     pytest.importorskip("onnxruntime")
-    yield Judge()
+    return Judge()
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in DIFFERENT])
@@ -86,9 +85,7 @@ def test_every_case_that_can_be_read_is_valid_and_no_other(cases: Path) -> None:
 @pytest.mark.parametrize("version", [4, 5, 6, 7])
 def test_versions_of_one_case_read_alike(version: int, cases: Path, tmp_path: Path) -> None:
     """The names of attributes were those of version 5 in later versions, too."""
-    source = cases / "FullyConnected__2d"
-    if not source.exists():
-        source = next(iter(sorted(cases.glob("FullyConnected__*"))))
+    source = cases / "FullyConnected__4d"
     text = (source / "model.xml").read_text()
     changed = re.sub(r'version="\d+"', f'version="{version}"', text, count=1)
     (tmp_path / "model.xml").write_text(changed)
