@@ -1,7 +1,7 @@
 """Judges conversions of IR of versions 2 to 7 by the stored outputs of the engine of their time.
 
 Run it as ``python -m benchmarks.old_ir FOLDER``. Each folder in FOLDER holds a ``model.xml``, a
-``model.bin``, inputs ``in0.npz``, ``in1.npz``, ... and ``out0.npz``, ..., which the engine computed.
+``model.bin``, inputs ``in0.npz``, ``in1.npz``, ... and ``out0.npz``, ..., the engine's outputs.
 If a model has ``out0_f32.npz``, its other outputs are those of 8-bit arithmetic.
 
 A case is right if the built-in executor, OpenVINO (after conversion to IR version 11) and ONNX

@@ -340,7 +340,8 @@ class Activation(Pointwise, type="Activation", inputs=1):
                 expected=", ".join(_FUNCTIONS),
                 found=self.kind,
             )
-        return make(self).build(s, x)
+        made: Value = make(self).build(s, x)
+        return made
 
 
 _FUNCTIONS: Mapping[str, Callable[[Activation], LegacyLayer]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from irloop.dialects.openvino import comparison, matmul
 from irloop.dialects.openvino import convolution as today
@@ -20,7 +20,7 @@ LARGEST = 1 << 32
 class Convolving(Windowed):
     """The base of the convolutions."""
 
-    output: int = attribute(least=1, most=LARGEST)
+    output: int = attribute(least=1, most=LARGEST)  # type: ignore[misc]
     group: int = attribute(default=1, least=1)
     needed: ClassVar[tuple[str, ...]] = ("weights",)
 
@@ -59,7 +59,7 @@ class Convolving(Windowed):
         dims = (1, self.output, *[1] * (s.rank(value) - 2))
         return s.add(value, s.weights("biases", dims))
 
-    def _settings(self, window: Window) -> dict[str, tuple[int, ...]]:
+    def _settings(self, window: Window) -> dict[str, Any]:
         return {
             "strides": window.strides,
             "pads_begin": window.begins,
@@ -68,7 +68,7 @@ class Convolving(Windowed):
         }
 
 
-class Convolution(Convolving, type="Convolution", inputs=1):
+class Convolution(Convolving, type="Convolution", inputs=1):  # type: ignore[misc]
     """A convolution with weights [O, I/group, k...] and biases [O]."""
 
     def build(self, s: Steps, x: Value) -> Value:
@@ -82,7 +82,7 @@ class Convolution(Convolving, type="Convolution", inputs=1):
         return self._biased(s, made)
 
 
-class Deconvolution(Convolving, type="Deconvolution", inputs=1):
+class Deconvolution(Convolving, type="Deconvolution", inputs=1):  # type: ignore[misc]
     """A transposed convolution with weights [group, I/group, O/group, k...]."""
 
     def weights(self, inputs: Dims2, outputs: Dims2) -> Mapping[str, Dims]:
@@ -111,7 +111,7 @@ class Deconvolution(Convolving, type="Deconvolution", inputs=1):
         return type(self)(**{**self.__dict__, "auto_pad": ""}).window(spatial)
 
 
-class BinaryConvolution(Convolving, type="BinaryConvolution", since=2, inputs=1):
+class BinaryConvolution(Convolving, type="BinaryConvolution", since=2, inputs=1):  # type: ignore[misc]
     """A convolution of signs: weights are bits (1 is +1, 0 is -1), the input is +1 where positive.
 
     The least significant bit of a byte comes first.
@@ -143,7 +143,7 @@ class BinaryConvolution(Convolving, type="BinaryConvolution", since=2, inputs=1)
         return self._biased(s, s(kind(**self._settings(window)), signs, kernel))
 
 
-class DeformableConvolution(Convolving, type="DeformableConvolution", inputs=2):
+class DeformableConvolution(Convolving, type="DeformableConvolution", inputs=2):  # type: ignore[misc]
     """A convolution whose second input moves the elements of its window."""
 
     deformable_group: int = attribute(default=1, least=1)

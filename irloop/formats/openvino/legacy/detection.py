@@ -184,8 +184,8 @@ class PriorBoxClustered(Boxed, type="PriorBoxClustered", inputs=2):
         from irloop.kernels.prior_box import clustered_boxes
 
         given = (self.img_h or image[0], self.img_w or image[1])
-        steps: tuple[float, float] | None = (self.step_h or self.step, self.step_w or self.step)
-        if steps == (0, 0):
+        steps = (self.step_h or self.step, self.step_w or self.step)
+        if not any(steps):
             steps = (given[0] / layer[0], given[1] / layer[1])
         found = clustered_boxes(
             self.width,
@@ -231,7 +231,7 @@ class DetectionOutput(LegacyLayer, type="DetectionOutput", inputs=(3, 5)):
     top_k: int = -1
     keep_top_k: int = -1
     variance_encoded_in_target: bool = False
-    nms_threshold: float
+    nms_threshold: float  # type: ignore[misc]
     confidence_threshold: float = -3.4028234663852886e38
     code_type: str = "caffe.PriorBoxParameter.CORNER"
     share_location: bool = True

@@ -16,7 +16,7 @@ class ROIPooling(LegacyLayer, type="ROIPooling", inputs=2):
 
     pooled_h: int = attribute(default=0, least=0)
     pooled_w: int = attribute(default=0, least=0)
-    spatial_scale: float
+    spatial_scale: float  # type: ignore[misc]
     method: str = attribute(default="max", words=("max", "bilinear"))
 
     def build(self, s: Steps, x: Value, regions: Value) -> Value:

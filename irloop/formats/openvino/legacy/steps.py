@@ -216,6 +216,7 @@ def dims_of(type: Any) -> Dims:
         LayerFault: for any other type.
     """
     dims = type.shape.dims if isinstance(type, TensorType) else None
-    if dims is None or not all(isinstance(dim, int) for dim in dims):
+    known = [dim for dim in dims or () if isinstance(dim, int)]
+    if dims is None or len(known) < len(dims):
         raise LayerFault("has a size that is not known", found=str(type))
-    return tuple(dims)
+    return tuple(known)
