@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.engines import check_onnx
-from irloop import convert, read_model, save_model
+from irloop import read_model, save_model
+from irloop.conversion.pipelines import to_onnx
 from irloop.engines.onnxruntime_runner import OnnxRuntimeRunner
 from irloop.engines.openvino_runner import OpenVinoRunner
 from irloop.errors import IrloopError
@@ -102,8 +103,7 @@ def _runner(model: Model, way: str, folder: Path) -> Any:
         save_model(model, path, ir_version=11)
         runner: Any = OpenVinoRunner(str(path))
     else:
-        # A state becomes an input and an output, which the harness passes on.
-        save_model(convert(model, to="onnx"), path)
+        save_model(to_onnx(model)[0], path)
         check_onnx(path)
         runner = OnnxRuntimeRunner(str(path))
     wanted = {node.name for node in model.graph.results}
@@ -136,7 +136,9 @@ def main() -> int:
         seconds = time.perf_counter() - started
         if not has_outputs:
             refused = all(text.startswith("refused") for text in found.values())
-            counts["engine refused it, " + ("so does irloop" if refused else "irloop reads it")] += 1
+            counts[
+                "engine refused it, " + ("so does irloop" if refused else "irloop reads it")
+            ] += 1
             if options.verbose:
                 print(f"{case.name}: {found['numpy'] or 'runs'} (the engine refused it)")
             continue

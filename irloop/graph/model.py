@@ -14,10 +14,10 @@ from itertools import islice
 from typing import Any, overload
 
 from irloop.diagnostics import (
-    Diagnostic,
     DRAWERS,
     NOWHERE,
     SHOWN_ROWS,
+    Diagnostic,
     Location,
     html_picture,
     html_table,

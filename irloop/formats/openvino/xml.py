@@ -308,7 +308,7 @@ class _Builder:
         """Keep what only the layers of versions 2 to 7 have: names of bytes of the .bin."""
         self.envelope.conforms = False  # its schema is that of later versions
         blobs = _Blobs(self._blob)
-        self._layer_table["blobs"] = lambda attributes: blobs
+        self._layer_table["blobs"] = lambda _: blobs
         for tag in ("weights", "biases"):
             self._layer_table[tag] = partial(self._blob, tag)
 

@@ -344,21 +344,21 @@ class Activation(Pointwise, type="Activation", inputs=1):
 
 
 _FUNCTIONS: Mapping[str, Callable[[Activation], LegacyLayer]] = {
-    "sigmoid": lambda given: Sigmoid(),
-    "logistic": lambda given: Logistic(),
-    "tanh": lambda given: TanH(),
-    "exp": lambda given: Exp(),
-    "not": lambda given: Not(),
+    "sigmoid": lambda _: Sigmoid(),
+    "logistic": lambda _: Logistic(),
+    "tanh": lambda _: TanH(),
+    "exp": lambda _: Exp(),
+    "not": lambda _: Not(),
     "elu": lambda given: ELU(given.alpha),
     "relu": lambda given: ReLU(given.negative_slope),
     "relu6": lambda given: ReLU6(given.n),
     "clamp": lambda given: Clamp(given.min, given.max),
     # The engine of 2020 did not run these on a CPU, other devices did.
-    "abs": lambda given: Abs(),
-    "sin": lambda given: Sin(),
-    "sqrt": lambda given: Sqrt(),
-    "softplus": lambda given: Softplus(),
-    "hswish": lambda given: HSwish(),
+    "abs": lambda _: Abs(),
+    "sin": lambda _: Sin(),
+    "sqrt": lambda _: Sqrt(),
+    "softplus": lambda _: Softplus(),
+    "hswish": lambda _: HSwish(),
 }
 
 

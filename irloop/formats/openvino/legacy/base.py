@@ -15,14 +15,10 @@ writes the layer in operations of today.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from irloop.formats.openvino.attributes import codec_of
 from irloop.graph.op import Op, Registry
-
-if TYPE_CHECKING:
-    from irloop.formats.openvino.legacy.steps import Steps
-    from irloop.graph.model import Value
 
 __all__ = ["LEGACY", "Dims", "Dims2", "LayerFault", "LegacyLayer", "axis_of", "product"]
 

@@ -264,7 +264,9 @@ class DetectionOutput(LegacyLayer, type="DetectionOutput", inputs=(3, 5)):
             input_width=self.input_width,
             objectness_score=self.objectness_score,
         )
-        flat = [s.reshape(value, (s.dims(value)[0], product(s.dims(value)[1:]))) for value in values]
+        flat = [
+            s.reshape(value, (s.dims(value)[0], product(s.dims(value)[1:]))) for value in values
+        ]
         # Encoded variances need no plane of their own; the engine of then did not look at it.
         boxes = 1 if self.variance_encoded_in_target else s.dims(values[2])[1]
         flat[2] = s.slice(values[2], (0, 0, 0), (s.dims(values[2])[0], boxes, s.dims(values[2])[2]))

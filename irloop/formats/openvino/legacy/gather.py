@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from irloop.dialects.openvino import comparison, elementwise, generate, reorder, search, shape
+from irloop.dialects.openvino import (
+    comparison,
+    elementwise,
+    generate,
+    reorder,
+    scatter,
+    search,
+    shape,
+)
 from irloop.dialects.openvino import gather as today
-from irloop.dialects.openvino import scatter
 from irloop.formats.openvino.legacy.base import Dims2, LayerFault, LegacyLayer, axis_of, product
 from irloop.formats.openvino.legacy.steps import I32, Steps
 from irloop.graph.builder import element_of
@@ -43,7 +50,9 @@ class GatherTree(LegacyLayer, type="GatherTree", inputs=4):
 
     def build(self, s: Steps, *values: Value) -> Value:
         steps, parents, most, end = values
-        return s(today.GatherTree(), steps, parents, s.reshape(most, (s.dims(most)[-1:])), _one(s, end))
+        return s(
+            today.GatherTree(), steps, parents, s.reshape(most, (s.dims(most)[-1:])), _one(s, end)
+        )
 
 
 class TopK(LegacyLayer, type="TopK", inputs=2, outputs=2):
@@ -85,9 +94,7 @@ class ArgMax(LegacyLayer, type="ArgMax", inputs=1):
         if not self.out_max_val:
             return s.reshape(indices, s.out())
         shape = (dims[0], 1, self.top_k)
-        return s.reshape(
-            s.concat(1, s.reshape(indices, shape), s.reshape(values, shape)), s.out()
-        )
+        return s.reshape(s.concat(1, s.reshape(indices, shape), s.reshape(values, shape)), s.out())
 
     def _largest(self, s: Steps, x: Value, axis: int) -> tuple[Value, ...]:
         if self.top_k > s.dims(x)[axis]:
@@ -198,6 +205,7 @@ class Unique(LegacyLayer, type="Unique", inputs=1, outputs=None):
     sorted: bool = True
     return_inverse: bool = False
     return_counts: bool = False
+
     def build(self, s: Steps, x: Value) -> tuple[Value, ...]:
         (size,) = s.dims(x)
         if self.return_counts:
@@ -228,5 +236,3 @@ class Range(LegacyLayer, type="Range", inputs=3):
 def _one(s: Steps, value: Value) -> Value:
     """A one-element value as a scalar."""
     return s.reshape(value, ())
-
-

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-from irloop.errors import InferenceError, ReadError
+from irloop.errors import InferenceError
 from irloop.formats.openvino import edge_problems, problems
 from irloop.formats.openvino.attributes import AttributeProblem
 from irloop.formats.openvino.document import Layer, Net, Port
@@ -25,7 +25,7 @@ from irloop.formats.openvino.reader_state import Shared
 from irloop.formats.openvino.texts import element_of_precision
 from irloop.graph.builder import element_of
 from irloop.graph.model import Graph, Value
-from irloop.graph.op import Constant
+from irloop.graph.op import Constant, Parameter
 from irloop.graph.types import ElementType, Shape, TensorType
 from irloop.progress import counted
 
@@ -212,7 +212,7 @@ class LegacyNet(NetReader):
 
     def _keep(self, layer: Layer, made: tuple[Value, ...]) -> None:
         """Check what was built against the declared outputs, and give it the layer's name."""
-        steps, declared = self.steps, self.steps.outputs
+        declared = self.steps.outputs
         if len(made) < len(declared):
             raise LayerFault(
                 "has too many outputs",
@@ -222,11 +222,11 @@ class LegacyNet(NetReader):
             )
         kept = []
         for at, (value, type) in enumerate(zip(made, declared, strict=False)):
-            value = self._as_declared(value, type)
-            if not value.names:
+            final = self._as_declared(value, type)
+            if not final.names:
                 name = layer.name or ""
-                value.names = (name if len(declared) == 1 else f"{name}.{at}",)
-            kept.append(value)
+                final.names = (name if len(declared) == 1 else f"{name}.{at}",)
+            kept.append(final)
         nodes = {value.producer for value in kept}
         if len(nodes) == 1:
             node = nodes.pop()
@@ -271,8 +271,9 @@ class LegacyNet(NetReader):
                 name = f"{name}.{at}"
             value = self.values[layer.id or ""][port.id]
             self.steps.location, self.steps.prefix = self._location(layer), name
-            if value.names != (name,) or isinstance(value.producer.op, Constant):
+            if value.is_output or isinstance(value.producer.op, Constant | Parameter):
                 value = self.steps.renamed(value, name)
+            value.names = (name,)
             graph.add_result(value, name, self._location(layer))
 
     # Declarations
@@ -295,7 +296,9 @@ class LegacyNet(NetReader):
                 )
             if element is ElementType.F16:
                 element = ElementType.F32  # the engine gave and took f32 for f16
-            known = self.reader.types[key] = TensorType(element, Shape(self.dims_of_port(layer, port)))
+            known = self.reader.types[key] = TensorType(
+                element, Shape(self.dims_of_port(layer, port))
+            )
         return known
 
     def dims_of_port(self, layer: Layer, port: Port) -> Dims:

@@ -97,5 +97,3 @@ def _fault(what: str, found: str) -> LayerFault:
         found=found,
         fix="correct the section pre-process, or remove it",
     )
-
-

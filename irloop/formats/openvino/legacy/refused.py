@@ -32,7 +32,9 @@ def unknown_type(layer: Layer, version: int) -> LayerFault:
     known = LEGACY.versions(kind)
     if known:
         since, until = known[0].since, known[-1].until
-        expected = f"IR version {since} or newer" if version < since else f"version {until} or older"
+        expected = (
+            f"IR version {since} or newer" if version < since else f"version {until} or older"
+        )
         return LayerFault(
             f"does not exist in IR version {version}",
             code="IRL121",

@@ -35,9 +35,7 @@ class PSROIPooling(LegacyLayer, type="PSROIPooling", inputs=(2, 3)):
     output_dim: int = attribute(least=1)
     spatial_scale: float
     group_size: int = attribute(default=1, least=1)
-    mode: str = attribute(
-        default="average", words=("average", "bilinear", "bilinear_deformable")
-    )
+    mode: str = attribute(default="average", words=("average", "bilinear", "bilinear_deformable"))
     spatial_bins_x: int = attribute(default=1, least=1)
     spatial_bins_y: int = attribute(default=1, least=1)
     no_trans: bool = True

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from irloop.dialects.openvino import comparison, elementwise, shape, slicing
+from irloop.dialects.openvino import comparison, elementwise, reduction, shape, slicing
 from irloop.dialects.openvino import convert as conversions
 from irloop.dialects.openvino import padding as paddings
-from irloop.dialects.openvino import reduction
 from irloop.formats.openvino.legacy.base import Dims, LayerFault, axis_of, product
 from irloop.graph.builder import Builder, element_of
 from irloop.graph.model import Graph, Value
@@ -164,7 +163,9 @@ class Steps(Builder):
     def slice(self, value: Value, begins: Sequence[int], ends: Sequence[int]) -> Value:
         """The elements from `begins` up to `ends`, one pair for each axis."""
         dims = self.dims(value)
-        if all(pair == (0, dim) for pair, dim in zip(zip(begins, ends), dims, strict=True)):
+        if all(
+            pair == (0, dim) for pair, dim in zip(zip(begins, ends, strict=True), dims, strict=True)
+        ):
             return value
         mask = (0,) * len(dims)
         op = slicing.StridedSlice(begin_mask=mask, end_mask=mask)
