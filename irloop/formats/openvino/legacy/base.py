@@ -8,8 +8,8 @@
         def build(self, s: Steps, x: Value) -> Value: ...
 
 The fields are the attributes of `<data>`, with their defaults. `since` and `until` are the versions
-of IR that have the layer. `weights` gives the shapes of the blobs, which no file states, and `build`
-writes the layer in operations of today.
+of IR that have the layer. `weights` gives the shapes of the blobs, which no file states, and
+`build` writes the layer in operations of today.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Dims = tuple[int, ...]
 Dims2 = Sequence[Dims]
 
 
-class LayerFault(ValueError):  # noqa: N818 (not an error that leaves: the reader places it)
+class LayerFault(ValueError):  # noqa: N818 (does not leave: the reader places it)
     """Raised for a layer that contradicts itself, or that irloop refuses.
 
     `code` is the code of the finding; `what` completes the sentence "the layer ...".

@@ -107,12 +107,12 @@ class Deconvolution(Convolving, type="Deconvolution", inputs=1):
         return self._biased(s, made)
 
     def _written(self, spatial: Dims) -> Window:
-        """The window with the pads as written: the engine did not compute those of a transposed one."""
+        """The window with the pads as written, whatever `auto_pad` says."""
         return type(self)(**{**self.__dict__, "auto_pad": ""}).window(spatial)
 
 
 class BinaryConvolution(Convolving, type="BinaryConvolution", since=2, inputs=1):
-    """A convolution of signs: weights are bits (1 is +1, 0 is -1), the input is +1 where positive.
+    """A convolution of signs: a bit of 1 is +1, 0 is -1; the input is +1 where positive.
 
     The least significant bit of a byte comes first.
     """
@@ -160,7 +160,7 @@ class DeformableConvolution(Convolving, type="DeformableConvolution", inputs=2):
 
 
 class FullyConnected(LegacyLayer, type="FullyConnected", inputs=1):
-    """A matrix product with the flattened input: weights [out-size, elements], biases [out-size]."""
+    """A matrix product: weights [out-size, elements of the input], biases [out-size]."""
 
     out_size: int = attribute(name="out-size", least=1, most=LARGEST)
     needed: ClassVar[tuple[str, ...]] = ("weights",)

@@ -56,7 +56,13 @@ class Pooling(Windowed, type="Pooling", inputs=1):
         beyond = tuple(
             max((count - 1) * step + extent - size - a - b, 0)
             for count, step, extent, size, a, b in zip(
-                sizes, window.strides, window.extents(), spatial, window.begins, window.ends
+                sizes,
+                window.strides,
+                window.extents(),
+                spatial,
+                window.begins,
+                window.ends,
+                strict=True,
             )
         )
         if any(step != 1 for step in window.dilations):

@@ -57,8 +57,6 @@ class Iterating:
             LayerFault: when the port map or a back edge is not valid.
             ReadError: for a problem in the body.
         """
-        from irloop.formats.openvino.legacy.net import LegacyNet
-
         entries = [(entry, self._place(entry)) for entry in self.section.inputs]
         starts: dict[Place, BackEdge] = {}
         for edge in self.layer.back_edges or ():
@@ -81,7 +79,7 @@ class Iterating:
                 fix="add an input of the port map with the first value of the state",
             )
         reader = self.outer.reader
-        body = LegacyNet(reader, self.net, self.steps, self.outer.precision, bound)
+        body = type(self.outer)(reader, self.net, self.steps, self.outer.precision, bound)
         body.read_layers()
         ins = [self._input(body, at, *pair, starts) for at, pair in enumerate(entries)]
         outs = [self._output(body, entry) for entry in self.section.outputs]
