@@ -69,8 +69,8 @@ class LegacyLayer(Op):
     refusal: ClassVar[str] = ""
     #: The layer computes floats; integers among its inputs are converted first.
     is_real: ClassVar[bool] = True
-    #: Writes the layer in operations of today: takes the steps and the inputs, returns the output or
-    #: outputs.
+    #: Writes the layer in operations of today: takes the steps and the inputs, returns the
+    #: output or the outputs.
     build: ClassVar[Callable[..., Any]]
 
     @classmethod
