@@ -6,7 +6,7 @@ input port that is named becomes a Parameter, and every output port a Result.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from irloop.dialects.openvino.control_flow import TensorIterator
 from irloop.formats.openvino.document import BackEdge, Layer, MapEntry, Net, Port
@@ -26,16 +26,16 @@ from irloop.graph.loops import (
 from irloop.graph.model import Body, Value
 from irloop.graph.types import Shape, TensorType
 
-if TYPE_CHECKING:
-    from irloop.formats.openvino.legacy.net import LegacyNet, Place
-
 __all__ = ["Iterating"]
+
+#: A layer and one of its ports, by their ids.
+Place = tuple[str, str]
 
 
 class Iterating:
     """Builds one TensorIterator of a net."""
 
-    def __init__(self, outer: LegacyNet, layer: Layer, inputs: tuple[Value, ...]) -> None:
+    def __init__(self, outer: Any, layer: Layer, inputs: tuple[Value, ...]) -> None:
         self.outer = outer
         self.layer = layer
         self.inputs = inputs
@@ -160,7 +160,7 @@ class Iterating:
 
     def _input(
         self,
-        body: LegacyNet,
+        body: Any,
         at: int,
         entry: MapEntry,
         place: Place,
@@ -176,7 +176,7 @@ class Iterating:
         source = _end(edge, edge.from_layer, edge.from_port)
         return Carried(external, at, self._result(body, source, self.inputs[external]))
 
-    def _result(self, body: LegacyNet, place: Place, like: Value | None = None) -> int:
+    def _result(self, body: Any, place: Place, like: Value | None = None) -> int:
         """The position of the Result of an output port of the body."""
         known = self._results.get(place)
         if known is not None:
@@ -196,7 +196,7 @@ class Iterating:
         self.steps.graph.add_result(value, f"{value.name}/sink_port_0", self.steps.location)
         return self._results[place]
 
-    def _output(self, body: LegacyNet, entry: MapEntry) -> OutputPort:
+    def _output(self, body: Any, entry: MapEntry) -> OutputPort:
         external = self._external(entry, self.layer.outputs)
         result = self._result(body, self._place(entry))
         slice_ = self._slice(entry)
