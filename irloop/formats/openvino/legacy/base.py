@@ -29,7 +29,7 @@ Dims = tuple[int, ...]
 Dims2 = Sequence[Dims]
 
 
-class LayerFault(ValueError):  # noqa: N818 (not an error that leaves: the reader places it)
+class LayerFault(ValueError):  # noqa: N818 (does not leave: the reader places it)
     """Raised for a layer that contradicts itself, or that irloop refuses.
 
     `code` is the code of the finding; `what` completes the sentence "the layer ...".

@@ -246,6 +246,13 @@ class DetectionOutput(LegacyLayer, type="DetectionOutput", inputs=(3, 5)):
     eta: float = 1.0
 
     def build(self, s: Steps, *values: Value) -> Value:
+        if self.eta != 1 and self.nms_threshold > 0.5:
+            raise LayerFault(
+                "lowers its threshold after each box, which no operation of today does",
+                code="IRL121",
+                expected="eta 1, or nms_threshold at most 0.5",
+                found=f"eta {self.eta}, nms_threshold {self.nms_threshold}",
+            )
         op = today.DetectionOutput1(
             num_classes=self.num_classes,
             keep_top_k=(self.keep_top_k,),

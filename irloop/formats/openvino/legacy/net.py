@@ -25,7 +25,7 @@ from irloop.formats.openvino.reader_state import Shared
 from irloop.formats.openvino.texts import element_of_precision
 from irloop.graph.builder import element_of
 from irloop.graph.model import Graph, Value
-from irloop.graph.op import Constant
+from irloop.graph.op import Constant, Parameter
 from irloop.graph.types import ElementType, Shape, TensorType
 from irloop.progress import counted
 
@@ -221,12 +221,12 @@ class LegacyNet(NetReader):
                 found=str(len(declared)),
             )
         kept = []
-        for at, (built, type) in enumerate(zip(made, declared, strict=False)):
-            value = self._as_declared(built, type)
-            if not value.names:
+        for at, (value, type) in enumerate(zip(made, declared, strict=False)):
+            final = self._as_declared(value, type)
+            if not final.names:
                 name = layer.name or ""
-                value.names = (name if len(declared) == 1 else f"{name}.{at}",)
-            kept.append(value)
+                final.names = (name if len(declared) == 1 else f"{name}.{at}",)
+            kept.append(final)
         nodes = {value.producer for value in kept}
         if len(nodes) == 1:
             node = nodes.pop()
@@ -271,8 +271,9 @@ class LegacyNet(NetReader):
                 name = f"{name}.{at}"
             value = self.values[layer.id or ""][port.id]
             self.steps.location, self.steps.prefix = self._location(layer), name
-            if value.names != (name,) or isinstance(value.producer.op, Constant):
+            if value.is_output or isinstance(value.producer.op, Constant | Parameter):
                 value = self.steps.renamed(value, name)
+            value.names = (name,)
             graph.add_result(value, name, self._location(layer))
 
     # Declarations

@@ -49,6 +49,13 @@ class Resample(Resizing, type="Resample", inputs=(1, 2)):
                 expected="caffe.ResampleParameter.NEAREST or LINEAR",
                 found=kind,
             )
+        if self.antialias and any(a < b for a, b in zip(s.out(), s.dims(x), strict=False)):
+            raise LayerFault(
+                "shrinks with a wider filter, which OpenVINO of today computes differently",
+                code="IRL121",
+                expected="antialias of 0",
+                found="antialias of 1",
+            )
         op = today.Interpolate(
             mode="linear", coordinate_transformation_mode="half_pixel", antialias=self.antialias
         )

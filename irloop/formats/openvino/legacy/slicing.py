@@ -100,8 +100,8 @@ class Crop(LegacyLayer, type="Crop", inputs=(1, 2)):
         dims = inputs[0]
         begins, ends = [0] * len(dims), list(dims)
         starts = self.offset or self.crop_begin
-        for at, written in enumerate(self.axes):
-            axis = axis_of(written, dims)
+        for at, given in enumerate(self.axes):
+            axis = axis_of(given, dims)
             begins[axis] = starts[at] if at < len(starts) else 0
             if at < len(self.dim):
                 ends[axis] = begins[axis] + self.dim[at]

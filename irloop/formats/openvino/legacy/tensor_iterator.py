@@ -6,7 +6,7 @@ input port that is named becomes a Parameter, and every output port a Result.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from irloop.dialects.openvino.control_flow import TensorIterator
 from irloop.formats.openvino.document import BackEdge, Layer, MapEntry, Net, Port
@@ -23,19 +23,19 @@ from irloop.graph.loops import (
     PortMap,
     Sliced,
 )
-from irloop.graph.model import Body, Value
+from irloop.graph.model import Body, Node, Value
 from irloop.graph.types import Shape, TensorType
 
-if TYPE_CHECKING:
-    from irloop.formats.openvino.legacy.net import LegacyNet, Place
-
 __all__ = ["Iterating"]
+
+#: A layer and one of its ports, by their ids.
+Place = tuple[str, str]
 
 
 class Iterating:
     """Builds one TensorIterator of a net."""
 
-    def __init__(self, outer: LegacyNet, layer: Layer, inputs: tuple[Value, ...]) -> None:
+    def __init__(self, outer: Any, layer: Layer, inputs: tuple[Value, ...]) -> None:
         self.outer = outer
         self.layer = layer
         self.inputs = inputs
@@ -57,8 +57,6 @@ class Iterating:
             LayerFault: when the port map or a back edge is not valid.
             ReadError: for a problem in the body.
         """
-        from irloop.formats.openvino.legacy.net import LegacyNet
-
         entries = [(entry, self._place(entry)) for entry in self.section.inputs]
         starts: dict[Place, BackEdge] = {}
         for edge in self.layer.back_edges or ():
@@ -81,7 +79,7 @@ class Iterating:
                 fix="add an input of the port map with the first value of the state",
             )
         reader = self.outer.reader
-        body = LegacyNet(reader, self.net, self.steps, self.outer.precision, bound)
+        body = type(self.outer)(reader, self.net, self.steps, self.outer.precision, bound)
         body.read_layers()
         ins = [self._input(body, at, *pair, starts) for at, pair in enumerate(entries)]
         outs = [self._output(body, entry) for entry in self.section.outputs]
@@ -89,7 +87,7 @@ class Iterating:
         ports = PortMap(tuple(ins), tuple(sorted(outs, key=lambda out: out.external)))
         if {out.external for out in outs} != set(range(len(self.layer.outputs))):
             raise LayerFault("has an output that the port map does not name", code="IRL508")
-        node = self.outer.steps.emit(
+        node: Node = self.outer.steps.emit(
             TensorIterator(),
             *self.inputs,
             n_outputs=len(self.layer.outputs),
@@ -135,7 +133,8 @@ class Iterating:
         element = element_of(outer)
         type = TensorType(element, Shape(self.outer.dims_of_port(inner, port)))
         name = f"{inner.name}/port {place[1]}"
-        return self.steps.parameter(name, type)
+        made: Value = self.steps.parameter(name, type)
+        return made
 
     def _number(self, entry: MapEntry, name: str, default: int) -> int:
         text = entry.attributes.get(name)
@@ -162,7 +161,7 @@ class Iterating:
 
     def _input(
         self,
-        body: LegacyNet,
+        body: Any,
         at: int,
         entry: MapEntry,
         place: Place,
@@ -178,7 +177,7 @@ class Iterating:
         source = _end(edge, edge.from_layer, edge.from_port)
         return Carried(external, at, self._result(body, source, self.inputs[external]))
 
-    def _result(self, body: LegacyNet, place: Place, like: Value | None = None) -> int:
+    def _result(self, body: Any, place: Place, like: Value | None = None) -> int:
         """The position of the Result of an output port of the body."""
         known = self._results.get(place)
         if known is not None:
@@ -198,7 +197,7 @@ class Iterating:
         self.steps.graph.add_result(value, f"{value.name}/sink_port_0", self.steps.location)
         return self._results[place]
 
-    def _output(self, body: LegacyNet, entry: MapEntry) -> OutputPort:
+    def _output(self, body: Any, entry: MapEntry) -> OutputPort:
         external = self._external(entry, self.layer.outputs)
         result = self._result(body, self._place(entry))
         slice_ = self._slice(entry)
