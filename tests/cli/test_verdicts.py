@@ -153,7 +153,7 @@ def test_nothing_is_proved_if_no_engine_ran(irloop: Irloop, tmp_path: Path) -> N
     made = tmp_path / "m.xml"
     run = irloop("run", source, "--inputs", given)
     assert run.exit_code == 1
-    assert "updates of shape [1, 1] instead of [1, 2]" in run.output
+    assert "updates have the wrong shape" in run.output
     assert irloop("convert", source, "-o", made, "--no-validate").exit_code == 0
     for pair in ((source, made), (made, source)):
         assert said(irloop("check", *pair, "-i", given)) == ("inconclusive", 2)

@@ -19,8 +19,8 @@ from irloop.faults.repairing import repairs
 from irloop.graph.walk import all_nodes
 from irloop.passes.manager import Manager
 
-ROOT = Path(irloop.__file__).parent
-FAULTS = ROOT / "faults"
+PACKAGE = Path(irloop.__file__).parent
+FAULTS = PACKAGE / "faults"
 FILES = sorted([*FAULTS.glob("ort*.py"), *FAULTS.glob("ovn*.py")])
 
 #: Uses of the faults of one engine that remain: a conversion that has the repair, and the suite.
@@ -76,8 +76,8 @@ def test_a_file_holds_one_fault_with_its_code() -> None:
 def test_no_other_module_imports_the_file_of_a_fault() -> None:
     names = {f"irloop.faults.{path.stem}" for path in FILES}
     wrong = [
-        f"{path.relative_to(ROOT)} imports {name}"
-        for path in sorted([*ROOT.rglob("*.py"), *(ROOT.parent / "cli").rglob("*.py")])
+        f"{path.relative_to(PACKAGE)} imports {name}"
+        for path in sorted([*PACKAGE.rglob("*.py"), *(PACKAGE.parent / "cli").rglob("*.py")])
         for name in sorted(imports_of(path) & names)
     ]
     assert not wrong, "\n".join(wrong)
@@ -120,7 +120,7 @@ def test_deleting_the_file_retires_the_fault(code: str, tmp_path: Path) -> None:
     """A copy of the package without the file works, and everything else stays as it was."""
     fault = faults()[code]
     folder = tmp_path / "package"
-    shutil.copytree(ROOT, folder / "irloop", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PACKAGE, folder / "irloop", ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "irloop" / "faults" / f"{fault.name}.py").unlink()
     source = tmp_path / "model.onnx"
     onnx.save(onnx.parser.parse_model(MODEL), source)

@@ -61,7 +61,7 @@ def _flat() -> Iterator[Case]:
         return _case("flat", name, code, at, *edits, path=path, mild=mild)
 
     yield case("root is not net", "IRL102", "<nets", ("<net ", "<nets "), ("</net>", "</nets>"))
-    for version in ("99", "7", "9", "ten", "-10", "10.0", ""):
+    for version in ("99", "8", "9", "ten", "-10", "10.0", ""):
         edit = ('version="10"', f'version="{version}"')
         yield case(f"version {version!r}", "IRL102", "<net ", edit)
     yield case("no version", "IRL102", "<net ", (' version="10"', ""))

@@ -300,7 +300,7 @@ def _loops() -> Iterator[Case]:
         "loop/body",
         _set(lambda m: _body(m).output[1], name="gone"),
     )
-    yield case("shadowed name", "ONX203", "loop/body", _shadow, mild=True)
+    yield case("shadowed name", "ONX203", "loop/body", _shadow)
     yield case(
         "body attribute of a wrong kind",
         "ONX105",

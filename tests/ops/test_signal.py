@@ -74,7 +74,7 @@ def test_a_onesided_inverse_dft_returns_real_numbers() -> None:
 @pytest.mark.parametrize(
     ("step", "size", "problem"),
     [
-        (0, 4, ("frame_step must be positive", "1 or more", "0")),
+        (0, 4, ("is out of range", "1 or more", "0")),
         (2, 11, ("the frame is longer than the signal", "at most 10", "11")),
     ],
 )

@@ -184,7 +184,7 @@ def test_files_that_are_not_weights(content: bytes, what: str, tmp_path: Path) -
         (b"<!DOCTYPE html><html><body>not found</body></html>", "IRL101"),
         (b"\x00\x01\x02\x03" * 64, "IRL101"),
         (b"\x08\x08\x12\x07pytorch", "IRL101"),
-        (b'<net name="m" version="7"><layers/></net>', "IRL102"),
+        (b'<net name="m" version="9"><layers/></net>', "IRL102"),
         (b'<ned version="10"/>', "IRL102"),
         (b'<net version="10"><layers>', "IRL101"),
     ],

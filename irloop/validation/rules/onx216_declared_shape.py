@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.graph.op import UnknownOp
-from irloop.graph.types import OptionalType, SequenceType, TensorType, ValueType
+from irloop.graph.types import OptionalType, SequenceType, Shape, TensorType, ValueType
 from irloop.graph.walk import node_path
 from irloop.validation.onnx_context import OnnxContext, at_path
 from irloop.validation.rule import OnnxRule
@@ -51,6 +51,8 @@ class DeclaredShape(
                         continue
                     if declared.shape.refine(computed.shape) is not None:
                         continue
+                    if node.op.type == "Loop" and _differ_in_length(declared, computed):
+                        continue  # no engine computes it from the trip count
                     is_size = declared.shape.rank == computed.shape.rank
                     if node.op.type in ("Loop", "Scan") and not is_size:
                         continue  # see ONX308
@@ -65,6 +67,14 @@ class DeclaredShape(
                     )
                     is_error = is_size and graph.owner is None
                     yield finding if is_error else replace(finding, severity=Severity.WARNING)
+
+
+def _differ_in_length(declared: TensorType, computed: TensorType) -> bool:
+    """Return whether two shapes differ only in the first axis, along which a Loop joins values."""
+    left, right = declared.shape.dims, computed.shape.dims
+    if not left or not right:
+        return False
+    return Shape(left[1:]).refine(Shape(right[1:])) is not None
 
 
 def _item(type: ValueType) -> ValueType:

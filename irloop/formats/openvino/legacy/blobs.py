@@ -109,7 +109,7 @@ def wrong_size(tag: str, shape: Dims, element: ElementType, needed: int, size: i
     """The fault of a blob that has not the size that follows from the layer."""
     return LayerFault(
         f"has {tag} of {size} bytes, but the layer needs {needed}",
-        code="IRL310",
+        code="IRL303" if size < needed else "IRL304",
         expected=f"{element}{list(shape)}: {needed} bytes",
         found=f"{size} bytes",
         cause="the .xml and the .bin belong to different models, or the layer was edited",
