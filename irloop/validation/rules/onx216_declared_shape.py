@@ -26,7 +26,7 @@ class DeclaredShape(
         Compares the declared shapes with the inferred ones; in the body of a loop, with those of
         the first iteration. Unknown ranks and dimensions agree with everything. Another rank is a
         warning: many files declare a scalar where they mean an unknown shape, and engines accept
-        it. In bodies every difference is a warning.
+        it. In bodies every difference is a warning. How many values a Loop joins is not compared.
     Why is this bad:
         onnx.checker (full check) refuses the model ("Inferred shape and existing shape differ in
         dimension 0: (32) vs (800)"). ONNX Runtime warns, and allocates the memory of some values as
