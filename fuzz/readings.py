@@ -306,6 +306,8 @@ def _same_ends(document: Document, model: Model) -> None:
         ("Parameter", lambda: model.graph.parameters),
         ("Result", lambda: model.graph.results),
     )
+    if document.is_legacy:  # its inputs are called otherwise, and its outputs have no layer
+        kinds = (("Input", kinds[0][1]),)
     for kind, nodes in kinds:
         names = [layer.name for layer in document.net.layers if layer.type == kind]
         _require(kind, sorted(node.name for node in nodes()), sorted(map(str, names)))
