@@ -1,8 +1,9 @@
-"""IR of versions 2 to 7 whose few bytes claim much, or contradict themselves: what fuzzing found."""
+"""IR of versions 2 to 7 whose few bytes claim much, or contradict themselves."""
 
 from __future__ import annotations
 
 import tracemalloc
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -76,13 +77,11 @@ def test_a_small_file_does_not_decide_how_much_memory_reading_takes(
     irloop.read_model(_saved(tmp_path, _layer("ReLU", [(1,)], [(1,)])))  # imports what it needs
     _saved(tmp_path, LARGE[name])
     tracemalloc.start()
-    try:
+    # PriorBox is refused, the others are read.
+    with pytest.raises(ReadError) if name == "PriorBox" else nullcontext():
         irloop.read_model(path)
-    except ReadError as error:
-        assert "more boxes than irloop computes" in error.message
-    finally:
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
     assert peak < 20 << 20
 
 
