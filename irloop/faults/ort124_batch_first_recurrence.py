@@ -27,7 +27,7 @@ class BatchFirstRecurrence(
     measured=("1.32.0",),
     title="An LSTM, GRU or RNN whose batch axis comes first",
     effect=Effect.REFUSAL,
-    fix="Transpose the input, the states and the outputs, as irloop transform --pass simplify does.",
+    fix="Transpose the input, the states and the outputs, or run irloop transform --pass simplify.",
     repairs_always=True,
 ):
     """An LSTM, GRU or RNN whose batch axis comes first.
@@ -37,8 +37,8 @@ class BatchFirstRecurrence(
     Where:
         The attribute layout is 1, which opset 14 introduced.
     What irloop does:
-        Conversion to ONNX never writes layout 1, and `transform` exchanges the axes of the input, the
-        states and the outputs.
+        Conversion to ONNX never writes layout 1, and `transform` exchanges the axes of the input,
+        the states and the outputs.
     """
 
     operations = (LSTM, GRU, RNN)
