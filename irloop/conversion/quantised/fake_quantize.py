@@ -45,9 +45,9 @@ def export_fake_quantize(
 
     def build(x: Value, *limits: Value) -> Value:
         known = [c.constant_of(limit) for limit in limits]
-        low, high, *results = known
-        grids = grid_of(low, high, op.levels), grid_of(*results, op.levels)
-        found = None if grids[0] is None or grids[1] is None else _on_grid(c, grids[0], grids[1], x)
+        low, high, new_low, new_high = known
+        grid, result = grid_of(low, high, op.levels), grid_of(new_low, new_high, op.levels)
+        found = None if grid is None or result is None else _on_grid(c, grid, result, x)
         if found is not None:
             return found
         if low is not None and high is not None and (low < high).all():
