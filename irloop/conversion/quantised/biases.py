@@ -80,7 +80,7 @@ def bias_of(node: Node) -> tuple[Node, Array] | None:
     The bias is an f32 constant with one element per channel. `node` must be the only reader of the
     convolution. Returns None for any other node.
     """
-    inputs = inputs_of(node.output, Add)
+    inputs = inputs_of(node.output, Add) if isinstance(node.op, Add) else None
     if inputs is None:
         return None
     left, right = inputs

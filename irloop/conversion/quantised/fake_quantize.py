@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from irloop import budget
 from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.framework.translation import Conversion, exports
 from irloop.conversion.quantised.grid import Grid, grid_of
+from irloop.diagnostics import Severity
 from irloop.dialects.onnx import elementwise as onnx_math
 from irloop.dialects.onnx.convert import Cast6
 from irloop.dialects.openvino import quantize as ov
-from irloop.graph.builder import element_of
+from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.op import Constant
 from irloop.graph.tensor import ArrayTensor, Tensor
 from irloop.graph.types import ElementType
+from irloop.graph.walk import node_path
+
+Array = np.ndarray[Any, np.dtype[Any]]
 
 __all__: list[str] = []
 
@@ -47,7 +54,11 @@ def export_fake_quantize(
         known = [c.constant_of(limit) for limit in limits]
         low, high, new_low, new_high = known
         grid, result = grid_of(low, high, op.levels), grid_of(new_low, new_high, op.levels)
-        found = None if grid is None or result is None else _on_grid(c, grid, result, x)
+        found = None
+        if grid is not None and result is not None and element_of(x) is ElementType.F32:
+            found = _on_grid(c, grid, result, x)
+        if _weights_in(x) is None and (found is None or not _is_a_byte(grid)):
+            _tell(c, op, known)
         if found is not None:
             return found
         if low is not None and high is not None and (low < high).all():
@@ -112,7 +123,9 @@ def _on_grid(c: Conversion, grid: Grid, result: Grid, x: Value) -> Value | None:
     if weights is not None and grid.levels <= BYTE:
         return _weights_on_grid(c, grid, result, weights)
     zeros = np.unique(grid.zero), np.unique(result.zero)
-    if max(map(len, zeros)) > 1:
+    # One scale is written as a scalar, which does not add axes as limits of a higher rank do.
+    rank = max(grid.scale.ndim, result.scale.ndim)
+    if max(map(len, zeros)) > 1 or rank > (shape_of(x).rank or 0):
         return None
     zero, new_zero = (int(found[0]) for found in zeros)
     ratio = forms.div(c, x, c.constant(_smallest(grid.scale), ElementType.F32))
@@ -122,7 +135,28 @@ def _on_grid(c: Conversion, grid: Grid, result: Grid, x: Value) -> Value | None:
     return forms.mul(c, codes, c.constant(_smallest(result.scale), ElementType.F32))
 
 
-def _smallest(array: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> object:
+def _is_a_byte(grid: Grid | None) -> bool:
+    """Return whether QuantizeLinear can have this grid: 256 levels, and one scale."""
+    return grid is not None and grid.levels == BYTE and np.unique(grid.scale).size == 1
+
+
+def _tell(c: Conversion, op: ov.FakeQuantize, limits: Sequence[Array | None]) -> None:
+    """Note why a FakeQuantize stays arithmetic on floats."""
+    low, high, new_low, new_high = limits
+    grids = grid_of(low, high, op.levels), grid_of(new_low, new_high, op.levels)
+    if any(item is None for item in limits):
+        why = "its limits are not constant"
+    elif None in grids:
+        why = f"0 is not one of its {op.levels} numbers"
+    elif op.levels != BYTE:
+        why = f"it has {op.levels} levels, and QuantizeLinear has {BYTE}"
+    else:
+        why = "its channels have several zero points or scales"
+    text = f"FakeQuantize {node_path(c.node)!r} is written as arithmetic: {why}"
+    c.warn("CNV114", text, severity=Severity.INFO)
+
+
+def _smallest(array: Array) -> Any:
     """A scalar in place of an array of equal numbers."""
     return array.reshape(-1)[0] if (array == array.reshape(-1)[0]).all() else array
 
