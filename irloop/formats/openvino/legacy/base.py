@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from irloop.formats.openvino.attributes import codec_of
+from irloop.formats.openvino.document import Extra
 from irloop.graph.op import Op, Registry
 from irloop.graph.types import ElementType
 
@@ -28,6 +29,7 @@ __all__ = [
     "LayerFault",
     "LegacyLayer",
     "axis_of",
+    "other_rank",
     "precision_of",
     "product",
 ]
@@ -56,7 +58,8 @@ Dims2 = Sequence[Dims]
 class LayerFault(ValueError):  # noqa: N818 (does not leave: the reader places it)
     """Raised for a layer that contradicts itself, or that irloop refuses.
 
-    `code` is the code of the finding; `what` completes the sentence "the layer ...".
+    `code` is the code of the finding; `what` completes the sentence "the layer ...". `blob` is the
+    element with the fault, if it is one of the layer's blobs.
     """
 
     def __init__(
@@ -68,6 +71,7 @@ class LayerFault(ValueError):  # noqa: N818 (does not leave: the reader places i
         found: str = "",
         cause: str = "",
         fix: str = "",
+        blob: Extra | None = None,
     ) -> None:
         super().__init__(what)
         self.what = what
@@ -76,6 +80,7 @@ class LayerFault(ValueError):  # noqa: N818 (does not leave: the reader places i
         self.found = found
         self.cause = cause
         self.fix = fix
+        self.blob = blob
 
 
 class LegacyLayer(Op):
@@ -89,6 +94,8 @@ class LegacyLayer(Op):
     aliases: ClassVar[Mapping[str, tuple[str | tuple[str, ...], ...]]] = {}
     #: The blobs that the layer cannot do without.
     needed: ClassVar[tuple[str, ...]] = ()
+    #: The layer has at least one output.
+    has_outputs: ClassVar[bool] = True
     #: Why irloop refuses the layer, or "".
     refusal: ClassVar[str] = ""
     #: The layer computes floats; integers among its inputs are converted first.
@@ -144,6 +151,16 @@ def _of_alias(texts: Mapping[str, str], others: Sequence[str | tuple[str, ...]])
             missing = "0" if other[0].startswith("pad") else "1"
             return ",".join(texts.get(name, missing) for name in other)
     return None
+
+
+def other_rank(dims: Dims, declared: Dims) -> LayerFault:
+    """The fault of a layer whose output must have the rank of its input."""
+    return LayerFault(
+        "declares an output of another rank than its input",
+        code="IRL401",
+        expected=f"{len(dims)} dimensions, as in {list(dims)}",
+        found=str(list(declared)),
+    )
 
 
 def precision_of(text: str | None, what: str) -> ElementType:

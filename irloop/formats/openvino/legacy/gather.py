@@ -14,7 +14,14 @@ from irloop.dialects.openvino import (
     shape,
 )
 from irloop.dialects.openvino import gather as today
-from irloop.formats.openvino.legacy.base import Dims2, LayerFault, LegacyLayer, axis_of, product
+from irloop.formats.openvino.legacy.base import (
+    Dims2,
+    LayerFault,
+    LegacyLayer,
+    axis_of,
+    other_rank,
+    product,
+)
 from irloop.formats.openvino.legacy.steps import I32, I64, Steps
 from irloop.graph.builder import element_of
 from irloop.graph.model import Value
@@ -67,10 +74,9 @@ class TopK(LegacyLayer, type="TopK", inputs=2, outputs=2):
         axis = s.axis(self.axis, x)
         sort = self.sort.lower()
         op = search.TopK3(axis, self.mode.lower(), "value" if sort == "none" else sort)
-        count = s.out()[axis] if s.rank(x) == len(s.out()) else None
-        if count is None:
-            raise LayerFault("declares an output of another rank than its input", code="IRL401")
-        return s.emit(op, s.real(x), s.i64(count)).outputs
+        if s.rank(x) != len(s.out()):
+            raise other_rank(s.dims(x), s.out())
+        return s.emit(op, s.real(x), s.i64(s.out()[axis])).outputs
 
 
 class ArgMax(LegacyLayer, type="ArgMax", inputs=1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from irloop.dialects.openvino import pooling as today
-from irloop.formats.openvino.legacy.base import Dims, Dims2, LayerFault
+from irloop.formats.openvino.legacy.base import Dims, Dims2, LayerFault, other_rank
 from irloop.formats.openvino.legacy.steps import Steps
 from irloop.formats.openvino.legacy.windows import Window, Windowed
 from irloop.graph.model import Value
@@ -37,6 +37,8 @@ class Pooling(Windowed, type="Pooling", inputs=1):
         """The window, with pads for the declared sizes, and the sizes that it gives."""
         if len(dims) < 3:
             raise LayerFault("needs an input of 3 to 5 dimensions", found=str(list(dims)))
+        if len(declared) != len(dims):
+            raise other_rank(dims, declared)
         spatial = dims[2:]
         window = self.window(spatial)
         for ceil in (False, True):

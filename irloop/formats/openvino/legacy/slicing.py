@@ -8,7 +8,6 @@ from irloop.dialects.openvino import padding
 from irloop.dialects.openvino import slicing as today
 from irloop.formats.openvino.legacy.base import Dims, Dims2, LayerFault, LegacyLayer, axis_of
 from irloop.formats.openvino.legacy.steps import Steps
-from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.op import attribute
 
@@ -34,7 +33,7 @@ class Concat(LegacyLayer, type="Concat", inputs=(1, None)):
         return [(*first[:axis], total, *first[axis + 1 :])]
 
     def build(self, s: Steps, *values: Value) -> Value:
-        element = s.outputs[0].element if s.outputs else element_of(values[0])
+        element = s.outputs[0].element
         parts = [s.cast(value, element) for value in values]
         return s.concat(s.axis(self.axis, values[0]), *parts)
 
