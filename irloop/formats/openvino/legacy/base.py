@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from irloop.formats.openvino.attributes import codec_of
+from irloop.formats.openvino.attributes import AttributeProblem, codec_of
 from irloop.formats.openvino.document import Extra
 from irloop.graph.op import Op, Registry
 from irloop.graph.types import ElementType
@@ -59,7 +59,7 @@ class LayerFault(ValueError):  # noqa: N818 (does not leave: the reader places i
     """Raised for a layer that contradicts itself, or that irloop refuses.
 
     `code` is the code of the finding; `what` completes the sentence "the layer ...". `blob` is the
-    element with the fault, if it is one of the layer's blobs.
+    element with the fault, if it is one of the layer's blobs, and `attribute` the attribute.
     """
 
     def __init__(
@@ -72,6 +72,7 @@ class LayerFault(ValueError):  # noqa: N818 (does not leave: the reader places i
         cause: str = "",
         fix: str = "",
         blob: Extra | None = None,
+        attribute: str = "",
     ) -> None:
         super().__init__(what)
         self.what = what
@@ -81,6 +82,7 @@ class LayerFault(ValueError):  # noqa: N818 (does not leave: the reader places i
         self.cause = cause
         self.fix = fix
         self.blob = blob
+        self.attribute = attribute
 
 
 class LegacyLayer(Op):
@@ -111,14 +113,25 @@ class LegacyLayer(Op):
         Attributes that the class does not have are ignored, as the engine of then did.
 
         Raises:
-            AttributeProblem: for an invalid text or a missing mandatory attribute.
+            LayerFault: for an invalid text, a number out of range or a missing mandatory attribute.
         """
         texts = {name.lower(): text for name, text in data.items()}
         for name, others in cls.aliases.items():
             found = None if name in texts else _of_alias(texts, others)
             if found is not None:
                 texts[name] = found
-        op, _ = codec_of(cls).read(texts)
+        try:
+            op, _ = codec_of(cls).read(texts)
+        except AttributeProblem as problem:
+            raise _unreadable(problem, texts) from None
+        for name, expected, found in op.out_of_range():
+            raise LayerFault(
+                f"has {name} out of range",
+                code="IRL405",
+                expected=expected,
+                found=found,
+                attribute=name,
+            )
         assert isinstance(op, LegacyLayer)
         return op
 
@@ -139,6 +152,28 @@ class LegacyLayer(Op):
             LayerFault: when the inputs contradict the layer.
         """
         return None
+
+
+def _unreadable(problem: AttributeProblem, texts: Mapping[str, str]) -> LayerFault:
+    """The fault of an attribute that is missing, or that cannot be read."""
+    name = problem.name
+    if name not in texts:
+        return LayerFault(
+            f"has no {name}",
+            code="IRL103",
+            expected=f"an attribute {name}",
+            found="none",
+            fix=f"add {name} to its data",
+            attribute=name,
+        )
+    return LayerFault(
+        f"has an attribute {name} that {problem.what}",
+        code="IRL115",
+        expected=problem.expected,
+        found=repr(texts[name]),
+        fix=f"write {problem.expected}",
+        attribute=name,
+    )
 
 
 def _of_alias(texts: Mapping[str, str], others: Sequence[str | tuple[str, ...]]) -> str | None:

@@ -6,7 +6,7 @@ from irloop.formats.openvino import problems
 from irloop.formats.openvino.document import Extra, Layer
 from irloop.formats.openvino.legacy.base import Dims, LayerFault, precision_of, product
 from irloop.formats.openvino.numbers import unsigned
-from irloop.formats.openvino.places import at_bytes, at_layer
+from irloop.formats.openvino.places import at_bytes, at_data, at_layer
 from irloop.formats.openvino.weights import Weights
 from irloop.graph.tensor import Tensor
 from irloop.graph.types import ElementType
@@ -112,9 +112,14 @@ def wrong_size(blob: Extra, shape: Dims, element: ElementType, size: int) -> Lay
 
 def placed(layer: Layer, fault: LayerFault) -> problems.Problem:
     """A fault as a problem at the layer."""
+    place = at_layer(layer)
+    if fault.blob is not None:
+        place = at_bytes(layer, fault.blob)
+    elif fault.attribute:
+        place = at_data(layer, fault.attribute if fault.attribute in layer.data else "")
     return problems.Problem(
         fault.code,
-        at_layer(layer) if fault.blob is None else at_bytes(layer, fault.blob),
+        place,
         f"{layer.type} {layer.name!r} {fault.what}",
         fault.expected,
         fault.found,

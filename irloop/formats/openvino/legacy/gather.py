@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from irloop.dialects.openvino import (
     comparison,
@@ -66,14 +66,14 @@ class TopK(LegacyLayer, type="TopK", inputs=2, outputs=2):
     """The largest or the smallest elements along an axis, and their indices."""
 
     axis: int = -1
-    mode: str = attribute(default="max", words=("max", "min"))
-    sort: str = attribute(default="index", words=("index", "value", "none"))
+    mode: Literal["max", "min"] = attribute(default="max")
+    sort: Literal["index", "value", "none"] = attribute(default="index")
     is_real: ClassVar[bool] = False
 
     def build(self, s: Steps, x: Value, k: Value) -> tuple[Value, ...]:
         axis = s.axis(self.axis, x)
-        sort = self.sort.lower()
-        op = search.TopK3(axis, self.mode.lower(), "value" if sort == "none" else sort)
+        sort = self.sort
+        op = search.TopK3(axis, self.mode, "value" if sort == "none" else sort)
         if s.rank(x) != len(s.out()):
             raise other_rank(s.dims(x), s.out())
         return s.emit(op, s.real(x), s.i64(s.out()[axis])).outputs

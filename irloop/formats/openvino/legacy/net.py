@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 
 from irloop.errors import InferenceError
 from irloop.formats.openvino import edge_problems, problems
-from irloop.formats.openvino.attributes import AttributeProblem
 from irloop.formats.openvino.document import Layer, Net, Port
 from irloop.formats.openvino.legacy import LEGACY, LegacyLayer
 from irloop.formats.openvino.legacy.base import Dims, LayerFault, precision_of
@@ -91,8 +90,6 @@ class LegacyNet(NetReader):
         """
         try:
             self._layer(layer)
-        except AttributeProblem as problem:
-            raise problem.placed(layer).error(self.reader.file) from None
         except LayerFault as fault:
             raise self._error(placed(layer, fault)) from None
         except InferenceError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from irloop.dialects.openvino import pooling as today
 from irloop.formats.openvino.legacy.base import Dims, Dims2, LayerFault, other_rank
@@ -26,7 +26,7 @@ class Pooling(Windowed, type="Pooling", inputs=1):
         "exclude-pad": ("exclude_pad",),
     }
 
-    method: str = attribute(default="max", name="pool-method", words=("max", "avg"))
+    method: Literal["max", "avg"] = attribute(default="max", name="pool-method")
     exclude_pad: bool = attribute(default=False, name="exclude-pad")
     rounding_type: str = ""
 

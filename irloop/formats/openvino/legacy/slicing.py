@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from irloop.dialects.openvino import padding
 from irloop.dialects.openvino import slicing as today
@@ -161,9 +161,7 @@ class Pad(LegacyLayer, type="Pad", inputs=1):
 
     pads_begin: tuple[int, ...] = attribute(default=(), least=0)
     pads_end: tuple[int, ...] = attribute(default=(), least=0)
-    pad_mode: str = attribute(
-        default="constant", words=("constant", "edge", "reflect", "symmetric")
-    )
+    pad_mode: Literal["constant", "edge", "reflect", "symmetric"] = attribute(default="constant")
     pad_value: float = 0.0
 
     def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2:
@@ -178,7 +176,7 @@ class Pad(LegacyLayer, type="Pad", inputs=1):
         return [tuple(map(sum, zip(dims, self.pads_begin, self.pads_end, strict=True)))]
 
     def build(self, s: Steps, x: Value) -> Value:
-        if self.pad_mode.lower() == "constant":
+        if self.pad_mode == "constant":
             return s.pad(x, self.pads_begin, self.pads_end, self.pad_value)
         begins, ends = s.i64(list(self.pads_begin)), s.i64(list(self.pads_end))
-        return s(padding.Pad(self.pad_mode.lower()), x, begins, ends)
+        return s(padding.Pad(self.pad_mode), x, begins, ends)
