@@ -271,6 +271,11 @@ class DetectionOutput(LegacyLayer, type="DetectionOutput", inputs=(3, 5)):
             input_width=self.input_width,
             objectness_score=self.objectness_score,
         )
+        if s.rank(values[2]) != 3 or any(s.rank(value) < 2 for value in values):
+            raise LayerFault(
+                "needs locations and scores of each image, and prior boxes of 3 dimensions",
+                found=" and ".join(str(list(s.dims(value))) for value in values),
+            )
         flat = [
             s.reshape(value, (s.dims(value)[0], product(s.dims(value)[1:]))) for value in values
         ]
