@@ -16,7 +16,8 @@ class Pooling(Windowed, type="Pooling", inputs=1):
     """The maximum or the average in each window.
 
     The declared output decides whether sizes are rounded up. With `exclude_pad` the average is that
-    of the elements, otherwise that of the window, clipped to the padded input.
+    of the elements, otherwise that of the window, clipped to the input with its first pads on both
+    sides.
     """
 
     aliases: ClassVar = {
@@ -79,12 +80,14 @@ class Pooling(Windowed, type="Pooling", inputs=1):
         ends = tuple(map(sum, zip(window.ends, beyond, strict=True)))
         if self.exclude_pad or not any((*window.begins, *ends)):
             return s(self._op(window, window.begins, ends, exclude=True), x)
-        if not any(beyond):
+        # The engine of 2020 counted as many elements behind the input as there are pads before it.
+        counted = tuple(map(min, ends, window.begins))
+        rest = tuple(a - b for a, b in zip(ends, counted, strict=True))
+        if not any(rest):
             return s(self._op(window, window.begins, ends, exclude=False), x)
-        # The window counts the pads but not what is beyond them: pad first, then exclude the rest.
-        padded = s.pad(x, (0, 0, *window.begins), (0, 0, *window.ends))
-        zeros = (0,) * len(beyond)
-        return s(self._op(window, zeros, beyond, exclude=True), padded)
+        padded = s.pad(x, (0, 0, *window.begins), (0, 0, *counted))
+        zeros = (0,) * len(rest)
+        return s(self._op(window, zeros, rest, exclude=True), padded)
 
     def _op(self, window: Window, begins: Dims, ends: Dims, *, exclude: bool) -> today.AvgPool:
         return today.AvgPool(
