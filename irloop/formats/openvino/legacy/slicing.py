@@ -138,9 +138,9 @@ class StridedSlice(LegacyLayer, type="StridedSlice", inputs=(3, 4)):
             # In these masks 1 means that the number counts; today it means that it is ignored.
             begin_mask=_turned(self.begin_mask, count),
             end_mask=_turned(self.end_mask, count),
-            new_axis_mask=_marks(self.new_axis_mask),
-            shrink_axis_mask=_marks(self.shrink_axis_mask),
-            ellipsis_mask=_marks(self.ellipsis_mask),
+            new_axis_mask=_marks(self.new_axis_mask, count),
+            shrink_axis_mask=_marks(self.shrink_axis_mask, count),
+            ellipsis_mask=_marks(self.ellipsis_mask, count),
         )
         bounds = [s.whole(value) for value in (begin, end, *strides)]
         return s(op, x, *bounds)
@@ -152,8 +152,9 @@ def _turned(mask: tuple[int, ...], count: int) -> tuple[int, ...]:
     return tuple(int(not item) for item in whole)
 
 
-def _marks(mask: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(int(bool(item)) for item in mask)
+def _marks(mask: tuple[int, ...], count: int) -> tuple[int, ...]:
+    whole = (*mask, *[0] * max(count - len(mask), 0))
+    return tuple(int(bool(item)) for item in whole)
 
 
 class Pad(LegacyLayer, type="Pad", inputs=1):
