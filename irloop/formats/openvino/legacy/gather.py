@@ -72,8 +72,8 @@ class TopK(LegacyLayer, type="TopK", inputs=2, outputs=2):
 
     def build(self, s: Steps, x: Value, k: Value) -> tuple[Value, ...]:
         axis = s.axis(self.axis, x)
-        sort = self.sort
-        op = search.TopK3(axis, self.mode, "value" if sort == "none" else sort)
+        # The engine of then sorted by index, too, if it need not sort.
+        op = search.TopK3(axis, self.mode, "value" if self.sort == "value" else "index")
         if s.rank(x) != len(s.out()):
             raise other_rank(s.dims(x), s.out())
         return s.emit(op, s.real(x), s.i64(s.out()[axis])).outputs
