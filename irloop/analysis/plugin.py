@@ -33,12 +33,8 @@ __all__ = [
     "joined_repeatedly",
     "looks_up_memory",
     "reads_earlier_memory",
-    "selects_many_dimensions",
 ]
 
-
-#: Maximum rank of a Select in OpenVINO 2021.4.
-_OF_SELECT = 5
 
 #: Maximum number of nodes visited in the search for a Concat that reads a loop output repeatedly.
 _READERS = 64
@@ -47,11 +43,6 @@ _READERS = 64
 #: gates. `_OWN_ACTIVATIONS` has those of an RNN.
 _OWN_GATES = {4: ["sigmoid", "tanh", "tanh"], 3: ["sigmoid", "tanh"]}
 _OWN_ACTIVATIONS = (["tanh"], ["relu"], ["sigmoid"])
-
-
-def selects_many_dimensions(node: Node) -> bool:
-    """True for a Select whose output has more dimensions than OpenVINO 2021.4 supports."""
-    return isinstance(node.op, Select) and (shape_of(node.output).rank or 0) > _OF_SELECT
 
 
 def is_constant(value: Value) -> bool:

@@ -20,7 +20,6 @@ class BooleanOutputReadTwice(
     Fault,
     code="OVN120",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A Convert to boolean reads a node that has several outputs",
     effect=Effect.WRONG,
     fix="Replace the Convert by NotEqual to 0, or by LogicalOr of a boolean with itself.",

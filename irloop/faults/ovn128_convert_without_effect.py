@@ -26,7 +26,6 @@ class ConvertWithoutEffect(
     Fault,
     code="OVN128",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A Convert without effect from an input to an output",
     effect=Effect.WRONG,
     fix="Replace the Convert by Maximum(x, x).",

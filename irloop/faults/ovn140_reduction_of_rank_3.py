@@ -35,7 +35,6 @@ class ReductionOfRank3(
     Fault,
     code="OVN140",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A reduction of a tensor of rank 3 and arithmetic with a constant",
     effect=Effect.WRONG,
     fix="Reduce a tensor of rank 4: add an axis of size 1 beside the axis, and reduce both.",

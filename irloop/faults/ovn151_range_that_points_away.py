@@ -65,7 +65,6 @@ class RangeThatPointsAway(
     Fault,
     code="OVN151",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A Range whose step points away from its end",
     effect=Effect.WRONG,
     fix="Replace stop by Maximum(stop, start), or by Minimum(stop, start) if step is negative.",
