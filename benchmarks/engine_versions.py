@@ -30,13 +30,17 @@ import numpy as np
 from benchmarks.engines import EngineError
 from benchmarks.runtime_2021 import VERSION as OLD
 from benchmarks.runtime_2021 import InferenceEngine
-from irloop.conformance.reproduction import reproduce
+from irloop.building.ir_model import IrModel
+from irloop.conformance.reproduction import reproduce, write_script
 from irloop.conformance.suite import arrays_of, write_case
 from irloop.conversion.targets import OLDEST, find_target
+from irloop.dialects.openvino.elementwise import Add
 from irloop.errors import InferenceError
+from irloop.faults.case import Case, onnx_text
+from irloop.faults.case import run as run_of
 from irloop.faults.catalogue import ENGINES, faults
 from irloop.faults.fault import Effect, Fault
-from irloop.faults.measured import NOT_RUN, RIGHT, SEEN, table_path
+from irloop.faults.measured import FIRST, NOT_RUN, RIGHT, SEEN, table_path
 from irloop.formats.openvino.writer import write as write_ir
 from irloop.graph.inference import Inference
 from irloop.graph.model import Model, Value
@@ -47,8 +51,8 @@ from irloop.graph.walk import all_nodes
 #: The time limit of one case in seconds. A case takes one or two.
 SECONDS = 30
 
-#: The first releases that are measured by default.
-FIRST = {"onnxruntime": (1, 16), "openvino": (2023, 0)}
+#: The first releases that are installed with NumPy 2.
+NUMPY_2 = {"onnxruntime": (1, 19), "openvino": (2025, 0)}
 
 #: Prints what a release can read: the newest opset, and the names of the element types.
 PROBES = {
@@ -96,6 +100,22 @@ BASICS = (Constant, Parameter, Result)
 Table = dict[str, dict[str, str]]
 
 
+def sum_in_ir() -> Model:
+    """The sum of a vector and a scalar."""
+    m = IrModel()
+    return m.done(m(Add(), m.input("x", 2), m.input("y")))
+
+
+#: A case for each engine that every release runs right.
+CONTROLS = {
+    engine: Case("sum", "", "Sum", "z = x + y", model, (run_of([[1, 2], 4], [[5, 6]]),))
+    for engine, model in (
+        ("openvino", sum_in_ir),
+        ("onnxruntime", onnx_text("g (float[2] x, float y) => (float[2] z) { z = Add (x, y) }")),
+    )
+}
+
+
 class Environment:
     """A Python with one release of an engine and NumPy."""
 
@@ -104,10 +124,11 @@ class Environment:
         self.python = str(folder / "bin" / "python")
 
     def install(self, engine: str, version: str) -> None:
-        """Install a release; NumPy is of the version 1 that the release was built for, if any."""
-        minor = tuple(map(int, version.split(".")[:2]))
-        is_old = minor < {"onnxruntime": (1, 19), "openvino": (2024, 0)}[engine]
-        numpy = "numpy<2" if is_old else "numpy"
+        """Install a release, and NumPy 1 if the release was built before NumPy 2.
+
+        The packages do not say so: OpenVINO 2024.0 installs with NumPy 2 and misreads its arrays.
+        """
+        numpy = "numpy<2" if numbers_of(version) < NUMPY_2[engine] else "numpy"
         command = [self.python, "-m", "pip", "install", "-q", "--only-binary=:all:"]
         run([*command, f"{engine}=={version}", numpy], check=True)
 
@@ -130,6 +151,11 @@ def run(
     )
 
 
+def numbers_of(version: str) -> tuple[int, ...]:
+    """A version as numbers, by which releases are sorted."""
+    return tuple(map(int, version.split(".")))
+
+
 def versions_of(engine: str, python: str) -> list[str]:
     """The releases that pip finds for a Python, newest first."""
     done = run([python, "-m", "pip", "index", "versions", engine])
@@ -141,7 +167,7 @@ def default_releases(engine: str, available: Iterable[str]) -> list[str]:
     """The newest patch of each minor version, oldest first."""
     newest: dict[tuple[int, ...], tuple[int, ...]] = {}
     for version in available:
-        parts = tuple(map(int, version.split(".")))
+        parts = numbers_of(version)
         if parts[:2] >= FIRST[engine] or version == OLD:
             newest[parts[:2]] = max(parts, newest.get(parts[:2], parts))
     return [".".join(map(str, parts)) for parts in sorted(newest.values())]
@@ -150,7 +176,11 @@ def default_releases(engine: str, available: Iterable[str]) -> list[str]:
 def measure(
     engine: str, version: str, python: str, chosen: Mapping[str, type[Fault]], jobs: int
 ) -> dict[str, str]:
-    """A column of the table: what a release reads, and the verdict on each fault."""
+    """A column of the table: what a release reads, and the verdict on each fault.
+
+    Raises:
+        RuntimeError: when the release runs even a sum wrongly, so that nothing is measured.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         environment = Environment(python, folder / "environment")
@@ -159,6 +189,9 @@ def measure(
             return measure_2021(environment.python, chosen, folder)
         opset, lacks = probe(environment, engine, folder)
         column = {"opset": str(opset), "lacks": " ".join(sorted(map(str, lacks)))}
+        done = environment.launch(write_script(CONTROLS[engine], "A sum", folder / "control"))
+        if done.stdout.split()[-1:] != [RIGHT]:
+            raise RuntimeError(f"{engine} {version} fails on a sum: {done.stdout}{done.stderr}")
 
         def verdict(fault: type[Fault]) -> str:
             script = reproduce(fault.code, folder / fault.code)
@@ -170,7 +203,9 @@ def measure(
             return column | dict(zip(chosen, pool.map(verdict, chosen.values()), strict=True))
 
 
-def probe(environment: Environment, engine: str, folder: Path) -> tuple[int, frozenset[ElementType]]:
+def probe(
+    environment: Environment, engine: str, folder: Path
+) -> tuple[int, frozenset[ElementType]]:
     """The newest opset of a release, and the element types that it does not know."""
     script = folder / "probe.py"
     script.write_text(PROBES[engine])
@@ -186,10 +221,10 @@ def empty_models(folder: Path) -> Iterator[Path]:
     """A model of each opset that the installed onnx package knows, from 1."""
     from onnx import defs, parser
 
-    text = '<ir_version: 8, opset_import: ["": {}]> g (float[1] x) => (float[1] y) {{ y = Abs (x) }}'
+    graph = "g (float[1] x) => (float[1] y) { y = Abs (x) }"
     for opset in range(1, defs.onnx_opset_version() + 1):
         path = folder / f"{opset}.onnx"
-        path.write_bytes(parser.parse_model(text.format(opset)).SerializeToString())
+        path.write_bytes(parser.parse_model(onnx_text(graph, opset)).SerializeToString())
         yield path
 
 
@@ -223,7 +258,7 @@ def verdict_of(fault: type[Fault], environment: Environment, script: Path) -> st
 
 
 def refusal(fault: type[Fault]) -> str:
-    """The verdict on a release that refuses the case: right if the specification refuses it, too."""
+    """The verdict on a refusal: right if the specification refuses the case, too."""
     is_right = fault.smallest.may_be_refused and fault.effect is not Effect.REFUSAL
     return RIGHT if is_right else "refused"
 
@@ -285,11 +320,11 @@ def read_table(engine: str) -> Table:
 
 def write_table(engine: str, table: Table) -> None:
     """Write a table: a row for each fault that has a file."""
-    versions = sorted(table, key=lambda text: tuple(map(int, text.split("."))))
+    versions = sorted(table, key=numbers_of)
     codes = [code for code, fault in faults().items() if fault.engine == engine]
     rows = [["release", *versions]]
     for name in ("opset", "lacks", *codes):
-        rows.append([name, *(table[version].get(name, "") for version in versions)])
+        rows += [[name, *(table[version].get(name, "") for version in versions)]]
     text = "".join(f"{','.join(row)}\n" for row in rows)
     Path(table_path(engine)).write_text(text, encoding="utf-8")
 

@@ -15,7 +15,6 @@ from irloop.analysis.patterns import (
 )
 from irloop.analysis.shared_memory import has_one_source, is_copy
 from irloop.dialects.openvino import recurrent
-from irloop.dialects.openvino.comparison import Select
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.shape import ShapeOf3
 from irloop.dialects.openvino.slicing import Concat, Slice

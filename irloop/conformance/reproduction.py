@@ -7,24 +7,25 @@ ends with "right" or "wrong"; if the engine refuses the model, it ends with the 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from irloop.conformance.suite import NEARNESS, write_case
 from irloop.errors import UsageError, WriteError
 from irloop.faults.case import Case, Empty
-from irloop.faults.catalogue import faults
+from irloop.faults.catalogue import DIALECTS, faults
 from irloop.files import write_report
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType, TensorType
 
-__all__ = ["SCRIPT", "reproduce"]
+__all__ = ["SCRIPT", "reproduce", "write_script"]
 
 #: The name of the script.
 SCRIPT = "reproduce.py"
 
 _HEAD = '''\
-"""{code}: {title}.
+"""{title}.
 
 {source}: {text}
 """
@@ -88,29 +89,40 @@ def reproduce(code: str, folder: str | os.PathLike[str]) -> Path:
     fault = faults().get(code.strip().upper())
     if fault is None:
         raise UsageError(f"no fault has the code {code!r}", expected=", ".join(faults()))
-    case, place = fault.smallest, Path(folder)
+    return write_script(fault.smallest, f"{fault.code}: {fault.title}", Path(folder))
+
+
+def write_script(case: Case, title: str, place: Path) -> Path:
+    """Write the model of a case, and the script that runs it in the engine of its format.
+
+    Raises:
+        WriteError: when the folder cannot be made or written.
+    """
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise WriteError(f"cannot make the folder {str(place)!r}: {error.strerror}") from None
     model, path = write_case(case, place, "model")
-    body, margin = _BODIES[fault.engine]
+    engine = DIALECTS[case.format]
+    body, margin = _BODIES[engine]
     head = _HEAD.format(
-        code=fault.code,
-        title=fault.title.replace('"', "'"),
+        title=title.replace('"', "'"),
         source=case.source,
         text=case.text.replace('"', "'"),
-        module=fault.engine,
+        module=engine,
         runs=_runs(case, model.graph.inputs, model.graph.outputs),
         model=path.name,
     )
     tail = _TAIL.format(margin=margin, compared=_compared(model.graph.outputs))
     script = place / SCRIPT
-    write_report(script, (head + body + tail).encode())
+    try:
+        write_report(script, (head + body + tail).encode())
+    except OSError as error:
+        raise WriteError(f"cannot write {str(script)!r}: {error.strerror}") from None
     return script
 
 
-def _runs(case: Case, inputs: list[Value], outputs: list[Value]) -> str:
+def _runs(case: Case, inputs: Sequence[Value], outputs: Sequence[Value]) -> str:
     lines = []
     for item in case.runs:
         given = ", ".join(map(_literal, item.inputs, inputs))
@@ -129,7 +141,7 @@ def _literal(value: Any, declared: Value) -> str:
     return f'np.array({value!r}, "{name}")'
 
 
-def _compared(outputs: list[Value]) -> str:
+def _compared(outputs: Sequence[Value]) -> str:
     """The expression that compares a returned output with the expected one."""
     floats = [_element(item) for item in outputs if _element(item).is_float]
     if not floats:
