@@ -97,8 +97,8 @@ Examples:
 )
 @click.option(
     "--target",
-    type=click.Choice(["openvino-2021.4", "openvino-2026"]),
-    help="Write only what this runtime supports.",
+    metavar="ENGINE-VERSION",
+    help="Write only what this runtime supports, such as openvino-2024.6.",
 )
 @click.option(
     "--loops",

@@ -16,7 +16,7 @@ from irloop.errors import UsageError, WriteError
 from irloop.faults.case import Case, Empty
 from irloop.faults.catalogue import DIALECTS, faults
 from irloop.files import write_report
-from irloop.graph.model import Value
+from irloop.graph.model import Model, Value
 from irloop.graph.types import ElementType, TensorType
 
 __all__ = ["SCRIPT", "reproduce", "write_script"]
@@ -100,26 +100,28 @@ def write_script(case: Case, title: str, place: Path) -> Path:
     """
     try:
         place.mkdir(parents=True, exist_ok=True)
+        model, path = write_case(case, place, "model")
+        script = place / SCRIPT
+        write_report(script, _script(case, title, model, path.name).encode())
     except OSError as error:
-        raise WriteError(f"cannot make the folder {str(place)!r}: {error.strerror}") from None
-    model, path = write_case(case, place, "model")
+        reason = error.strerror or type(error).__name__
+        raise WriteError(f"cannot write into the folder {str(place)!r}: {reason}") from None
+    return script
+
+
+def _script(case: Case, title: str, model: Model, file: str) -> str:
     engine = DIALECTS[case.format]
     body, margin = _BODIES[engine]
+    inputs, outputs = model.graph.inputs, model.graph.outputs
     head = _HEAD.format(
         title=title.replace('"', "'"),
         source=case.source,
         text=case.text.replace('"', "'"),
         module=engine,
-        runs=_runs(case, model.graph.inputs, model.graph.outputs),
-        model=path.name,
+        runs=_runs(case, inputs, outputs),
+        model=file,
     )
-    tail = _TAIL.format(margin=margin, compared=_compared(model.graph.outputs))
-    script = place / SCRIPT
-    try:
-        write_report(script, (head + body + tail).encode())
-    except OSError as error:
-        raise WriteError(f"cannot write {str(script)!r}: {error.strerror}") from None
-    return script
+    return head + body + _TAIL.format(margin=margin, compared=_compared(outputs))
 
 
 def _runs(case: Case, inputs: Sequence[Value], outputs: Sequence[Value]) -> str:
