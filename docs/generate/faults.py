@@ -17,8 +17,9 @@ from irloop.errors import InferenceError
 from irloop.faults.case import Case
 from irloop.faults.catalogue import ENGINES, NOT_MINIMAL, faults
 from irloop.faults.fault import SECTIONS, Fault
+from irloop.faults.measured import NOT_RUN, fixed_in, releases, spans
 
-__all__ = ["index", "of_engine", "pages"]
+__all__ = ["index", "of_engine", "of_releases", "pages"]
 
 _TITLES = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
 
@@ -37,7 +38,7 @@ def index() -> str:
                 f"[{item.code}]({item.code.lower()}.md)",
                 ticked(item.title),
                 item.effect.value,
-                ", ".join(item.measured),
+                spans(engine, item.code),
                 f"[{item.rule}](../rules/{item.rule.lower()}.md)" if item.rule else "",
             )
             for item in faults().values()
@@ -64,8 +65,41 @@ def of_engine(engine: str) -> str:
     return table(("hazard", "pattern", "what happens", "what irloop does"), rows)
 
 
+def of_releases(engine: str) -> str:
+    """Two tables: how many faults each release of an engine has, and which it has."""
+    known = [item for item in faults().values() if item.engine == engine]
+    in_loops = {item.code for item in known if _has_a_body(item.smallest)}
+    counts = []
+    for release in releases(engine):
+        has = [item.code for item in known if release.has(item.code)]
+        loops = sum(code in in_loops for code in has)
+        left = sum(release.verdicts.get(item.code) == NOT_RUN for item in known)
+        counts.append(
+            (release.version, str(release.opset), str(loops), str(len(has) - loops), str(left))
+        )
+    rows = [
+        (
+            f"[{item.code}]({item.code.lower()}.md)",
+            ticked(item.title),
+            spans(engine, item.code),
+            fixed_in(engine, item.code),
+        )
+        for item in known
+    ]
+    head = ("release", "newest opset", "faults of loops and branches", "other faults", "not run")
+    return "\n\n".join(
+        [table(head, counts), table(("code", "pattern", "measured in", "right since"), rows)]
+    )
+
+
+def _has_a_body(case: Case) -> bool:
+    with TemporaryDirectory() as folder:
+        model, _ = write_case(case, Path(folder))
+        return any(node.bodies for node in model.graph.nodes)
+
+
 def _page(hazard: type[Fault]) -> str:
-    measured = f"{_TITLES[hazard.engine]} {', '.join(hazard.measured)}"
+    measured = f"{_TITLES[hazard.engine]} {spans(hazard.engine, hazard.code)}"
     parts = [
         f"# {hazard.code}: {ticked(hazard.title)}",
         f"{hazard.effect.value} · measured in {measured}",

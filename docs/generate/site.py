@@ -48,6 +48,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "refused contrib": operations.refused_contrib,
     "refused onnx": partial(operations.refused, "onnx"),
     "refused openvino": partial(operations.refused, "openvino"),
+    "releases onnxruntime": partial(faults.of_releases, "onnxruntime"),
+    "releases openvino": partial(faults.of_releases, "openvino"),
     "report finding": reports.finding,
     "report keys": reports.report,
     "rules": rules.index,
@@ -96,7 +98,7 @@ def _rules() -> list[Any]:
 
 
 def _faults() -> list[str]:
-    return ["hazards/index.md", *faults.pages()]
+    return ["hazards/index.md", "hazards/releases.md", *faults.pages()]
 
 
 def _commands() -> list[str]:

@@ -11,7 +11,17 @@ from functools import cache
 
 from irloop.graph.record import Record
 
-__all__ = ["FIRST", "NOT_RUN", "RIGHT", "SEEN", "Release", "releases", "spans", "table_path"]
+__all__ = [
+    "FIRST",
+    "NOT_RUN",
+    "RIGHT",
+    "SEEN",
+    "Release",
+    "fixed_in",
+    "releases",
+    "spans",
+    "table_path",
+]
 
 #: The first releases for which a conversion writes unless a target is named.
 FIRST = {"onnxruntime": (1, 16), "openvino": (2023, 0)}
@@ -93,3 +103,14 @@ def spans(engine: str, code: str) -> str:
             texts.append(first if first == last else f"{first} to {last}")
             first = ""
     return ", ".join(texts)
+
+
+def fixed_in(engine: str, code: str) -> str:
+    """The first release after all that have the fault; empty if the newest has it."""
+    fixed = ""
+    for item in releases(engine):
+        if item.has(code):
+            fixed = ""
+        elif item.is_right(code):
+            fixed = fixed or item.version
+    return fixed
