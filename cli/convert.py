@@ -186,7 +186,7 @@ def _require_pipeable(options: dict[str, Any]) -> None:
 
 
 def _after_check(note: Diagnostic, comparison: Comparison) -> Diagnostic:
-    """Say in a note on a hazard that it did not happen, if the engine ran the result rightly."""
+    """Say in a note on a fault that it did not happen, if the engine ran the result rightly."""
     if note.code != HAZARD:
         return note
     engine = note.message.partition(" ")[0]

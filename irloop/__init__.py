@@ -1046,7 +1046,7 @@ def operations() -> tuple[Coverage, ...]:
 
 @guarded("looking at the environment")
 def environment() -> Environment:
-    """Versions of irloop, Python, packages and engines, and the known hazards of those engines.
+    """Versions of irloop, Python, packages and engines, and the known faults of those engines.
 
     No engine is imported. `str()` gives the text of `irloop doctor`.
     """

@@ -1,4 +1,4 @@
-"""A page for each hazard, with a picture of its minimal model and a test for other versions."""
+"""A page for each fault, with a picture of its minimal model and a test for other versions."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _TITLES = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
 
 
 def pages() -> dict[str, str]:
-    """A page for each hazard, keyed by path."""
+    """A page for each fault, keyed by path."""
     return {f"hazards/{code.lower()}.md": _page(item) for code, item in faults().items()}
 
 
 def index() -> str:
-    """A table of the hazards of each engine."""
+    """A table of the faults of each engine."""
     parts = []
     for engine in ENGINES:
         rows = [
@@ -50,7 +50,7 @@ def index() -> str:
 
 
 def of_engine(engine: str) -> str:
-    """A table of the hazards of one engine: what happens, and what irloop does."""
+    """A table of the faults of one engine: what happens, and what irloop does."""
     rows = []
     for item in faults().values():
         if item.engine != engine:
@@ -62,7 +62,7 @@ def of_engine(engine: str) -> str:
         link = f"[{item.code}](../hazards/{item.code.lower()}.md)"
         cells = (ticked(item.title), ticked(texts[SECTIONS[0]]), ticked(texts[SECTIONS[2]]))
         rows.append((link, *cells))
-    return table(("hazard", "pattern", "what happens", "what irloop does"), rows)
+    return table(("fault", "pattern", "what happens", "what irloop does"), rows)
 
 
 def of_releases(engine: str) -> str:
@@ -98,28 +98,28 @@ def _has_a_body(case: Case) -> bool:
         return any(node.bodies for node in model.graph.nodes)
 
 
-def _page(hazard: type[Fault]) -> str:
-    measured = f"{_TITLES[hazard.engine]} {spans(hazard.engine, hazard.code)}"
+def _page(fault: type[Fault]) -> str:
+    measured = f"{_TITLES[fault.engine]} {spans(fault.engine, fault.code)}"
     parts = [
-        f"# {hazard.code}: {ticked(hazard.title)}",
-        f"{hazard.effect.value} · measured in {measured}",
+        f"# {fault.code}: {ticked(fault.title)}",
+        f"{fault.effect.value} · measured in {measured}",
     ]
-    for heading, text in _sections(cleandoc(hazard.__doc__ or "")).items():
+    for heading, text in _sections(cleandoc(fault.__doc__ or "")).items():
         parts += [f"## {heading}", ticked(text)]
-    if hazard.fix:
-        parts += ["## Fix", ticked(hazard.fix)]
-    if hazard.rule:
-        rule = f"[{hazard.rule}](../rules/{hazard.rule.lower()}.md)"
+    if fault.fix:
+        parts += ["## Fix", ticked(fault.fix)]
+    if fault.rule:
+        rule = f"[{fault.rule}](../rules/{fault.rule.lower()}.md)"
         parts += ["## Found by", f"{rule}, in every `irloop validate`."]
     else:
-        parts += ["## Found by", f"`irloop validate --engine {hazard.engine}`"]
-    command = f"irloop conformance {hazard.engine} --case {hazard.smallest.name}"
-    parts += ["## The minimal model", _picture(hazard.smallest)]
+        parts += ["## Found by", f"`irloop validate --engine {fault.engine}`"]
+    command = f"irloop conformance {fault.engine} --case {fault.smallest.name}"
+    parts += ["## The minimal model", _picture(fault.smallest)]
     parts += ["## Test your version", fenced(command, "sh")]
-    if not hazard.minimal:
+    if not fault.minimal:
         parts.append(NOT_MINIMAL)
-    if hazard.reported:
-        parts += ["## Reported", hazard.reported]
+    if fault.reported:
+        parts += ["## Reported", fault.reported]
     return "\n\n".join(parts) + "\n"
 
 
@@ -134,7 +134,7 @@ def _picture(case: Case) -> str:
     with TemporaryDirectory() as folder:
         model, _ = write_case(case, Path(folder))
         with suppress(InferenceError):
-            # Without types the picture has no shapes; a file with this hazard may contradict its
+            # Without types the picture has no shapes; a file with this fault may contradict its
             # shapes.
             irloop.infer(model)
         return drawn(model)

@@ -35,7 +35,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "commands": commands.index,
     "faults onnxruntime": partial(faults.of_engine, "onnxruntime"),
     "faults openvino": partial(faults.of_engine, "openvino"),
-    "hazards": faults.index,
+    "faults": faults.index,
     "messages": messages.known,
     "operation counts": operations.counts,
     "operations described onnx": partial(operations.described, "onnx"),
@@ -85,7 +85,7 @@ def navigation(name: str) -> list[Any]:
     Raises:
         KeyError: for an unknown name.
     """
-    return {"Rules": _rules, "Hazards of engines": _faults, "Command line": _commands}[name]()
+    return {"Rules": _rules, "Faults of engines": _faults, "Command line": _commands}[name]()
 
 
 def _rules() -> list[Any]:

@@ -1,4 +1,4 @@
-"""Queries about loops and memory, used by hazards and by the passes that avoid them.
+"""Queries about loops and memory, used by faults and by the passes that avoid them.
 
 For example: whether a state changes, whether a loop may run zero times, and whether two values may
 share memory.

@@ -1,6 +1,6 @@
 """Finds patterns that OpenVINO's CPU plugin computes wrongly or refuses, apart from loop wires.
 
-The classes of hazards use these functions to find their patterns. The conversion to IR uses the
+The classes of faults use these functions to find their patterns. The conversion to IR uses the
 same functions to avoid the patterns.
 """
 

@@ -1,7 +1,7 @@
 """Explains differences in the results of an engine that are not faults of the conversion.
 
 Reasons are tried in this order: rounding, measured against a run in double precision; the int8
-kernels of OpenVINO and of ONNX Runtime; state left over from the previous inference; and hazards of
+kernels of OpenVINO and of ONNX Runtime; state left over from the previous inference; and faults of
 the engine, which a rewritten copy of the model avoids.
 """
 
@@ -337,9 +337,9 @@ class Explainer:
         )
 
     def _run_twin(self, lane: Lane) -> tuple[list[Run], str]:
-        """Run all trials with a copy of the model in which the hazards of the engine are rewritten.
+        """Run all trials with a copy of the model in which the faults of the engine are rewritten.
 
-        Returns the runs and the codes of these hazards; both are empty if there is no such copy.
+        Returns the runs and the codes of these faults; both are empty if there is no such copy.
         """
         side = self.sides[lane.side]
         with scratch() as folder:
@@ -347,11 +347,11 @@ class Explainer:
                 made = safe_twin(side.model, lane.engine.name)
                 if made is None:
                     return [], ""
-                twin, hazards = made
+                twin, faults = made
                 file = written(twin, Path(folder))
             except IrloopError:
                 return [], ""
-            codes = ", ".join(hazard.code for hazard in hazards)
+            codes = ", ".join(fault.code for fault in faults)
             with self.lanes.process(lane.engine, file) as process:
                 return run_outside(process, self.trials[lane.side], self.seconds), codes
 

@@ -1,6 +1,6 @@
 """Finds the faults of an engine version, and the nodes of a model that have their patterns.
 
-Users know a fault as a hazard: the pattern of nodes on which it occurs.
+Users know a fault by the pattern of nodes on which it occurs.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def explain(code: str) -> str:
     """
     fault = faults().get(code)
     if fault is None:
-        raise UsageError(f"no hazard has the code {code!r}", expected=", ".join(faults()))
+        raise UsageError(f"no fault has the code {code!r}", expected=", ".join(faults()))
     measured = f"measured in {fault.engine} {spans(fault.engine, code)}"
     text = [f"{code}: {fault.title} ({fault.effect.value}, {measured})"]
     text.append(cleandoc(fault.__doc__ or ""))

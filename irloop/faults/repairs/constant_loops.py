@@ -1,6 +1,6 @@
 """Folds loops that depend only on constants, and constant trip counts and conditions.
 
-The conditions are those of Loops and Ifs. Hazard OVN115 is the reason.
+The conditions are those of Loops and Ifs. Fault OVN115 is the reason.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class LimitCounts(Repair, ModelPass):
         M: input i64      m = Select(M as f32 < 2^31, M, 2^30)
         y = Loop(m, true, m):  s: m   z = Loop(s, ...)   s' = s - 1
 
-    OpenVINO 2026.4 reads only the low 32 bits of M, so 2^32 would mean no iteration (hazard
+    OpenVINO 2026.4 reads only the low 32 bits of M, so 2^32 would mean no iteration (fault
     OVN171). Only a conversion to f32 reads all bits. The limit of 2^30 iterations is too large to
     be reached before the condition ends the Loop.
     """
