@@ -26,7 +26,7 @@ from irloop.conversion.framework.translation import EXPORTS, IMPORTS, Converter
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.onnx import ONNX
 from irloop.errors import InferenceError, UnsupportedError, UsageError
-from irloop.faults.repairing import repairs
+from irloop.faults.repairing import repairs, repairs_of_source
 from irloop.formats.onnx.signature import NEWEST
 from irloop.graph.builder import element_of
 from irloop.graph.input_types import set_input_shapes
@@ -252,7 +252,6 @@ def _openvino_passes(model: Model, converter: Converter, runtime: str | None) ->
     from irloop.conversion.framework.onnx_steps import ExpandScan8, StandardizeFirst
     from irloop.conversion.framework.openvino_borders import own_producer
     from irloop.conversion.tensors.constant_products import FoldConstantProducts
-    from irloop.faults.repairs.constant_loops import FoldConstantLoops, FoldLoopShapes
 
     names = BorderNames(model, lambda node: node.name, lambda node: node.name)
     return [
@@ -262,8 +261,7 @@ def _openvino_passes(model: Model, converter: Converter, runtime: str | None) ->
         # 21 are imported.
         StandardizeFirst(opset=21),
         # OpenVINO fails on some loops that depend on constants or known shapes only.
-        FoldLoopShapes(),
-        FoldConstantLoops(),
+        *repairs_of_source("openvino", runtime),
         # Prune the bodies before the translation, because OpenVINO drops a slice that is unused
         # and, with it, the trip count.
         PruneBodies(),

@@ -18,6 +18,7 @@ from graphlib import TopologicalSorter
 from importlib import import_module
 from typing import TypeVar
 
+from irloop.analysis.constant_loops import constant_loops
 from irloop.faults import repairs as folder
 from irloop.faults.catalogue import DIALECTS, avoided_faults
 from irloop.faults.fault import Fault
@@ -35,7 +36,7 @@ from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type
 from irloop.passes.predicates import producer_is
 
-__all__ = ["repairs", "repairs_after", "repairs_of_target_only"]
+__all__ = ["repairs", "repairs_after", "repairs_of_source", "repairs_of_target_only"]
 
 T = TypeVar("T")
 
@@ -57,6 +58,16 @@ def repairs(dialect: str, target: str | None = None) -> list[Pass]:
     return made
 
 
+def repairs_of_source(dialect: str, target: str | None = None) -> list[Pass]:
+    """Return the passes that begin a conversion to `dialect`, on the source model (see `repairs`).
+
+    Raises:
+        UsageError: when the target was not measured.
+    """
+    passes = _in_order(avoided_faults(target or DIALECTS[dialect]))
+    return [item for one in passes if isinstance(one, Repair) for item in one.on_source()]
+
+
 def repairs_after(model: Model, inference: Inference, config: PassConfig) -> Manager:
     """Prepare passes that repair the nodes that other passes add and the engine would run wrongly.
 
@@ -65,8 +76,6 @@ def repairs_after(model: Model, inference: Inference, config: PassConfig) -> Man
     are left as they are, except those with a fault that `repairs_always`. `inference` holds the
     types of the model. Passes that `config` disables do not run.
     """
-    from irloop.faults.repairs.constant_loops import constant_loops
-
     nodes = (*model.graph.parameters, *all_nodes(model.graph))
     known = Known(inference, constant_loops(model.graph))
     own = config.copy()

@@ -17,10 +17,7 @@ from irloop.passes.base import ModelPass
 from irloop.passes.forms import Emitter
 from irloop.passes.session import Session
 
-__all__ = ["COUNTABLE", "LimitCounts", "is_long_count"]
-
-#: The largest trip count that OpenVINO can count to in 32 bits; larger ones mean no limit.
-COUNTABLE = 2**31 - 1
+__all__ = ["LimitCounts", "is_long_count"]
 
 #: The trip count that replaces larger ones; adding a small number to it does not overflow.
 UNREACHED = 2**30
