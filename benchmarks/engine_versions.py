@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+import irloop
 from benchmarks.engines import EngineError
 from benchmarks.runtime_2021 import VERSION as OLD
 from benchmarks.runtime_2021 import InferenceEngine
@@ -54,16 +55,34 @@ SECONDS = 30
 #: The first releases that are installed with NumPy 2.
 NUMPY_2 = {"onnxruntime": (1, 19), "openvino": (2025, 0)}
 
-#: Prints what a release can read: the newest opset, and the names of the element types.
+#: Prints what a release can read: the newest opset that it has whole, and the names of its element
+#: types. Some operations crash OpenVINO if they lack their inputs, and so exist.
 PROBES = {
     "openvino": """
-import json, re
-from pathlib import Path
+import json, os, re, sys
 import openvino
-place = Path(openvino.__path__[0])
-folders = [item.name for item in (*place.glob("opset*"), *place.glob("runtime/opset*"))]
-numbers = [int(name[5:].split(".")[0]) for name in folders if re.match(r"opset[0-9]+", name)]
-print(json.dumps([max(numbers), dir(openvino.Type)]))
+def lacks(kind, number):
+    layers = (
+        f'<layer id="0" name="a" type="{kind}" version="opset{number}"><output>'
+        '<port id="0" precision="FP32"/></output></layer>'
+        '<layer id="1" name="r" type="Result" version="opset1">'
+        '<input><port id="0"/></input></layer>'
+    )
+    edge = '<edge from-layer="0" from-port="0" to-layer="1" to-port="0"/>'
+    text = f'<net name="a" version="11"><layers>{layers}</layers><edges>{edge}</edges></net>'
+    child = os.fork()
+    if child:
+        return os.waitpid(child, 0)[1] == 1 << 8
+    try:
+        openvino.Core().read_model(text.encode(), b"")
+    except Exception as error:
+        unknown = re.search("unsupported opset|doesn't contain the operation", str(error))
+        os._exit(1 if unknown else 0)
+    os._exit(0)
+operations = json.loads(sys.argv[1])
+lacked = [number for kind, number in operations if lacks(kind, number)]
+whole = min(lacked, default=operations[-1][1] + 1) - 1
+print(json.dumps([whole, dir(openvino.Type)]))
 """,
     "onnxruntime": """
 import json, sys
@@ -209,12 +228,22 @@ def probe(
     """The newest opset of a release, and the element types that it does not know."""
     script = folder / "probe.py"
     script.write_text(PROBES[engine])
-    models = [] if engine == "openvino" else [str(path) for path in empty_models(folder)]
-    done = environment.launch(script, *models)
+    if engine == "openvino":
+        arguments = [json.dumps(newer_operations())]
+    else:
+        arguments = [str(path) for path in empty_models(folder)]
+    done = environment.launch(script, *arguments)
     opset, types = json.loads(done.stdout)
     if engine == "onnxruntime":
         return opset, frozenset()
     return opset, frozenset(item for item in ElementType if str(item) not in types)
+
+
+def newer_operations() -> list[tuple[str, int]]:
+    """The operations of OpenVINO that not every measured release has, by type and opset."""
+    rows = [item for item in irloop.operations() if item.dialect == "openvino"]
+    labels = [(item.type, int(item.label.removeprefix(f"{item.type}-"))) for item in rows]
+    return sorted((item for item in labels if item[1] > 8), key=lambda item: item[1])
 
 
 def empty_models(folder: Path) -> Iterator[Path]:
