@@ -61,6 +61,8 @@ PROBES = {
     "openvino": """
 import json, os, re, sys
 import openvino
+from openvino.frontend import FrontEndManager
+frontend = FrontEndManager().load_by_framework("ir")
 def lacks(kind, number):
     layers = (
         f'<layer id="0" name="a" type="{kind}" version="opset{number}"><output>'
@@ -74,7 +76,9 @@ def lacks(kind, number):
     if child:
         return os.waitpid(child, 0)[1] == 1 << 8
     try:
-        openvino.Core().read_model(text.encode(), b"")
+        with open(sys.argv[2], "w") as file:
+            file.write(text)
+        frontend.convert(frontend.load(sys.argv[2]))
     except Exception as error:
         unknown = re.search("unsupported opset|doesn't contain the operation", str(error))
         os._exit(1 if unknown else 0)
@@ -229,7 +233,7 @@ def probe(
     script = folder / "probe.py"
     script.write_text(PROBES[engine])
     if engine == "openvino":
-        arguments = [json.dumps(newer_operations())]
+        arguments = [json.dumps(newer_operations()), str(folder / "probe.xml")]
     else:
         arguments = [str(path) for path in empty_models(folder)]
     done = environment.launch(script, *arguments)

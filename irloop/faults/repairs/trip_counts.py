@@ -95,10 +95,16 @@ def _long_counts(value: Value) -> list[Use]:
 def _is_limit(node: Node) -> bool:
     """Return whether `node` is a limit of a trip count, as the pass `LimitCounts` inserts it.
 
-    Any Select whose condition is a Less counts as such a limit.
+    It compares the count as f32. The export of a Loop to ONNX compares it with 0, as i64.
     """
     condition = node.inputs[0] if isinstance(node.op, Select) else None
-    return condition is not None and isinstance(condition.producer.op, Less)
+    while condition is not None and isinstance(condition.producer.op, Convert):
+        # OVN157 converts the conditions of Selects.
+        condition = condition.producer.inputs[0]
+    if condition is None or not isinstance(condition.producer.op, Less):
+        return False
+    count = condition.producer.inputs[0]
+    return count is not None and element_of(count) is ElementType.F32
 
 
 def _leads_to_count(use: Use) -> bool:
