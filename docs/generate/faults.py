@@ -73,10 +73,9 @@ def of_releases(engine: str) -> str:
     for release in releases(engine):
         has = [item.code for item in known if release.has(item.code)]
         loops = sum(code in in_loops for code in has)
-        left = sum(release.verdicts.get(item.code) == NOT_RUN for item in known)
-        counts.append(
-            (release.version, str(release.opset), str(loops), str(len(has) - loops), str(left))
-        )
+        unread = sum(release.verdicts.get(item.code) == NOT_RUN for item in known)
+        numbers = (release.opset, loops, len(has) - loops, unread, len(release.left))
+        counts.append((release.version, *map(str, numbers)))
     rows = [
         (
             f"[{item.code}]({item.code.lower()}.md)",
@@ -86,7 +85,10 @@ def of_releases(engine: str) -> str:
         )
         for item in known
     ]
-    head = ("release", "newest opset", "faults of loops and branches", "other faults", "not run")
+    head = (
+        *("release", "newest opset", "faults of loops and branches", "other faults", "not run"),
+        "left after conversion",
+    )
     return "\n\n".join(
         [table(head, counts), table(("code", "pattern", "measured in", "right since"), rows)]
     )

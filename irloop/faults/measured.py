@@ -37,14 +37,16 @@ SEEN = "seen"
 class Release(Record):
     """A release of an engine, and how it ran the case of each fault.
 
-    `opset` is the newest opset that it reads, and `lacks` names the element types that it does not
-    know. A verdict is `RIGHT`, `NOT_RUN`, `SEEN`, or what went wrong: wrong, refused, crashed or
-    hung.
+    `opset` is the newest opset that it has whole, and `lacks` names the element types that it does
+    not know. `left` has the faults whose case it does not run right after a conversion to ONNX and
+    back either, although the conversion does not warn. A verdict is `RIGHT`, `NOT_RUN`, `SEEN`, or
+    what went wrong: wrong, refused, crashed or hung.
     """
 
     version: str
     opset: int
     lacks: frozenset[str]
+    left: frozenset[str]
     verdicts: dict[str, str]
 
     @property
@@ -80,12 +82,13 @@ def releases(engine: str) -> tuple[Release, ...]:
     """The measured releases of an engine, oldest first."""
     with open(table_path(engine), encoding="utf-8") as file:
         rows = [line.rstrip("\n").split(",") for line in file]
-    (_, *versions), (_, *opsets), (_, *lacks), *faults = rows
+    (_, *versions), (_, *opsets), (_, *lacks), (_, *left), *faults = rows
     return tuple(
         Release(
             version,
             int(opsets[at]),
             frozenset(lacks[at].split()),
+            frozenset(left[at].split()),
             {code: cells[at] for code, *cells in faults if cells[at]},
         )
         for at, version in enumerate(versions)
