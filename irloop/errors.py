@@ -233,6 +233,8 @@ MEANINGS = {
     "one at the lower position first.",
     "CNV113": "The file is an IR of versions 2 to 7, written before OpenVINO 2020.2. Notes name "
     "the parts of it that the engine of then ignored, and irloop ignores, too.",
+    "CNV114": "A FakeQuantize of an IR is written by its formula, which engines compute in floats, "
+    "because QuantizeLinear and DequantizeLinear cannot express it exactly.",
     "CNV802": "An LSTMCell of opset1 has peepholes or coupled gates that OpenVINO's runtimes "
     "ignore; the conversion ignores them, too.",
     "CNV804": "ROIAlign before opset9 enlarges a region that is smaller than one element to one "

@@ -28,7 +28,7 @@ from irloop import files
 FIXTURES = Path(__file__).parent / "fixtures" / "models"
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL, no fork")
 
-KILLS = 200
+KILLS = 60
 
 #: The number of elements that writers write: a megabyte, so that they can be killed while they
 #: write.

@@ -62,6 +62,25 @@ MESSAGES = (
         "correct the path; irloop validate MODEL tells if the file is readable",
     ),
     Message(
+        _OV,
+        r"\S{1,300}\.(?:xml|bin|onnx)\"? cannot be opened!|Could not open the file: \"",
+        "there is no file of this name in the folder where the program runs, or it may not be read",
+        (),
+        "correct the path, or give the whole of it; irloop inspect MODEL tells if the file is "
+        "readable",
+    ),
+    Message(
+        _ORT,
+        r"Failed to load external data file .{0,300}not found in preloaded files|"
+        r"model_path must not be empty\. Ensure that a path is provided|"
+        r"External initializer: .{0,300}are out of bounds or can not be read in full",
+        "the weights are in a file of their own, which was not found, is not all there, or cannot "
+        "be found because the model was loaded from memory or in a browser",
+        ("ONX101",),
+        "write one file with the weights inside: irloop transform MODEL -o ONE.onnx --pass "
+        "simplify; irloop validate MODEL names a missing or truncated file",
+    ),
+    Message(
         _ORT,
         r"BFCArena::AllocateRawInternal|Failed to allocate memory for requested buffer of size "
         r"(?P<size>\d{1,20})",
@@ -154,7 +173,8 @@ MESSAGES = (
     Message(
         _OV,
         r"Cannot get (?:length of dynamic dimension|dims for non static shape|shape from dynamic)|"
-        r"to_shape was called on a dynamic shape",
+        r"(?:to_shape|get_shape) was called on a (?:dynamic shape|descriptor::Tensor with dynamic)|"
+        r"\[GPU\] get_(?:dims|tensor)\(\) is called for dynamic shape",
         "a program or plugin asks for the size of an axis that is dynamic in this model",
         ("IRL628",),
         "fix the shapes of the inputs: irloop convert MODEL -o NEW.xml --shape NAME=1,3,640,640; "

@@ -255,6 +255,13 @@ MESSAGES = (
         "run irloop validate, which names the initializer",
     ),
     Message(
+        _ORT,
+        r"two nodes with same node name \((?P<name>[^)]{1,300})\)",
+        "two nodes of one graph are called {name!r}",
+        ("ONX215",),
+        "irloop transform MODEL -o NEW.onnx --pass simplify removes the second name",
+    ),
+    Message(
         _BOTH,
         r"External data path|stored externally but|[Dd]ata of TensorProto|external data size "
         r"mismatch|"

@@ -210,7 +210,7 @@ CONVOLUTIONS = {
         "after = DequantizeLinear (o, os, oz)",
     ),
     "a bias in f32": (
-        2,
+        4,
         "bias = Constant <value = float[2] {-1.5, 0.3}> ()  h = Conv (d, f, bias)",
         "after = DequantizeLinear (o, os, oz)",
     ),

@@ -61,6 +61,7 @@ def constant_loop() -> Model:
 def backwards() -> Model:
     m = IrModel()
     loop = m.loop(m.constant(2, I64))
+    loop.invariant(m.input("u", 1))
     loop.joined(loop(Negative(), loop.slice(m.input("x", 2, 1), 0, -1, 0, -1)), 0)
     return m.done(*loop.done())
 

@@ -51,7 +51,7 @@ def types(model: Model) -> list[str]:
 
 
 @pytest.mark.parametrize("name", sorted(LIBRARY))
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(plans())
 def test_a_pass_changes_no_number(name: str, plan: Plan) -> None:
     original, arrays = build(plan)

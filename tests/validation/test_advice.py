@@ -207,3 +207,36 @@ def test_missing_domains_are_added(tmp_path: Path, irloop_command: Run) -> None:
     onnx.save(proto, source)
     irloop_command("validate", str(source), "--fix")
     assert [item.domain for item in onnx.load(source).opset_import] == ["", "com.microsoft"]
+
+
+def test_nodes_of_one_name_are_told_apart(tmp_path: Path, irloop_command: Run) -> None:
+    (item,) = explanations("This is an invalid model. Error: two nodes with same node name (n).")
+    assert "irloop transform MODEL -o NEW.onnx --pass simplify" in item.advice
+    source = model("g (float[2] x) => (float[2] y) { [n] h = Abs (x) [n] y = Neg (h) }", tmp_path)
+    assert "ONX215" in irloop_command("validate", str(source)).stdout
+    new = str(tmp_path / "NEW.onnx")
+    assert irloop_command("transform", str(source), "-o", new, "--pass", "simplify").exit_code == 0
+    assert [node.name for node in onnx.load(new).graph.node] == ["n", ""]
+    assert irloop_command("validate", new).exit_code == 0
+
+
+def test_weights_outside_are_written_inside(tmp_path: Path, irloop_command: Run) -> None:
+    (item,) = explanations(
+        'Failed to load external data file "./model.onnx_data", error: File not found in preloaded '
+        "files."
+    )
+    assert "irloop transform MODEL -o ONE.onnx --pass simplify" in item.advice
+    source = model(
+        "g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Mul (x, w) }", tmp_path
+    )
+    proto = onnx.load(source)
+    # Only raw data can be in another file.
+    weights = onnx.numpy_helper.to_array(proto.graph.initializer[0])
+    proto.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(weights, "w"))
+    onnx.save(proto, source, save_as_external_data=True, location="w.data", size_threshold=0)
+    assert onnx.load(source, load_external_data=False).graph.initializer[0].external_data
+    one = str(tmp_path / "ONE.onnx")
+    assert irloop_command("transform", str(source), "-o", one, "--pass", "simplify").exit_code == 0
+    (weight,) = onnx.load(one, load_external_data=False).graph.initializer
+    assert not weight.external_data
+    assert onnx.numpy_helper.to_array(weight).tolist() == [1, 2]

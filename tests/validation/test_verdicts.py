@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -156,6 +157,21 @@ for line in sys.stdin:
 """
 
 
+def _said(lines: str) -> str:
+    """The output of a child with OpenVINO; one that hangs is replaced by another.
+
+    About one in thousands of processes with OpenVINO never ends: it waits for its own lock.
+    """
+    command = [sys.executable, "-c", SCRIPT]
+    for _ in range(2):
+        with suppress(subprocess.TimeoutExpired):
+            done = subprocess.run(
+                command, input=lines, capture_output=True, text=True, timeout=120, check=False
+            )
+            return done.stdout
+    pytest.fail("OpenVINO hung twice")
+
+
 #: Models that OpenVINO 2026.4 reads but irloop refuses: XML that is not well-formed, a second layer
 #: of an id in place of the first, models without outputs, a dimension of 2^64 as 0, a text as
 #: weights, and a back edge to a layer that is not in the body, so that the state is never carried;
@@ -167,16 +183,8 @@ STRICTER = {"IRL101", "IRL105", "IRL108", "IRL111", "IRL112", "IRL301", "IRL516"
 def test_files_that_openvino_reads_can_be_read(group: str, tmp_path: Path) -> None:
     pytest.importorskip("openvino")
     given = mutants(group, tmp_path)
-    child = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
-        input="".join(f"{path}\t{weights}\n" for path, weights in given),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
     # If a mutant ends the process, the verdicts after it are missing.
-    verdicts = child.stdout.split()
+    verdicts = _said("".join(f"{path}\t{weights}\n" for path, weights in given)).split()
     accepted = [item for item, verdict in zip(given, verdicts, strict=False) if verdict == "read"]
     assert verdicts
     refusals = [refusal(path, weights) for path, weights in accepted]

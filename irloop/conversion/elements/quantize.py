@@ -1,19 +1,17 @@
-"""Converts FakeQuantize to ONNX, and (De)QuantizeLinear and DynamicQuantizeLinear to IR."""
+"""Converts (De)QuantizeLinear and DynamicQuantizeLinear to IR."""
 
 from __future__ import annotations
 
 from irloop.conversion.elements.activation import integer_range
 from irloop.conversion.elements.convert import converted_float
-from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.forms import openvino_forms as ov_forms
-from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.conversion.framework.translation import Conversion, imports
 from irloop.dialects.classes import classes_of
 from irloop.dialects.onnx import elementwise as onnx_math
 from irloop.dialects.onnx import quantize as onnx
 from irloop.dialects.openvino import activation as ov_activation
 from irloop.dialects.openvino import convert as ov_convert
 from irloop.dialects.openvino import elementwise as ov_math
-from irloop.dialects.openvino import quantize as ov
 from irloop.dialects.unpacked import UnpackedTensor
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
@@ -35,77 +33,6 @@ _ZERO_KEEPING = classes_of(
     *("Abs", "Concat", "Expand", "Flatten", "Gather", "Identity", "Mul", "Neg", "Relu"),
     *("Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"),
 )
-
-
-@exports(ov.FakeQuantize)
-def export_fake_quantize(
-    c: Conversion,
-    op: ov.FakeQuantize,
-    x: Value,
-    low: Value,
-    high: Value,
-    out_low: Value,
-    out_high: Value,
-) -> Value:
-    """Write FakeQuantize as the formula of its specification.
-
-    The formula is shorter if the input limits are constant and the low limit is always below the
-    high limit.
-    """
-
-    def build(x: Value, *limits: Value) -> Value:
-        known = [c.constant_of(limit) for limit in limits]
-        low, high = known[:2]
-        if low is not None and high is not None and (low < high).all():
-            return _stepped(c, op.levels, x, *limits)
-        return _guarded(c, op.levels, x, *limits)
-
-    values = (x, low, high, out_low, out_high)
-    element = element_of(x)
-    narrow = element in (ElementType.F16, ElementType.BF16)
-    return forms.computed_in(c, ElementType.F32 if narrow else element, build, *values)
-
-
-def _stepped(
-    c: Conversion, levels: int, x: Value, low: Value, high: Value, out_low: Value, out_high: Value
-) -> Value:
-    """Clip x to [low, high], then map it to one of `levels` steps from out_low to out_high.
-
-    The range [low, high] must not be empty.
-    """
-    limited = forms.minimum(c, forms.maximum(c, x, low), high)
-    steps = forms.scalar(c, levels - 1, x)
-    ratio = forms.div(c, forms.sub(c, limited, low), _difference(c, high, low))
-    whole = c(onnx_math.Round(), forms.mul(c, ratio, steps))
-    span = _difference(c, out_high, out_low)
-    return forms.add(c, forms.mul(c, forms.div(c, whole, steps), span), out_low)
-
-
-def _difference(c: Conversion, left: Value, right: Value) -> Value:
-    """left - right, folded if both are constant."""
-    known = [c.constant_of(item) for item in (left, right)]
-    if known[0] is None or known[1] is None:
-        return forms.sub(c, left, right)
-    return c.constant(known[0] - known[1], element_of(left))
-
-
-def _guarded(
-    c: Conversion, levels: int, x: Value, low: Value, high: Value, out_low: Value, out_high: Value
-) -> Value:
-    """Map x to one of `levels` steps from out_low to out_high, even if `low` is not below `high`.
-
-    Values up to the smaller limit become `out_low`, and values above the larger limit `out_high`.
-    These comparisons also hide the results of a division by 0. `_stepped` emits fewer operations,
-    but needs a `low` below `high`.
-    """
-    least, most = forms.minimum(c, low, high), forms.maximum(c, low, high)
-    steps = forms.scalar(c, levels - 1, x)
-    ratio = forms.div(c, forms.sub(c, x, low), forms.sub(c, high, low))
-    whole = c(onnx_math.Round(), forms.mul(c, ratio, steps))
-    span = forms.sub(c, out_high, out_low)
-    inner = forms.add(c, forms.mul(c, forms.div(c, whole, steps), span), out_low)
-    above = forms.where(c, forms.greater(c, x, most), out_high, inner)
-    return forms.where(c, forms.greater(c, x, least), above, out_low)
 
 
 def _spread(c: Conversion, parameter: Value, x: Value, axis: int, block: int) -> Value:

@@ -48,7 +48,6 @@ EXPORTS_BY_MODULE: dict[str, str] = {
         Sqrt SquaredDifference Subtract Tan Tanh
     """,
     "elements.generate": "Eye OneHot OneHot16 Range Range4",
-    "elements.quantize": "FakeQuantize",
     "elements.random": "Assign Assign6 Multinomial RandomUniform ReadValue ReadValue6",
     "elements.text": "StringTensorPack StringTensorUnpack",
     "loops.branch": "If",
@@ -67,6 +66,7 @@ EXPORTS_BY_MODULE: dict[str, str] = {
     "neural.resize": "Interpolate Interpolate1 Interpolate11",
     "neural.sampling": "GridSample",
     "neural.signal": "DFT IDFT IRDFT ISTFT RDFT STFT",
+    "quantised.fake_quantize": "FakeQuantize",
     "recurrent.recurrent_export": """
         GRUCell GRUSequence LSTMCell LSTMCell1 LSTMSequence LSTMSequence1 RNNCell
         RNNSequence

@@ -244,12 +244,12 @@ class Conversion(Builder):
             )
         return rank
 
-    def warn(self, code: str, message: str, fix: str = "") -> None:
-        """Add a warning about this node for the user."""
+    def warn(
+        self, code: str, message: str, fix: str = "", severity: Severity = Severity.WARNING
+    ) -> None:
+        """Add a warning about this node for the user, or a note of another severity."""
         location = Location(line=self.node.location.line, path=node_path(self.node))
-        self.converter.notes.append(
-            Diagnostic(code, Severity.WARNING, message, location=location, fix=fix)
-        )
+        self.converter.notes.append(Diagnostic(code, severity, message, location=location, fix=fix))
 
     def convert_graph(self, source: Graph, parameters: Sequence[Value]) -> list[Value]:
         """Translate the nodes of `source` into this graph.

@@ -44,8 +44,8 @@ class QuantisedBiases(MatcherPass):
 
         y = Conv(DequantizeLinear(q, s, z), DequantizeLinear(w, t, u), DequantizeLinear(b, s * t))
 
-    ONNX Runtime would compute the convolution in f32 if an Add followed it. A bias that was not
-    quantised remains f32.
+    ONNX Runtime would compute the convolution in f32 if an Add followed it. The bias is rounded to
+    i32, as QLinearConv defines it.
     """
 
     name = "quantised_biases"
@@ -80,7 +80,7 @@ def bias_of(node: Node) -> tuple[Node, Array] | None:
     The bias is an f32 constant with one element per channel. `node` must be the only reader of the
     convolution. Returns None for any other node.
     """
-    inputs = inputs_of(node.output, Add)
+    inputs = inputs_of(node.output, Add) if isinstance(node.op, Add) else None
     if inputs is None:
         return None
     left, right = inputs
@@ -103,16 +103,16 @@ def steps_of(bias: Array, data: float, weights: Array) -> tuple[Array, Array | N
     """Return the quantisation steps of a bias, and the bias as integer multiples of them.
 
     `data` is the scale of the data, and `weights` holds the scales of the weights, one per channel.
-    The step of a channel is the product of both scales. The second result is None if some element
-    of the bias, computed in f32, is not exactly a multiple of its step.
+    The step of a channel is the product of both scales, so that rounding the bias changes a result
+    by at most half of the smallest product of two codes. The second result is None if the bias is
+    too large for this.
     """
     import numpy as np
 
     steps = np.broadcast_to(np.float32(data) * weights.reshape(-1), bias.shape)
     with np.errstate(all="ignore"):
         codes = np.rint(bias / steps)
-        is_equal = (np.abs(codes) < _MOST) & (codes.astype(np.float32) * steps == bias)
-    return steps, codes if is_equal.all() else None
+    return steps, codes if (np.abs(codes) < _MOST).all() else None
 
 
 def _is_bias(node: Node) -> bool:

@@ -6,6 +6,7 @@ once, when it loads the model.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from irloop.conversion.quantised.reading import (
     scale_value,
     single_number,
 )
-from irloop.dialects.onnx.activation import Relu
+from irloop.dialects.onnx.activation import Clip11, Relu
 from irloop.dialects.onnx.convert import Cast6
 from irloop.dialects.onnx.convolution import Conv
 from irloop.dialects.onnx.elementwise import Mul, Sub
@@ -197,9 +198,9 @@ def data_scale(value: Value | None, depth: int) -> float | None:
 def _is_quantised(node: Node, step: float, scale: Scale) -> bool:
     """True if the result of a convolution is read by QuantizeLinear only.
 
-    A bias and a Relu may come between the two. Each element of the bias must be an integer multiple
+    A bias and a Relu or Clip may come between the two. The bias must not be too large for multiples
     of `step` * `scale`, where `step` is the scale of the data and `scale` that of the weights.
-    After a Relu, the zero point of QuantizeLinear must be 0.
+    QuantizeLinear must limit its data to the same range as the Relu or Clip, or to a part of it.
     """
     value = node.output
     reader = only_reader(value)
@@ -209,13 +210,34 @@ def _is_quantised(node: Node, step: float, scale: Scale) -> bool:
             return False
         value = reader.output
         reader = only_reader(value)
-    # ONNX Runtime drops a Relu if QuantizeLinear limits its data to the same range.
-    is_limited = reader is not None and isinstance(reader.op, Relu)
-    if reader is not None and is_limited:
+    # ONNX Runtime drops a Relu or Clip if QuantizeLinear limits its data to the same range.
+    limits = None if reader is None else _limits_of(reader)
+    if reader is not None and limits is not None:
         value = reader.output
     return bool(value.uses) and all(
         isinstance(user.op, QuantizeLinear13)
         and position == 0
-        and not (is_limited and single_number(user.inputs[2]) != 0)
+        and (limits is None or _is_within(user, limits))
         for user, position in value.uses
     )
+
+
+def _limits_of(node: Node) -> tuple[float, float] | None:
+    """The limits of a Relu, or of a Clip with constant limits; None for any other node."""
+    if isinstance(node.op, Relu):
+        return 0.0, math.inf
+    if not isinstance(node.op, Clip11):
+        return None
+    low, high = (single_number(value) for value in (*node.inputs, None, None)[1:3])
+    return None if low is None or high is None else (low, high)
+
+
+def _is_within(node: Node, limits: tuple[float, float]) -> bool:
+    """Return whether a QuantizeLinear with one scale has no code for numbers beyond `limits`."""
+    scale, zero = (single_number(value) for value in node.inputs[1:3])
+    if scale is None or zero is None or node.inputs[2] is None:
+        return False
+    low, high = BYTES.get(element_of(node.inputs[2]), (-math.inf, math.inf))
+    least, most = (low - zero) * scale, (high - zero) * scale
+    # Half of a step is rounded to the limit.
+    return least > limits[0] - scale / 2 and most < limits[1] + scale / 2

@@ -197,11 +197,17 @@ class _Writer:
         nodes: Iterable[Node] = graph.nodes
         if graph.owner is None:
             nodes = counted("nodes", nodes, len(graph), every=64)
+        taken: set[str] = set()
         for node in nodes:
             if isinstance(node.op, Constant):
                 self._constant(proto, node, node.op.tensor, scope)
-            else:
-                self._node(proto.node.add(), node, scope)
+                continue
+            made = proto.node.add()
+            self._node(made, node, scope)
+            # ONNX Runtime refuses two nodes with the same name, but accepts nodes without a name.
+            if node.name in taken:
+                made.ClearField("name")
+            taken.add(node.name)
 
     def _constant(self, proto: onnx.GraphProto, node: Node, tensor: Tensor, scope: Scope) -> None:
         value = node.outputs[0]
@@ -377,7 +383,6 @@ class _Writer:
             raise WriteError(
                 f"{name!r} needs an Identity, but the model imports no opset of ai.onnx"
             )
-        # ONNX Runtime refuses two nodes with the same name, but accepts nodes without a name.
         taken = any(node.name == name for node in graph.nodes)
         own = "" if taken else name
         proto.node.add(op_type="Identity", name=own, input=[source], output=[name])

@@ -29,8 +29,8 @@ class OneNameTwice(
     Good example:
         [n] h = Abs (x) and [m] y = Neg (h)
     Fix:
-        Rename one of the nodes, or remove both names; reading the model and writing it again does
-        so.
+        Rename one of the nodes, or write the model again: irloop transform MODEL -o NEW.onnx --pass
+        simplify removes the second name.
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
@@ -47,5 +47,5 @@ class OneNameTwice(
                         f"{node.type} {node.name!r} has the name of another node",
                         expected="a name that no other node of the graph has",
                         found=f"{other.type} and {node.type} of the name {node.name!r}",
-                        fix="rename one of the nodes",
+                        fix="rename one; irloop transform --pass simplify removes the second name",
                     )

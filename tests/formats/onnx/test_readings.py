@@ -190,7 +190,7 @@ def test_changed_encodings(seed: int, tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     models = list(decoded_seeds())
     decoded = 0
-    for number in range(1000):
+    for number in range(250):
         data = changed_wire(draw.choice(models), onnx.ModelProto.DESCRIPTOR, draw)
         path.write_bytes(data)
         one_reading_in_pieces(path)
@@ -198,7 +198,7 @@ def test_changed_encodings(seed: int, tmp_path: Path) -> None:
             path.write_bytes(data + PADDING)
             one_reading(path)
         decoded += _is_decoded(data)
-    assert 400 < decoded < 950
+    assert 100 < decoded < 240
 
 
 @pytest.mark.parametrize("way", [*WAYS, *DAMAGE], ids=lambda way: way.__name__)

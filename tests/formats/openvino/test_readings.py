@@ -212,11 +212,11 @@ def test_changed_markup(seed: int, tmp_path: Path) -> None:
     path.with_suffix(".bin").write_bytes(bytes(1 << 16))
     texts = [path.read_bytes() for path in SEEDS]
     read = 0
-    for _ in range(800):
+    for _ in range(200):
         path.write_bytes(changed_markup(draw.choice(texts), draw))
         one_reading(path)
         read += _is_read(path)
-    assert 50 < read < 700
+    assert 12 < read < 175
 
 
 def _is_read(path: Path) -> bool:
