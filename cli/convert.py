@@ -97,8 +97,8 @@ Examples:
 )
 @click.option(
     "--target",
-    type=click.Choice(["openvino-2021.4", "openvino-2026"]),
-    help="Write only what this runtime supports.",
+    metavar="ENGINE-VERSION",
+    help="Write only what this runtime supports, such as openvino-2024.6.",
 )
 @click.option(
     "--loops",
@@ -186,7 +186,7 @@ def _require_pipeable(options: dict[str, Any]) -> None:
 
 
 def _after_check(note: Diagnostic, comparison: Comparison) -> Diagnostic:
-    """Say in a note on a hazard that it did not happen, if the engine ran the result rightly."""
+    """Say in a note on a fault that it did not happen, if the engine ran the result rightly."""
     if note.code != HAZARD:
         return note
     engine = note.message.partition(" ")[0]

@@ -19,12 +19,12 @@ Examples:
 
 
 @click.command(
-    "doctor", epilog=EPILOG, short_help="List versions, engines, and their known hazards."
+    "doctor", epilog=EPILOG, short_help="List versions, engines, and their known faults."
 )
 @format_option()
 @common_options
 def command(style: str) -> None:
-    """List the installed versions and engines, and the known hazards of those versions.
+    """List the installed versions and engines, and the known faults of those versions.
 
     A bug report needs this information. The engines are neither imported nor run.
     """

@@ -378,8 +378,9 @@ def convert(
             operations of the body, or a recurrent sequence; "keep" selects the closest form. A note
             for each loop describes its new form and the reason. None means the closest form,
             without notes.
-        target: "openvino-2021.4" or "openvino-2026": use only features of that version (to OpenVINO
-            only).
+        target: a measured version of OpenVINO, such as "openvino-2021.4" or "openvino-2024.6": use
+            only features of that version, and leave out what avoids faults that it does not have
+            (to OpenVINO only).
         shapes: other shapes for inputs, by name; None is an unknown dimension. If the model already
             has the target format, they apply only if another argument changes it.
         types: element types for inputs whose type is dynamic, by name, as "f32".
@@ -991,23 +992,33 @@ def infer(model: Model) -> list[Diagnostic]:
 
 
 @guarded("explaining a text")
-def explain(text: str) -> str:
+def explain(text: str, *, reproduce: Path | None = None) -> str:
     """Explain a code, or a pasted message of OpenVINO, ONNX Runtime or onnx.checker.
 
     Args:
-        text: the code of a rule or an error, such as IRL203 or CNV001, or a message (possibly
-            inside a whole log).
+        text: the code of a rule, a fault or an error, such as IRL203, OVN101 or CNV001, or a
+            message (possibly inside a whole log).
+        reproduce: a folder, which is made if needed. If `text` is the code of a fault of an engine,
+            the smallest model with the fault is written there, and a script that needs only the
+            engine and NumPy and prints the expected and the returned outputs.
 
     Returns:
         The page of the rule, the meaning of the error code, or for each known message the cause,
         the rules that find it, and what to do next.
 
     Raises:
-        UsageError: when the code does not exist, or no message is known.
+        UsageError: when the code does not exist or, with `reproduce`, is no fault, or when no
+            message is known.
+        WriteError: when the folder cannot be made or written.
     """
     from irloop.messages import explain as explaining
 
-    return explaining.explain(text)
+    if reproduce is None:
+        return explaining.explain(text)
+    from irloop.conformance import reproduction
+
+    script = reproduction.reproduce(text, reproduce)
+    return f"{explaining.explain(text)}\nReproduce:\n    python {script}\n"
 
 
 @guarded("listing rules")
@@ -1035,7 +1046,7 @@ def operations() -> tuple[Coverage, ...]:
 
 @guarded("looking at the environment")
 def environment() -> Environment:
-    """Versions of irloop, Python, packages and engines, and the known hazards of those engines.
+    """Versions of irloop, Python, packages and engines, and the known faults of those engines.
 
     No engine is imported. `str()` gives the text of `irloop doctor`.
     """

@@ -221,7 +221,7 @@ MEANINGS = {
     "CNV108": "An output of the ONNX model is a sequence or an optional. IR has tensors only: the "
     "written model has an output for each tensor in it, or one output with one more axis.",
     "CNV109": "The converted model contains a pattern that its engine gets wrong, and conversion "
-    "could not avoid it. The note names the hazard: irloop explain OVN117.",
+    "could not avoid it. The note names the fault: irloop explain OVN117.",
     "CNV110": "A ZipMap turns each row of a tensor into a map from class to number. IR has "
     "tensors only: the tensor is the output, with one column per class, in the order of the "
     "labels.",

@@ -78,6 +78,7 @@ WITHOUT_NUMPY = (
     "irloop/faults/case.py",
     "irloop/faults/catalogue.py",
     "irloop/faults/fault.py",
+    "irloop/faults/measured.py",
     "irloop/validation/",
     "irloop/building/",
     "irloop/formats/__init__.py",

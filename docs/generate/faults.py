@@ -1,4 +1,4 @@
-"""A page for each hazard, with a picture of its minimal model and a test for other versions."""
+"""A page for each fault, with a picture of its minimal model and a test for other versions."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ from irloop.errors import InferenceError
 from irloop.faults.case import Case
 from irloop.faults.catalogue import ENGINES, NOT_MINIMAL, faults
 from irloop.faults.fault import SECTIONS, Fault
+from irloop.faults.measured import NOT_RUN, fixed_in, releases, spans
 
-__all__ = ["index", "of_engine", "pages"]
+__all__ = ["index", "of_engine", "of_releases", "pages"]
 
 _TITLES = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
 
 
 def pages() -> dict[str, str]:
-    """A page for each hazard, keyed by path."""
+    """A page for each fault, keyed by path."""
     return {f"hazards/{code.lower()}.md": _page(item) for code, item in faults().items()}
 
 
 def index() -> str:
-    """A table of the hazards of each engine."""
+    """A table of the faults of each engine."""
     parts = []
     for engine in ENGINES:
         rows = [
@@ -37,7 +38,7 @@ def index() -> str:
                 f"[{item.code}]({item.code.lower()}.md)",
                 ticked(item.title),
                 item.effect.value,
-                ", ".join(item.measured),
+                spans(engine, item.code),
                 f"[{item.rule}](../rules/{item.rule.lower()}.md)" if item.rule else "",
             )
             for item in faults().values()
@@ -49,7 +50,7 @@ def index() -> str:
 
 
 def of_engine(engine: str) -> str:
-    """A table of the hazards of one engine: what happens, and what irloop does."""
+    """A table of the faults of one engine: what happens, and what irloop does."""
     rows = []
     for item in faults().values():
         if item.engine != engine:
@@ -61,31 +62,66 @@ def of_engine(engine: str) -> str:
         link = f"[{item.code}](../hazards/{item.code.lower()}.md)"
         cells = (ticked(item.title), ticked(texts[SECTIONS[0]]), ticked(texts[SECTIONS[2]]))
         rows.append((link, *cells))
-    return table(("hazard", "pattern", "what happens", "what irloop does"), rows)
+    return table(("fault", "pattern", "what happens", "what irloop does"), rows)
 
 
-def _page(hazard: type[Fault]) -> str:
-    measured = f"{_TITLES[hazard.engine]} {', '.join(hazard.measured)}"
-    parts = [
-        f"# {hazard.code}: {ticked(hazard.title)}",
-        f"{hazard.effect.value} · measured in {measured}",
+def of_releases(engine: str) -> str:
+    """Two tables: how many faults each release of an engine has, and which it has."""
+    known = [item for item in faults().values() if item.engine == engine]
+    in_loops = {item.code for item in known if _has_a_body(item.smallest)}
+    counts = []
+    for release in releases(engine):
+        has = [item.code for item in known if release.has(item.code)]
+        loops = sum(code in in_loops for code in has)
+        unread = sum(release.verdicts.get(item.code) == NOT_RUN for item in known)
+        numbers = (release.opset, loops, len(has) - loops, unread, len(release.left))
+        counts.append((release.version, *map(str, numbers)))
+    rows = [
+        (
+            f"[{item.code}]({item.code.lower()}.md)",
+            ticked(item.title),
+            spans(engine, item.code),
+            fixed_in(engine, item.code),
+        )
+        for item in known
     ]
-    for heading, text in _sections(cleandoc(hazard.__doc__ or "")).items():
+    head = (
+        *("release", "newest opset", "faults of loops and branches", "other faults", "not run"),
+        "left after conversion",
+    )
+    return "\n\n".join(
+        [table(head, counts), table(("code", "pattern", "measured in", "right since"), rows)]
+    )
+
+
+def _has_a_body(case: Case) -> bool:
+    with TemporaryDirectory() as folder:
+        model, _ = write_case(case, Path(folder))
+        return any(node.bodies for node in model.graph.nodes)
+
+
+def _page(fault: type[Fault]) -> str:
+    measured = f"{_TITLES[fault.engine]} {spans(fault.engine, fault.code)}"
+    parts = [
+        f"# {fault.code}: {ticked(fault.title)}",
+        f"{fault.effect.value} · measured in {measured}",
+    ]
+    for heading, text in _sections(cleandoc(fault.__doc__ or "")).items():
         parts += [f"## {heading}", ticked(text)]
-    if hazard.fix:
-        parts += ["## Fix", ticked(hazard.fix)]
-    if hazard.rule:
-        rule = f"[{hazard.rule}](../rules/{hazard.rule.lower()}.md)"
+    if fault.fix:
+        parts += ["## Fix", ticked(fault.fix)]
+    if fault.rule:
+        rule = f"[{fault.rule}](../rules/{fault.rule.lower()}.md)"
         parts += ["## Found by", f"{rule}, in every `irloop validate`."]
     else:
-        parts += ["## Found by", f"`irloop validate --engine {hazard.engine}`"]
-    command = f"irloop conformance {hazard.engine} --case {hazard.smallest.name}"
-    parts += ["## The minimal model", _picture(hazard.smallest)]
+        parts += ["## Found by", f"`irloop validate --engine {fault.engine}`"]
+    command = f"irloop conformance {fault.engine} --case {fault.smallest.name}"
+    parts += ["## The minimal model", _picture(fault.smallest)]
     parts += ["## Test your version", fenced(command, "sh")]
-    if not hazard.minimal:
+    if not fault.minimal:
         parts.append(NOT_MINIMAL)
-    if hazard.reported:
-        parts += ["## Reported", hazard.reported]
+    if fault.reported:
+        parts += ["## Reported", fault.reported]
     return "\n\n".join(parts) + "\n"
 
 
@@ -100,7 +136,7 @@ def _picture(case: Case) -> str:
     with TemporaryDirectory() as folder:
         model, _ = write_case(case, Path(folder))
         with suppress(InferenceError):
-            # Without types the picture has no shapes; a file with this hazard may contradict its
+            # Without types the picture has no shapes; a file with this fault may contradict its
             # shapes.
             irloop.infer(model)
         return drawn(model)

@@ -46,7 +46,7 @@ OTHER_GROUPS = {
     "LIM": "Limits",
     "SWP": "Sweeps over many models",
     "BUG": "Errors of irloop itself",
-    "HAZ": "Hazards of engines",
+    "HAZ": "Faults of engines",
     "USE": "Usage",
     "WRT": "Writing",
 }

@@ -35,7 +35,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "commands": commands.index,
     "faults onnxruntime": partial(faults.of_engine, "onnxruntime"),
     "faults openvino": partial(faults.of_engine, "openvino"),
-    "hazards": faults.index,
+    "faults": faults.index,
     "messages": messages.known,
     "operation counts": operations.counts,
     "operations described onnx": partial(operations.described, "onnx"),
@@ -48,6 +48,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "refused contrib": operations.refused_contrib,
     "refused onnx": partial(operations.refused, "onnx"),
     "refused openvino": partial(operations.refused, "openvino"),
+    "releases onnxruntime": partial(faults.of_releases, "onnxruntime"),
+    "releases openvino": partial(faults.of_releases, "openvino"),
     "report finding": reports.finding,
     "report keys": reports.report,
     "rules": rules.index,
@@ -83,7 +85,7 @@ def navigation(name: str) -> list[Any]:
     Raises:
         KeyError: for an unknown name.
     """
-    return {"Rules": _rules, "Hazards of engines": _faults, "Command line": _commands}[name]()
+    return {"Rules": _rules, "Faults of engines": _faults, "Command line": _commands}[name]()
 
 
 def _rules() -> list[Any]:
@@ -96,7 +98,7 @@ def _rules() -> list[Any]:
 
 
 def _faults() -> list[str]:
-    return ["hazards/index.md", *faults.pages()]
+    return ["hazards/index.md", "hazards/releases.md", *faults.pages()]
 
 
 def _commands() -> list[str]:

@@ -1,4 +1,4 @@
-"""Queries about loops and memory, used by hazards and by the passes that avoid them.
+"""Queries about loops and memory, used by faults and by the passes that avoid them.
 
 For example: whether a state changes, whether a loop may run zero times, and whether two values may
 share memory.
@@ -38,7 +38,6 @@ __all__ = [
     "may_be_empty",
     "may_not_run",
     "number_of",
-    "one_of_several",
     "owner_of",
     "read_inputs",
     "same_memory",
@@ -92,11 +91,6 @@ def same_shape_source(value: Value) -> Value:
             break
         value = operand
     return value
-
-
-def one_of_several(value: Value) -> bool:
-    """Return whether the node that computes `value` has several outputs."""
-    return len(value.producer.outputs) > 1
 
 
 def taken_over(value: Value) -> bool:

@@ -1,6 +1,6 @@
 """Finds patterns that OpenVINO's CPU plugin computes wrongly or refuses, apart from loop wires.
 
-The classes of hazards use these functions to find their patterns. The conversion to IR uses the
+The classes of faults use these functions to find their patterns. The conversion to IR uses the
 same functions to avoid the patterns.
 """
 
@@ -15,7 +15,6 @@ from irloop.analysis.patterns import (
 )
 from irloop.analysis.shared_memory import has_one_source, is_copy
 from irloop.dialects.openvino import recurrent
-from irloop.dialects.openvino.comparison import Select
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.shape import ShapeOf3
 from irloop.dialects.openvino.slicing import Concat, Slice
@@ -33,12 +32,8 @@ __all__ = [
     "joined_repeatedly",
     "looks_up_memory",
     "reads_earlier_memory",
-    "selects_many_dimensions",
 ]
 
-
-#: Maximum rank of a Select in OpenVINO 2021.4.
-_OF_SELECT = 5
 
 #: Maximum number of nodes visited in the search for a Concat that reads a loop output repeatedly.
 _READERS = 64
@@ -47,11 +42,6 @@ _READERS = 64
 #: gates. `_OWN_ACTIVATIONS` has those of an RNN.
 _OWN_GATES = {4: ["sigmoid", "tanh", "tanh"], 3: ["sigmoid", "tanh"]}
 _OWN_ACTIVATIONS = (["tanh"], ["relu"], ["sigmoid"])
-
-
-def selects_many_dimensions(node: Node) -> bool:
-    """True for a Select whose output has more dimensions than OpenVINO 2021.4 supports."""
-    return isinstance(node.op, Select) and (shape_of(node.output).rank or 0) > _OF_SELECT
 
 
 def is_constant(value: Value) -> bool:

@@ -1,6 +1,6 @@
 """Finds the results of ONNX bodies that ONNX Runtime computes wrongly unless they are copied.
 
-Hazards report these results, and the pass `separate_results` copies them.
+Faults report these results, and the pass `separate_results` copies them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Finds values in a loop body that share memory in OpenVINO's CPU plugin and may be overwritten.
 
-Hazards use these functions to find their patterns. The conversion and the pass `body_barriers` use
+Faults use these functions to find their patterns. The conversion and the pass `body_barriers` use
 them to decide where copies are needed.
 """
 

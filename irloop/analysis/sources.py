@@ -1,6 +1,6 @@
 """Finds the nodes that values are computed from, up to a limit.
 
-Hazards search these nodes for their patterns. The limit keeps the search short in large models.
+Faults search these nodes for their patterns. The limit keeps the search short in large models.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from irloop.graph.op import Constant
 
 __all__ = ["is_computed_from_inputs", "sources"]
 
-#: Maximum number of nodes visited. The patterns of hazards are small, but models may be huge.
+#: Maximum number of nodes visited. The patterns of faults are small, but models may be huge.
 MOST = 64
 
 

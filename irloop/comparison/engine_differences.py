@@ -374,9 +374,9 @@ class Explainer:
         )
 
     def _run_twin(self, lane: Lane) -> tuple[list[Run], str]:
-        """Run all trials with a copy of the model in which the hazards of the engine are rewritten.
+        """Run all trials with a copy of the model in which the faults of the engine are rewritten.
 
-        Returns the runs and the codes of these hazards; both are empty if there is no such copy.
+        Returns the runs and the codes of these faults; both are empty if there is no such copy.
         """
         side = self.sides[lane.side]
         with scratch() as folder:
@@ -384,11 +384,11 @@ class Explainer:
                 made = safe_twin(side.model, lane.engine.name)
                 if made is None:
                     return [], ""
-                twin, hazards = made
+                twin, faults = made
                 file = written(twin, Path(folder))
             except IrloopError:
                 return [], ""
-            codes = ", ".join(hazard.code for hazard in hazards)
+            codes = ", ".join(fault.code for fault in faults)
             with self.lanes.process(lane.engine, file) as process:
                 return run_outside(process, self.trials[lane.side], self.seconds), codes
 

@@ -1,7 +1,7 @@
-"""Copies a model and rewrites, in the copy, those hazards of an engine that a pass can rewrite.
+"""Copies a model and rewrites, in the copy, those faults of an engine that a pass can rewrite.
 
 According to the specification, the copy computes the same values as the model. If an engine returns
-different values for the two, one of these hazards is the reason.
+different values for the two, one of these faults is the reason.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ __all__ = ["safe_twin"]
 
 
 def safe_twin(model: Model, engine: str) -> tuple[Model, tuple[type[Fault], ...]] | None:
-    """Rewrite the hazards of `engine` in a copy of a model; return the copy and the hazards.
+    """Rewrite the faults of `engine` in a copy of a model; return the copy and the faults.
 
-    None if the engine is unknown, or if the model has no hazard that a pass rewrites.
+    None if the engine is unknown, or if the model has no fault that a pass rewrites.
 
     Raises:
         IrloopError: when the model contradicts itself, or a pass cannot change it.
@@ -30,9 +30,9 @@ def safe_twin(model: Model, engine: str) -> tuple[Model, tuple[type[Fault], ...]
     twin = clone_model(model)
     Inference().run(twin.graph)
     found = dict.fromkeys(match.fault for match in find_faults(twin.graph, engine))
-    hazards = tuple(hazard for hazard in found if hazard.passes)
-    if not hazards:
+    faults = tuple(fault for fault in found if fault.passes)
+    if not faults:
         return None
-    names = dict.fromkeys(name for hazard in hazards for name in hazard.passes)
+    names = dict.fromkeys(name for fault in faults for name in fault.passes)
     Manager([LIBRARY[name]() for name in names]).run_passes(twin)
-    return twin, hazards
+    return twin, faults

@@ -112,12 +112,16 @@ def _run_case(
     return Outcome(case, Verdict.RIGHT)
 
 
-def write_case(case: Case, folder: Path) -> tuple[Model, Path]:
-    """Write the model of a case into a folder; returns the model and its path."""
+def write_case(case: Case, folder: Path, name: str = "") -> tuple[Model, Path]:
+    """Write the model of a case into a folder; returns the model and its path.
+
+    The file has the name of the case unless `name` is given.
+    """
+    name = name or case.name
     if isinstance(case.model, str):
-        return from_text(case.model, folder / f"{case.name}.onnx")
+        return from_text(case.model, folder / f"{name}.onnx")
     model = case.model()
-    return model, write_ir(model, folder / f"{case.name}.xml", version=model.version)[0]
+    return model, write_ir(model, folder / f"{name}.xml", version=model.version)[0]
 
 
 def _where(case: Case, number: int, text: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from irloop.conversion import pipelines
-from irloop.conversion.fault_notes import hazard_notes
+from irloop.conversion.fault_notes import fault_notes
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.errors import UnsupportedError, UsageError
 from irloop.format_options import require_change, require_fitting
@@ -140,7 +140,7 @@ def convert_model(
     if compress_to_fp16:
         notes.append(targets.compress(result))
     if translates or reader is not None:
-        notes += hazard_notes(result, target)
+        notes += fault_notes(result, target)
     return result, notes
 
 

@@ -1,4 +1,4 @@
-"""Creates notes about hazards in a converted model.
+"""Creates notes about faults in a converted model.
 
 These are patterns that the engine of the model's format computes wrongly.
 """
@@ -10,14 +10,14 @@ from irloop.faults.catalogue import find_faults
 from irloop.graph.model import Model
 from irloop.graph.walk import node_path
 
-__all__ = ["hazard_notes"]
+__all__ = ["fault_notes"]
 
 #: The engine assumed for each format unless a runtime is named.
 _ENGINES = {"onnx": "onnxruntime", "openvino": "openvino"}
 
 
-def hazard_notes(model: Model, runtime: str | None) -> list[Diagnostic]:
-    """Create a note for each hazard that conversion could not avoid.
+def fault_notes(model: Model, runtime: str | None) -> list[Diagnostic]:
+    """Create a note for each fault that conversion could not avoid.
 
     `runtime` is the named target, such as "openvino-2021.4". Types must be inferred already.
     """

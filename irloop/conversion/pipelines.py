@@ -26,7 +26,7 @@ from irloop.conversion.framework.translation import EXPORTS, IMPORTS, Converter
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.onnx import ONNX
 from irloop.errors import InferenceError, UnsupportedError, UsageError
-from irloop.faults.repairing import repairs
+from irloop.faults.repairing import repairs, repairs_of_source
 from irloop.formats.onnx.signature import NEWEST
 from irloop.graph.builder import element_of
 from irloop.graph.input_types import set_input_shapes
@@ -186,6 +186,7 @@ def to_openvino(
     opset: int | None = None,
     shapes: Mapping[str, Shape] | None = None,
     lengths: Mapping[str, int] | None = None,
+    runtime: str | None = None,
     computed_weights: bool = True,
 ) -> tuple[Model, list[Diagnostic]]:
     """Convert a model to OpenVINO operations up to `opset`; return it with notes for the user.
@@ -198,8 +199,9 @@ def to_openvino(
     `shapes` fixes the shapes of inputs by name. This also selects the branch of each If whose
     condition depends only on these shapes. An If whose condition is not constant remains an If,
     even if `opset` has no If. `lengths` fixes the number of tensors in each sequence or optional
-    input; each of these tensors becomes an input. Without `computed_weights` an LSTM, GRU or RNN
-    whose weights are not constant becomes a loop.
+    input; each of these tensors becomes an input. Faults that the `runtime`, such as
+    "openvino-2024.6", was measured not to have are not avoided. Without `computed_weights` an LSTM,
+    GRU or RNN whose weights are not constant becomes a loop.
 
     Raises:
         UsageError: when `model` is not an ONNX model, or has no input of a given name.
@@ -218,7 +220,7 @@ def to_openvino(
         IMPORTS, opset or DEFAULT_OPENVINO_OPSET, options=options, may_be_newer=opset is None
     )
     try:
-        result = _run(model, _openvino_passes(model, converter))
+        result = _run(model, _openvino_passes(model, converter, runtime))
     except InferenceError as error:
         if shapes:
             raise _with_choice(model, error) from error
@@ -245,12 +247,11 @@ def _newer_operations(converter: Converter) -> Iterator[Diagnostic]:
         )
 
 
-def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
+def _openvino_passes(model: Model, converter: Converter, runtime: str | None) -> list[Pass]:
     # The passes of one direction only are not imported for the other.
     from irloop.conversion.framework.onnx_steps import ExpandScan8, StandardizeFirst
     from irloop.conversion.framework.openvino_borders import own_producer
     from irloop.conversion.tensors.constant_products import FoldConstantProducts
-    from irloop.faults.repairs.constant_loops import FoldConstantLoops, FoldLoopShapes
 
     names = BorderNames(model, lambda node: node.name, lambda node: node.name)
     return [
@@ -260,8 +261,7 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
         # 21 are imported.
         StandardizeFirst(opset=21),
         # OpenVINO fails on some loops that depend on constants or known shapes only.
-        FoldLoopShapes(),
-        FoldConstantLoops(),
+        *repairs_of_source("openvino", runtime),
         # Prune the bodies before the translation, because OpenVINO drops a slice that is unused
         # and, with it, the trip count.
         PruneBodies(),
@@ -275,7 +275,7 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
         # OpenVINO cannot fold them, because it keeps the weights compressed.
         FoldConstantProducts(),
         # Rewrite forms that OpenVINO computes wrongly or refuses.
-        *repairs("openvino"),
+        *repairs("openvino", runtime),
         # Inputs and outputs now have their final form.
         RequireKnownBorder(),
     ]

@@ -5,14 +5,13 @@ A target is a runtime such as "openvino-2021.4", which users name by ``--target`
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypedDict
 
 from irloop.conversion.lowering import LowerThroughOnnx
 from irloop.conversion.tensors.constant_reshapes import ConstantReshapes
 from irloop.conversion.tensors.empty_parts import DropEmptyParts
-from irloop.conversion.tensors.flat_selects import FlattenSelects
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.openvino.control_flow import If
 from irloop.dialects.openvino.convert import Convert
@@ -20,6 +19,8 @@ from irloop.dialects.openvino.roi import ROIAlign
 from irloop.dialects.unpacked import STAND_INS
 from irloop.errors import UnsupportedError, UsageError
 from irloop.faults.catalogue import faults_of
+from irloop.faults.measured import FIRST, Release, releases
+from irloop.faults.repairing import repairs_of_target_only
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.input_types import shape_option
@@ -49,7 +50,7 @@ from irloop.passes.common import (
 from irloop.passes.manager import Manager
 
 __all__ = [
-    "TARGETS",
+    "OLDEST",
     "Target",
     "adapt",
     "compress",
@@ -83,45 +84,66 @@ _NOT_IN_2021 = frozenset(STAND_INS) - {ElementType.BF16, ElementType.U1} | {Elem
 
 OLDEST = "openvino-2021.4"
 
-TARGETS = {
-    target.name: target
-    for target in (
-        Target(
-            OLDEST,
-            opset=7,
-            ir_version=10,
-            dynamic_shapes=False,
-            types=_NOT_IN_2021,
-            computed_weights=False,
-        ),
-        Target("openvino-2026", opset=16, ir_version=None, dynamic_shapes=True),
-    )
-}
+_IN_2021 = Target(
+    OLDEST,
+    opset=7,
+    ir_version=10,
+    dynamic_shapes=False,
+    types=_NOT_IN_2021,
+    computed_weights=False,
+)
 
 _BASICS = (Constant, Parameter, Result)
 
 
 def find_target(name: str) -> Target:
-    """The target with this name.
+    """The target with this name: an engine and a version whose releases were measured.
+
+    openvino-2026 means every release of that year: what the first of them can read, with the faults
+    of all.
 
     Raises:
         UsageError: when there is none.
     """
-    if name not in TARGETS:
-        raise UsageError(f"no target is called {name!r}", expected=" or ".join(TARGETS))
-    return TARGETS[name]
+    if name == OLDEST:
+        return _IN_2021
+    engine, _, version = name.partition("-")
+    known = [item for item in releases("openvino") if item.number >= FIRST["openvino"]]
+    chosen = [item for item in known if engine == "openvino" and item.is_called(version)]
+    if not chosen:
+        years = [f"openvino-{year}.{number}" for year, number, *_ in (i.number for i in known)]
+        expected = ", ".join(dict.fromkeys([OLDEST, *years]))
+        raise UsageError(f"no target is called {name!r}", expected=f"one of {expected}")
+    return Target(
+        name,
+        opset=min(item.opset for item in chosen),
+        ir_version=None,
+        dynamic_shapes=True,
+        types=_lacked(chosen, known[-1]),
+    )
+
+
+def _lacked(chosen: Iterable[Release], newest: Release) -> frozenset[ElementType]:
+    """The element types that a release does not know, but the newest one does."""
+    names = {name for item in chosen for name in item.lacks} - newest.lacks
+    return frozenset(map(ElementType, names))
 
 
 class ImportOptions(TypedDict, total=False):
     """The options of `pipelines.to_openvino` that depend on the target."""
 
     opset: int | None
+    runtime: str
     computed_weights: bool
 
 
 def import_options(target: Target) -> ImportOptions:
     """Return the options for a conversion from ONNX to an IR that `target` can read."""
-    return {"opset": target.opset, "computed_weights": target.computed_weights}
+    return {
+        "opset": target.opset,
+        "runtime": target.name,
+        "computed_weights": target.computed_weights,
+    }
 
 
 def adapt(model: Model, target: Target) -> None:
@@ -213,7 +235,7 @@ def _passes(target: Target) -> Iterator[Pass]:
     if target.name == OLDEST:
         yield ConstantReshapes()
         yield DropEmptyParts()
-        yield FlattenSelects()
+        yield repairs_of_target_only(target.name)
         yield WidenNarrowIntegers()
 
 

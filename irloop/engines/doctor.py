@@ -21,9 +21,9 @@ PACKAGES = ("numpy", "onnx", "lxml", "click", "protobuf")
 
 @dataclass(frozen=True, slots=True)
 class EngineState:
-    """An engine: its version ("" if it is not installed) and the hazards of that version.
+    """An engine: its version ("" if it is not installed) and the faults of that version.
 
-    `measured` is False if the hazards of this version were not measured; `hazards` are then those
+    `measured` is False if the faults of this version were not measured; `hazards` are then those
     of the newest measured version.
     """
 
@@ -53,8 +53,8 @@ class Environment:
             lines += [f"  {code}  {title}" for code, title in engine.hazards]
         if any(engine.hazards for engine in self.engines):
             lines.append(
-                "irloop explain CODE describes a hazard; irloop validate --engine NAME "
-                "finds hazards in a model"
+                "irloop explain CODE describes a fault; irloop validate --engine NAME "
+                "finds faults in a model"
             )
         return "\n".join(lines)
 
@@ -84,7 +84,7 @@ def _state(engine: EngineState) -> str:
     words = engine.version or "installed"
     if not engine.hazards:
         return words
-    count = f"{len(engine.hazards)} known hazards"
+    count = f"{len(engine.hazards)} known faults"
     if engine.measured:
         return f"{words}, {count}"
     return f"{words}, not measured; {MEASURED[engine.name]} has {count}"

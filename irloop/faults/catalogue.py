@@ -1,6 +1,6 @@
 """Finds the faults of an engine version, and the nodes of a model that have their patterns.
 
-Users know a fault as a hazard: the pattern of nodes on which it occurs.
+Users know a fault by the pattern of nodes on which it occurs.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from inspect import cleandoc
 from irloop import faults as folder_of_faults
 from irloop.errors import UsageError
 from irloop.faults.fault import FAULTS, Fault
+from irloop.faults.measured import FIRST, Release, releases, spans
 from irloop.graph.model import Graph, Node
 from irloop.graph.op import Op
 from irloop.graph.record import Record
@@ -25,6 +26,7 @@ __all__ = [
     "ENGINES",
     "NOT_MINIMAL",
     "Match",
+    "avoided_faults",
     "explain",
     "faults",
     "faults_of",
@@ -32,8 +34,8 @@ __all__ = [
     "find_faults",
 ]
 
-#: The engines with known faults; for each, the newest version in which they were measured.
-ENGINES = {"onnxruntime": "1.32.0", "openvino": "2026.4.1"}
+#: The engines with known faults; for each, the newest release in which they were measured.
+ENGINES = {name: releases(name)[-1].version for name in ("onnxruntime", "openvino")}
 
 #: For each dialect, the engine that runs its models.
 DIALECTS = {"onnx": "onnxruntime", "openvino": "openvino"}
@@ -90,8 +92,8 @@ def explain(code: str) -> str:
     """
     fault = faults().get(code)
     if fault is None:
-        raise UsageError(f"no hazard has the code {code!r}", expected=", ".join(faults()))
-    measured = f"measured in {fault.engine} {', '.join(fault.measured)}"
+        raise UsageError(f"no fault has the code {code!r}", expected=", ".join(faults()))
+    measured = f"measured in {fault.engine} {spans(fault.engine, code)}"
     text = [f"{code}: {fault.title} ({fault.effect.value}, {measured})"]
     text.append(cleandoc(fault.__doc__ or ""))
     if fault.rule:
@@ -111,34 +113,66 @@ def explain(code: str) -> str:
 def faults_of(target: str) -> list[type[Fault]]:
     """The faults of an engine, such as "openvino-2021.4" or "onnxruntime".
 
-    A name without a version means the newest version that was measured. Version 2021.4 also
-    includes the faults that were measured in 2021.4.2.
+    A name without a version means the newest release that was measured. Version 2021.4 means
+    2021.4.2, and 2026 every release of that year.
 
     Raises:
-        UsageError: when no fault was measured in such an engine.
+        UsageError: when no such engine was measured.
+    """
+    chosen = _releases_of(target)
+    known = faults_of_engine(_engine_of(target))
+    return [item for item in known if any(one.has(item.code) for one in chosen)]
+
+
+def avoided_faults(target: str) -> list[type[Fault]]:
+    """The faults that a conversion for an engine avoids.
+
+    These are all but those that the target was measured not to have. A fault stays if its case
+    does not tell. Without a version, the target is every release since `FIRST`.
+
+    Raises:
+        UsageError: when no such engine was measured.
+    """
+    engine = _engine_of(target)
+    if target == engine:
+        chosen = [item for item in releases(engine) if item.number >= FIRST[engine]]
+    else:
+        chosen = _releases_of(target)
+    return [
+        item
+        for item in faults_of_engine(engine)
+        if not item.minimal or not all(one.is_right(item.code) for one in chosen)
+    ]
+
+
+def _engine_of(target: str) -> str:
+    """The engine of a target.
+
+    Raises:
+        UsageError: when it has no known faults.
     """
     match = _TARGET.fullmatch(target)
-    engine = match["engine"] if match else ""
-    if match is None or engine not in ENGINES:
+    if match is None or match["engine"] not in ENGINES:
         raise UsageError(
             f"no engine {target!r}",
             expected=f"{', '.join(ENGINES)}, with or without a version, such as openvino-2021.4",
         )
-    version = match["version"] or ENGINES[engine]
-    measured = faults_of_engine(engine)
-    chosen = [item for item in measured if any(_begins(one, version) for one in item.measured)]
+    return match["engine"]
+
+
+def _releases_of(target: str) -> list[Release]:
+    """The measured releases that a target means.
+
+    Raises:
+        UsageError: when there is none.
+    """
+    engine = _engine_of(target)
+    version = target.removeprefix(engine)[1:] or ENGINES[engine]
+    chosen = [item for item in releases(engine) if item.is_called(version)]
     if not chosen:
-        versions = sorted({one for item in measured for one in item.measured})
-        raise UsageError(
-            f"{engine} {version} was not measured", expected=f"one of {', '.join(versions)}"
-        )
+        known = ", ".join(item.version for item in releases(engine))
+        raise UsageError(f"{engine} {version} was not measured", expected=f"one of {known}")
     return chosen
-
-
-def _begins(measured: str, asked: str) -> bool:
-    left, right = measured.split("."), asked.split(".")
-    shorter = min(len(left), len(right))
-    return left[:shorter] == right[:shorter]
 
 
 def find_faults(graph: Graph, target: str, *, of_conversion: bool = False) -> Iterator[Match]:

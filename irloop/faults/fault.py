@@ -11,6 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from irloop.faults.case import Case, Run
+from irloop.faults.measured import releases
 from irloop.graph.model import Model, Node
 from irloop.graph.op import Op
 
@@ -57,7 +58,7 @@ class Fault:
     #: The name of the file, which is also the name of the pass that calls `repair`.
     name: ClassVar[str]
     engine: ClassVar[str]
-    #: The versions of the engine in which the fault was measured, newest last.
+    #: The releases of the engine in which the fault was measured, newest last.
     measured: ClassVar[tuple[str, ...]]
     title: ClassVar[str]
     effect: ClassVar[Effect]
@@ -98,7 +99,6 @@ class Fault:
         *,
         code: str,
         engine: str,
-        measured: tuple[str, ...],
         title: str,
         effect: Effect,
         minimal: bool = True,
@@ -113,7 +113,8 @@ class Fault:
         super().__init_subclass__()
         if code in FAULTS:
             raise TypeError(f"two faults have the code {code}")
-        cls.code, cls.engine, cls.measured, cls.title = code, engine, measured, title
+        cls.code, cls.engine, cls.title = code, engine, title
+        cls.measured = tuple(item.version for item in releases(engine) if item.has(code))
         cls.name = cls.__module__.rpartition(".")[2]
         cls.effect, cls.minimal = effect, minimal
         cls.rule, cls.passes = rule, passes
@@ -137,6 +138,13 @@ class Fault:
             return build
 
         return decorate
+
+    @classmethod
+    def smallest_model(cls) -> Model:
+        """Make the model of the case of a fault of OpenVINO."""
+        build = cls.smallest.model
+        assert not isinstance(build, str)
+        return build()
 
     def find(self, node: Node) -> Iterator[str]:
         """Yield a description of each occurrence of the pattern in `node`.

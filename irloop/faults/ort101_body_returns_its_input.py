@@ -17,7 +17,6 @@ class BodyReturnsItsInput(
     Fault,
     code="ORT101",
     engine="onnxruntime",
-    measured=("1.31.1", "1.32.0"),
     title="A Scan body returns its own input",
     effect=Effect.WRONG,
     rule="ONX310",

@@ -17,7 +17,6 @@ class ValueReturnedTwice(
     Fault,
     code="ORT102",
     engine="onnxruntime",
-    measured=("1.31.1", "1.32.0"),
     title="A Scan body returns one value as two results",
     effect=Effect.WRONG,
     rule="ONX310",

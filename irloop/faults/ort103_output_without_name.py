@@ -12,7 +12,6 @@ class OutputWithoutName(
     Fault,
     code="ORT103",
     engine="onnxruntime",
-    measured=("1.31.1", "1.32.0"),
     title="A Loop output has an empty name",
     effect=Effect.CRASH,
     rule="ONX303",

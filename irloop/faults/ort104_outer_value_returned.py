@@ -12,7 +12,6 @@ class OuterValueReturned(
     Fault,
     code="ORT104",
     engine="onnxruntime",
-    measured=("1.31.1", "1.32.0"),
     title="A body returns a value of the enclosing graph",
     effect=Effect.REFUSAL,
     rule="ONX204",

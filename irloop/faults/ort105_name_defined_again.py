@@ -12,7 +12,6 @@ class NameDefinedAgain(
     Fault,
     code="ORT105",
     engine="onnxruntime",
-    measured=("1.31.1", "1.32.0"),
     title="A body defines a name of the enclosing graph again",
     effect=Effect.REFUSAL,
     rule="ONX203",

@@ -12,7 +12,6 @@ class UntypedBodyInput(
     Fault,
     code="ORT106",
     engine="onnxruntime",
-    measured=("1.31.1", "1.32.0"),
     title="A body input has no element type",
     effect=Effect.REFUSAL,
     rule="ONX205",

@@ -18,7 +18,6 @@ class OmittedConditionIsHonoured(
     Fault,
     code="ORT107",
     engine="onnxruntime",
-    measured=("1.31.1", "1.32.0"),
     title="The condition of a body is honoured although the Loop has no condition input",
     effect=Effect.WRONG,
     rule="ONX301",

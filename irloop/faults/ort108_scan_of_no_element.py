@@ -18,7 +18,6 @@ class ScanOfNoElement(
     Fault,
     code="ORT108",
     engine="onnxruntime",
-    measured=("1.31.1", "1.32.0"),
     title="A Scan that has scan outputs and runs over an empty axis",
     effect=Effect.REFUSAL,
     passes=("scan_to_loop",),

@@ -17,7 +17,6 @@ class IterationNumberReturned(
     Fault,
     code="ORT109",
     engine="onnxruntime",
-    measured=("1.31.1", "1.32.0"),
     title="A Loop body returns its iteration number",
     effect=Effect.WRONG,
     rule="ONX312",

@@ -23,7 +23,6 @@ class StringsJoinedTwice(
     Fault,
     code="ORT110",
     engine="onnxruntime",
-    measured=("1.31.1", "1.32.0"),
     title="A Loop joins one tensor of strings more than once",
     effect=Effect.WRONG,
     rule="ONX313",

@@ -17,7 +17,6 @@ class BranchValueReturnedTwice(
     Fault,
     code="ORT111",
     engine="onnxruntime",
-    measured=("1.31.1", "1.32.0"),
     title="A branch returns one value as two results",
     effect=Effect.WRONG,
     rule="ONX402",

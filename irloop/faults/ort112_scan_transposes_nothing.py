@@ -18,7 +18,6 @@ class ScanTransposesNothing(
     Fault,
     code="ORT112",
     engine="onnxruntime",
-    measured=("1.31.1", "1.32.0"),
     title="A Scan along an axis other than 0 of a tensor without elements",
     effect=Effect.CRASH,
     passes=("scan_to_loop",),

@@ -19,7 +19,6 @@ class ReductionOfNothing(
     Fault,
     code="ORT113",
     engine="onnxruntime",
-    measured=("1.31.1",),
     title="A reduction, along a negative axis, of a tensor without elements",
     effect=Effect.WRONG,
     fix="Make the axes non-negative.",

@@ -18,7 +18,6 @@ class RecurrenceOfNothing(
     Fault,
     code="ORT114",
     engine="onnxruntime",
-    measured=("1.31.1", "1.32.0"),
     title="An LSTM or GRU of a tensor without elements",
     effect=Effect.CRASH,
     fix="Give the batch and the sequence at least one element.",

@@ -19,7 +19,6 @@ class UniqueOfNothing(
     Fault,
     code="ORT115",
     engine="onnxruntime",
-    measured=("1.31.1", "1.32.0"),
     title="Unique along an axis of a tensor whose other axes are empty",
     effect=Effect.CRASH,
     fix="Give the other axes at least one element.",

@@ -18,7 +18,6 @@ class EinsumOfAnEmptyBatch(
     Fault,
     code="ORT116",
     engine="onnxruntime",
-    measured=("1.31.1", "1.32.0"),
     title="An Einsum of empty tensors whose batch axes do not come first",
     effect=Effect.CRASH,
     fix="Transpose the operands so that the axes that all of them share come first.",

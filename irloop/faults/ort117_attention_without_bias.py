@@ -15,7 +15,6 @@ class AttentionWithoutBias(
     Fault,
     code="ORT117",
     engine="onnxruntime",
-    measured=("1.31.1",),
     title="com.microsoft.Attention without a bias",
     effect=Effect.CRASH,
     fix="Connect a bias of zeros.",

@@ -23,7 +23,6 @@ class TransposedMatrixTimesVector(
     Fault,
     code="ORT118",
     engine="onnxruntime",
-    measured=("1.31.1", "1.32.0"),
     title="A transposed matrix times a vector",
     effect=Effect.WRONG,
     fix="Multiply by a column: MatMul(Transpose(A), Unsqueeze(b, 1)), and squeeze the result.",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from irloop.analysis.patterns import has_one_constant_element
+from irloop.dialects.classes import classes_of
 from irloop.dialects.onnx.activation import Clip6, Clip11, Relu
 from irloop.dialects.onnx.convolution import Conv, ConvTranspose
-from irloop.dialects.onnx.matmul import Gemm
+from irloop.dialects.onnx.elementwise import Max
+from irloop.dialects.onnx.matmul import Gemm, MatMul
 from irloop.dialects.onnx.quantize import (
     DequantizeLinear10,
     DequantizeLinear13,
@@ -20,18 +23,34 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
+from irloop.graph.walk import is_constant
+
+if TYPE_CHECKING:
+    from irloop.passes.forms import Forms
 
 __all__ = ["FloatWeightsBetweenQuantisedData"]
 
 #: The products whose f32 weights ONNX Runtime quantises.
 QUANTISED_PRODUCTS = (Conv, ConvTranspose, Gemm)
 
+#: Operations past which ONNX Runtime moves QuantizeLinear and DequantizeLinear.
+_MOVES = classes_of(
+    *("Concat", "Expand", "Flatten", "Gather", "Identity", "MaxPool", "Reshape", "Resize"),
+    *("Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"),
+)
+#: Operations that ONNX Runtime fuses with a product.
+_JOINED = classes_of(
+    *("Add", "BatchNormalization", "Clip", "Div", "LeakyRelu", "Mul", "Relu", "Sub")
+)
+
+#: Maximum number of operations between a product and the quantisation of its data or its results.
+_DEPTH = 8
+
 
 class FloatWeightsBetweenQuantisedData(
     Fault,
     code="ORT119",
     engine="onnxruntime",
-    measured=("1.32.0",),
     title="Weights in f32 between quantised data",
     effect=Effect.WRONG,
     fix="Quantise the weights, too, with a scale for each output channel.",
@@ -51,12 +70,63 @@ class FloatWeightsBetweenQuantisedData(
         the product.
     """
 
-    operations = QUANTISED_PRODUCTS
+    operations = (*QUANTISED_PRODUCTS, MatMul)
     beside = (DequantizeLinear10, DequantizeLinear13)
 
     def find(self, node: Node) -> Iterator[str]:
         if has_weights_that_become_integers(node):
             yield f"{node.op.type} {node.name!r} has weights in f32 between quantised data"
+
+    def is_repaired(self, node: Node) -> bool:
+        """Return whether ONNX Runtime may quantise the weights, perhaps after other rewrites.
+
+        The quantisation may be some operations away, which ONNX Runtime moves or fuses first.
+        """
+        data, weights = node.inputs[:2]
+        if data is None or weights is None or isinstance(weights.producer.op, DequantizeLinear13):
+            return False
+        if not _is_dequantised(data, _DEPTH):
+            return False
+        graph = node.graph
+        # A body does not show which of its inputs are constant.
+        is_inner = graph is not None and graph.owner is not None
+        return (is_inner or is_constant(weights)) and _reaches_quantisation(node, _DEPTH)
+
+    def repair(self, node: Node, w: Forms) -> None:
+        """Copy the data of the product.
+
+        Given::
+
+            d = DequantizeLinear(q, s, z)    y = QuantizeLinear(Conv(d, w), t, u)
+
+        Result::
+
+            d = DequantizeLinear(q, s, z)    y = QuantizeLinear(Conv(Max(d, d), w), t, u)
+        """
+        data = node.inputs[0]
+        assert data is not None
+        w.rewriter.set_input(node, 0, w.emit(Max(), data, data))
+
+
+def _is_dequantised(value: Value, depth: int) -> bool:
+    node = value.producer
+    if isinstance(node.op, DequantizeLinear13):
+        return True
+    if not depth or not isinstance(node.op, _MOVES):
+        return False
+    inputs = [item for item in node.inputs if item is not None]
+    return any(_is_dequantised(item, depth - 1) for item in inputs)
+
+
+def _reaches_quantisation(node: Node, depth: int) -> bool:
+    for value in node.outputs:
+        for user, _ in value.uses:
+            if isinstance(user.op, QuantizeLinear13):
+                return True
+            joins = isinstance(user.op, (*_MOVES, *_JOINED))
+            if depth and joins and _reaches_quantisation(user, depth - 1):
+                return True
+    return False
 
 
 def has_weights_that_become_integers(node: Node) -> bool:

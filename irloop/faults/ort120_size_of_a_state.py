@@ -12,7 +12,6 @@ class SizeOfAState(
     Fault,
     code="ORT120",
     engine="onnxruntime",
-    measured=("1.32.0",),
     title="A branch changes the declared size of a state",
     effect=Effect.REFUSAL,
     rule="ONX213",

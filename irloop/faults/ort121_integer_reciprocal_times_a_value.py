@@ -18,7 +18,6 @@ class IntegerReciprocalTimesAValue(
     Fault,
     code="ORT121",
     engine="onnxruntime",
-    measured=("1.32.0",),
     title="The reciprocal of integers times a value",
     effect=Effect.WRONG,
     fix="Write the quotient as Where: x where x is 1 or -1, and 0 elsewhere.",

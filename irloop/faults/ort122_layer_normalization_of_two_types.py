@@ -27,7 +27,6 @@ class LayerNormalizationOfTwoTypes(
     Fault,
     code="ORT122",
     engine="onnxruntime",
-    measured=("1.32.0",),
     title="A layer normalisation of 16-bit data with a wider scale",
     effect=Effect.REFUSAL,
     fix="Write the square as Mul(d, d) instead of Pow(d, 2): ONNX Runtime then fuses nothing.",

@@ -25,7 +25,6 @@ class PartsOfStringsGathered(
     Fault,
     code="ORT123",
     engine="onnxruntime",
-    measured=("1.32.0",),
     title="A Gather of parts with several strings",
     effect=Effect.WRONG,
     fix="Gather along the last axis, or gather from the list of all strings by number.",

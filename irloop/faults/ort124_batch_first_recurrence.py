@@ -24,7 +24,6 @@ class BatchFirstRecurrence(
     Fault,
     code="ORT124",
     engine="onnxruntime",
-    measured=("1.32.0",),
     title="An LSTM, GRU or RNN whose batch axis comes first",
     effect=Effect.REFUSAL,
     fix="Transpose the input, the states and the outputs, or run irloop transform --pass simplify.",

@@ -19,7 +19,6 @@ class StatesExchanged(
     Fault,
     code="OVN101",
     engine="openvino",
-    measured=("2021.4.2", "2026.4.1"),
     title="States that exchange their values",
     effect=Effect.WRONG,
     rule="IRL626",

@@ -21,7 +21,6 @@ class ViewComputedInPlace(
     Fault,
     code="OVN102",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A state computed in place in the memory of a slice",
     effect=Effect.WRONG,
     passes=("body_barriers",),

@@ -23,7 +23,6 @@ class SoftmaxOfInvariant(
     Fault,
     code="OVN103",
     engine="openvino",
-    measured=("2021.4.2", "2026.4.1"),
     title="Softmax, normalisation or rotation of an invariant value in a loop body",
     effect=Effect.WRONG,
     passes=("hoist_invariants", "body_barriers"),

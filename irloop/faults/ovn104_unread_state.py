@@ -21,7 +21,6 @@ class UnreadState(
     Fault,
     code="OVN104",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A state that the body does not read, in a loop that does not run",
     effect=Effect.WRONG,
     fix="Let the body read the state.",

@@ -19,7 +19,6 @@ class PartialRange(
     Fault,
     code="OVN105",
     engine="openvino",
-    measured=("2021.4.2", "2026.4.1"),
     title="Slices of a part of an axis",
     effect=Effect.WRONG,
     rule="IRL619",

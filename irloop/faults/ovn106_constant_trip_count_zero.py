@@ -21,7 +21,6 @@ class ConstantTripCountZero(
     Fault,
     code="OVN106",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A trip count of constant zero and a joined output",
     effect=Effect.CRASH,
     minimal=False,

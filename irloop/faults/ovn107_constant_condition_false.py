@@ -20,7 +20,6 @@ class ConstantConditionFalse(
     Fault,
     code="OVN107",
     engine="openvino",
-    measured=("2026.4.1",),
     title="An initial condition of constant false",
     effect=Effect.WRONG,
     rule="IRL609",

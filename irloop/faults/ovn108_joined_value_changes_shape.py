@@ -25,7 +25,6 @@ class JoinedValueChangesShape(
     Fault,
     code="OVN108",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A joined value whose shape changes",
     effect=Effect.WRONG,
     minimal=False,

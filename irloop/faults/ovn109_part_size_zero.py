@@ -21,7 +21,6 @@ class PartSizeZero(
     Fault,
     code="OVN109",
     engine="openvino",
-    measured=("2021.4.2", "2026.4.1"),
     title="A part_size of 0",
     effect=Effect.CRASH,
     rule="IRL615",

@@ -18,7 +18,6 @@ class BodyWithoutParameters(
     Fault,
     code="OVN110",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A TensorIterator whose body has no Parameter",
     effect=Effect.CRASH,
     rule="IRL523",

@@ -18,7 +18,6 @@ class IteratorInIterator(
     Fault,
     code="OVN111",
     engine="openvino",
-    measured=("2021.4.2", "2026.4.1"),
     title="A TensorIterator directly in the body of another",
     effect=Effect.REFUSAL,
     rule="IRL522",

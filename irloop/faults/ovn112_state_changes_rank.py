@@ -21,7 +21,6 @@ class StateChangesRank(
     Fault,
     code="OVN112",
     engine="openvino",
-    measured=("2021.4.2", "2026.4.1"),
     title="A state whose number of dimensions changes",
     effect=Effect.REFUSAL,
     rule="IRL628",

@@ -25,7 +25,6 @@ class JoinedLengthOfAnEarlierRun(
     Fault,
     code="OVN113",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A joined output of a loop that runs zero times",
     effect=Effect.STALE,
     fix="Cut the output by the number of iterations that ran.",

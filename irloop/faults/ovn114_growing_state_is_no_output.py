@@ -23,7 +23,6 @@ class GrowingStateIsNoOutput(
     Fault,
     code="OVN114",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A state that grows and is not a loop output",
     effect=Effect.REFUSAL,
     fix="Make the state an output of the Loop.",

@@ -20,7 +20,6 @@ class ConstantInputsOnly(
     Fault,
     code="OVN115",
     engine="openvino",
-    measured=("2021.4.2", "2026.4.1"),
     title="A Loop whose inputs are all constants",
     effect=Effect.REFUSAL,
     fix="Compute the loop beforehand, or give it an input that is not a constant.",

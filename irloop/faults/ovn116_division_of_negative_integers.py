@@ -20,7 +20,6 @@ class DivisionOfNegativeIntegers(
     Fault,
     code="OVN116",
     engine="openvino",
-    measured=("2021.4.2", "2026.4.1"),
     title="Divide of negative integers",
     effect=Effect.WRONG,
     fix="To round down, write (a - FloorMod(a, b)) / b.",

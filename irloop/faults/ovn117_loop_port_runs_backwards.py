@@ -21,7 +21,6 @@ class LoopPortRunsBackwards(
     Fault,
     code="OVN117",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A Loop with an input or output that runs backwards",
     effect=Effect.REFUSAL,
     fix="Reverse the value outside of the Loop.",

@@ -23,7 +23,6 @@ class TripCountEntersTheBody(
     Fault,
     code="OVN118",
     engine="openvino",
-    measured=("2026.4.1",),
     title="The trip count is mapped into the body",
     effect=Effect.REFUSAL,
     minimal=False,

@@ -16,7 +16,6 @@ class TypesOfVersion10(
     Fault,
     code="OVN119",
     engine="openvino",
-    measured=("2026.4.1",),
     title="Element types of inputs and outputs in an IR of version 10",
     effect=Effect.WRONG,
     minimal=False,

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from irloop.analysis.patterns import one_of_several
 from irloop.building.ir_model import IrModel
+from irloop.dialects.openvino.comparison import LogicalOr, NotEqual
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Add
 from irloop.faults.case import run
 from irloop.faults.fault import Effect, Fault
+from irloop.graph.builder import element_of
 from irloop.graph.model import Model, Node
 from irloop.graph.types import ElementType
+
+if TYPE_CHECKING:
+    from irloop.passes.forms import Forms
 
 __all__ = ["BooleanOutputReadTwice"]
 
@@ -20,7 +25,6 @@ class BooleanOutputReadTwice(
     Fault,
     code="OVN120",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A Convert to boolean reads a node that has several outputs",
     effect=Effect.WRONG,
     fix="Replace the Convert by NotEqual to 0, or by LogicalOr of a boolean with itself.",
@@ -42,8 +46,23 @@ class BooleanOutputReadTwice(
         if not isinstance(node.op, Convert) or node.op.destination_type is not ElementType.BOOLEAN:
             return
         given = node.inputs[0]
-        if given is not None and one_of_several(given):
+        if given is not None and len(given.producer.outputs) > 1:
             yield f"Convert {node.name!r} reads output {given.index} of several"
+
+    def is_repaired(self, node: Node) -> bool:
+        """Return whether the elements have whole bytes, which NotEqual compares."""
+        given = node.inputs[0]
+        return super().is_repaired(node) and given is not None and element_of(given).bits >= 8
+
+    def repair(self, node: Node, w: Forms) -> None:
+        """Compare the elements with 0, or join a boolean with itself."""
+        (given,) = node.inputs
+        assert given is not None
+        if element_of(given) is ElementType.BOOLEAN:
+            made = w.emit(LogicalOr(), given, given)
+        else:
+            made = w.emit(NotEqual(), given, w.constant(0, element_of(given)))
+        w.rewriter.replace_node(node, [made])
 
 
 @BooleanOutputReadTwice.case(

@@ -19,7 +19,6 @@ class UnreadSlices(
     Fault,
     code="OVN121",
     engine="openvino",
-    measured=("2021.4.2", "2026.4.1"),
     title="A TensorIterator whose slices nothing reads",
     effect=Effect.WRONG,
     passes=("tensor_iterator_to_loop",),

@@ -19,7 +19,6 @@ class BroadcastOfNothing(
     Fault,
     code="OVN122",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A Broadcast whose result has no element",
     effect=Effect.CRASH,
     fix="Replace the Broadcast by a constant of its shape.",

@@ -29,7 +29,6 @@ class BranchOutputLosesItsMemory(
     Fault,
     code="OVN123",
     engine="openvino",
-    measured=("2026.4.1",),
     title="An output of an If whose size is known only at run time",
     effect=Effect.WRONG,
     fix="Read the output through a Slice from 0 to its ShapeOf.",

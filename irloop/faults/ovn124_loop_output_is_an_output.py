@@ -24,7 +24,6 @@ class LoopOutputIsAnOutput(
     Fault,
     code="OVN124",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A loop output that is a model output and read by other operations",
     effect=Effect.STALE,
     minimal=False,

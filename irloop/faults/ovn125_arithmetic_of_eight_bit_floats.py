@@ -24,7 +24,6 @@ class ArithmeticOfEightBitFloats(
     Fault,
     code="OVN125",
     engine="openvino",
-    measured=("2026.4.1",),
     title="Arithmetic of 8-bit floats",
     effect=Effect.REFUSAL,
     fix="Convert the operands to f32, and the result back.",

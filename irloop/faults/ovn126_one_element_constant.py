@@ -47,7 +47,6 @@ class OneElementConstant(
     Fault,
     code="OVN126",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A one-element constant with more dimensions than the other operand",
     effect=Effect.WRONG,
     fix="Make the constant a scalar, and add the dimensions by an Unsqueeze.",

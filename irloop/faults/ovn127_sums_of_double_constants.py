@@ -31,7 +31,6 @@ class SumsOfDoubleConstants(
     Fault,
     code="OVN127",
     engine="openvino",
-    measured=("2026.4.1",),
     title="Sums of sums of f64 constants",
     effect=Effect.HANG,
     fix="Compute the sums beforehand.",

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from irloop.analysis.patterns import (
-    taken_over,
-)
+from irloop.analysis.patterns import taken_over
 from irloop.analysis.plugin import is_result
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.convert import Convert
-from irloop.dialects.openvino.elementwise import (
-    Abs,
-)
+from irloop.dialects.openvino.elementwise import Abs, Maximum
 from irloop.faults.case import run
 from irloop.faults.fault import Effect, Fault
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Model, Node
 from irloop.graph.types import ElementType
+
+if TYPE_CHECKING:
+    from irloop.passes.forms import Forms
 
 __all__ = ["ConvertWithoutEffect"]
 
@@ -26,7 +26,6 @@ class ConvertWithoutEffect(
     Fault,
     code="OVN128",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A Convert without effect from an input to an output",
     effect=Effect.WRONG,
     fix="Replace the Convert by Maximum(x, x).",
@@ -47,22 +46,26 @@ class ConvertWithoutEffect(
     operations = (Convert,)
 
     def find(self, node: Node) -> Iterator[str]:
-        if passes_an_input_on(node):
+        if self.is_repaired(node) and not shape_of(node.output).is_static:
             yield f"Convert {node.name!r} returns an input of the model unchanged"
 
+    def is_repaired(self, node: Node) -> bool:
+        """Return whether a Convert only passes an input of the model to an output.
 
-def passes_an_input_on(node: Node) -> bool:
-    """Return whether `node` is a Convert that only passes an input of the model to an output.
+        The plugin must use the memory of the input without a copy (`taken_over`). A static shape
+        does no harm, but the user may change it in the IR.
+        """
+        given = node.inputs[0] if isinstance(node.op, Convert) else None
+        if given is None or node.graph is None or node.graph.owner is not None:
+            return False
+        keeps = element_of(given) is element_of(node.output)
+        return keeps and taken_over(given) and is_result(node.output)
 
-    This means that the Convert keeps the element type. In addition, the shape of the input must not
-    be static, and the plugin must use the memory of the input without a copy (`taken_over`).
-    """
-    given = node.inputs[0] if isinstance(node.op, Convert) else None
-    if given is None or node.graph is None or node.graph.owner is not None:
-        return False
-    if element_of(given) is not element_of(node.output) or shape_of(given).is_static:
-        return False
-    return taken_over(given) and is_result(node.output)
+    def repair(self, node: Node, w: Forms) -> None:
+        """Replace the Convert by the maximum of the input with itself."""
+        (given,) = node.inputs
+        assert given is not None
+        w.rewriter.replace_node(node, [w.emit(Maximum(), given, given)])
 
 
 @ConvertWithoutEffect.case(

@@ -21,7 +21,6 @@ class ConcatOfOne(
     Fault,
     code="OVN129",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A Concat of one value that several operations read",
     effect=Effect.WRONG,
     fix="Let the readers read the input of the Concat.",

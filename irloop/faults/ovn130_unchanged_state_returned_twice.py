@@ -26,7 +26,6 @@ class UnchangedStateReturnedTwice(
     Fault,
     code="OVN130",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A body parameter that two outputs return unchanged",
     effect=Effect.CRASH,
     fix="Let the body return Maximum(s, s) instead of the parameter s.",

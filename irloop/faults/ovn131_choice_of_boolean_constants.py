@@ -24,7 +24,6 @@ class ChoiceOfBooleanConstants(
     Fault,
     code="OVN131",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A Select between booleans whose constant condition is also one of the choices",
     effect=Effect.REFUSAL,
     fix="Write (c and a) or (not c and b) instead.",

@@ -22,7 +22,6 @@ class JoinAfterAnEmptyAxis(
     Fault,
     code="OVN132",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A loop output concatenated along an axis that follows an axis of size 0",
     effect=Effect.CRASH,
     fix="Join along axis 0, and transpose after the loop.",

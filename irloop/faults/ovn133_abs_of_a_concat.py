@@ -26,7 +26,6 @@ class AbsOfAConcat(
     Fault,
     code="OVN133",
     engine="openvino",
-    measured=("2026.4.1",),
     title="Abs of a Concat of rank 1 that has another reader",
     effect=Effect.WRONG,
     fix="Compute the Abs with another dimension: Squeeze(Abs(Unsqueeze(x, 0)), 0).",

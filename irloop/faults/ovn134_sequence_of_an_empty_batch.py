@@ -22,7 +22,6 @@ class SequenceOfAnEmptyBatch(
     Fault,
     code="OVN134",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A recurrent sequence of an empty batch",
     effect=Effect.CRASH,
     fix="Write the sequence as a Loop that joins its outputs along axis 0.",

@@ -39,7 +39,6 @@ class SizeFromConstants(
     Fault,
     code="OVN135",
     engine="openvino",
-    measured=("2026.4.1",),
     title="An operation of unknown size that depends on constants only",
     effect=Effect.REFUSAL,
     fix="irloop transform --pass constant_folding",

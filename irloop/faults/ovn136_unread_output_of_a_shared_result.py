@@ -23,7 +23,6 @@ class UnreadOutputOfASharedResult(
     Fault,
     code="OVN136",
     engine="openvino",
-    measured=("2026.4.1",),
     title="An unread loop output that shares its body result with another output",
     effect=Effect.WRONG,
     fix="irloop transform --pass canonical_ports",

@@ -33,7 +33,6 @@ class ParameterDroppedBeforeIteration(
     Fault,
     code="OVN137",
     engine="openvino",
-    measured=("2026.4.1",),
     title="The iteration number comes after a body parameter that OpenVINO removes",
     effect=Effect.WRONG,
     fix="irloop transform --pass canonical_ports",

@@ -28,7 +28,6 @@ class ScaledProductWithAVector(
     Fault,
     code="OVN138",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A product with a constant vector, times a one-element constant",
     effect=Effect.REFUSAL,
     fix="Multiply by a constant column instead of a vector, and squeeze the result.",

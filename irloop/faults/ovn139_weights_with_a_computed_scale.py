@@ -49,7 +49,6 @@ class WeightsWithAComputedScale(
     Fault,
     code="OVN139",
     engine="openvino",
-    measured=("2026.4.1",),
     title="Constant weights of 8 bits or fewer with a computed scale",
     effect=Effect.WRONG,
     fix="Convert the weights in two steps: to f16 and then to f32.",

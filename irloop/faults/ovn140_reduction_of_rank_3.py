@@ -35,7 +35,6 @@ class ReductionOfRank3(
     Fault,
     code="OVN140",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A reduction of a tensor of rank 3 and arithmetic with a constant",
     effect=Effect.WRONG,
     fix="Reduce a tensor of rank 4: add an axis of size 1 beside the axis, and reduce both.",
@@ -72,7 +71,7 @@ class ReductionOfRank3(
             w [N, C, 1, L] = Unsqueeze(x, 2)    y = ReduceSum(w, [2, 3])    z = Add(y, Const [1, C])
 
         The new axis is reduced, too. If the reduction keeps its axis, an Unsqueeze restores it.
-        Hazard OVN140 is the reason."""
+        Fault OVN140 is the reason."""
         axis = reduced_wrongly(node)
         op, data = node.op, node.inputs[0]
         if axis is None or data is None or not isinstance(op, Reduction):

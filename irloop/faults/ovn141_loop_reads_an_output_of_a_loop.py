@@ -23,7 +23,6 @@ class LoopReadsAnOutputOfALoop(
     Fault,
     code="OVN141",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A loop that reads an output of another loop",
     effect=Effect.STALE,
     minimal=False,

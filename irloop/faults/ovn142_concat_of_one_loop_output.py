@@ -22,7 +22,6 @@ class ConcatOfOneLoopOutput(
     Fault,
     code="OVN142",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A Concat of a loop output with itself",
     effect=Effect.STALE,
     minimal=False,

@@ -30,7 +30,6 @@ class PaddedConvolutionOfSinglePlaces(
     Fault,
     code="OVN143",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A padded 1 x 1 convolution with strides",
     effect=Effect.WRONG,
     fix="Write the convolution as a GroupConvolution of one group.",

@@ -25,7 +25,6 @@ class SizeInANarrowType(
     Fault,
     code="OVN144",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A size that is converted to a narrow type and back",
     effect=Effect.WRONG,
     fix="Convert Maximum(n, n), where n is the size.",

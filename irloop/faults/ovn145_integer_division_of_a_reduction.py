@@ -31,7 +31,6 @@ class IntegerDivisionOfAReduction(
     Fault,
     code="OVN145",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A division of integers after a reduction or a matrix product",
     effect=Effect.WRONG,
     fix="Divide Maximum(y, y), where y is the reduction or the product.",

@@ -32,7 +32,6 @@ class AbsOfKnownValues(
     Fault,
     code="OVN146",
     engine="openvino",
-    measured=("2026.4.1",),
     title="An Abs of rank 1 that depends on constants and sizes alone",
     effect=Effect.WRONG,
     fix="Compute the Abs with another dimension: Squeeze(Abs(Unsqueeze(x, 0)), 0).",

@@ -50,7 +50,6 @@ class NanBecomesANumber(
     Fault,
     code="OVN147",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A NaN that an operation turns into a number",
     effect=Effect.WRONG,
     fix="Replace f(x) by Select(IsNaN(x), x, f(x)).",

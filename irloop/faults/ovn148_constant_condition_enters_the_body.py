@@ -24,7 +24,6 @@ class ConstantConditionEntersTheBody(
     Fault,
     code="OVN148",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A constant first condition is mapped into the body",
     effect=Effect.REFUSAL,
     fix="Map a copy of the condition.",

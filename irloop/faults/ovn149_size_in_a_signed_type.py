@@ -25,7 +25,6 @@ class SizeInASignedType(
     Fault,
     code="OVN149",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A size that is converted to a narrow signed type",
     effect=Effect.REFUSAL,
     fix="Convert Squeeze(CumSum(Unsqueeze(n, 0), 0), 0), where n is the size.",

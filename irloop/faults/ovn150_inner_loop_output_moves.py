@@ -23,7 +23,6 @@ class InnerLoopOutputMoves(
     Fault,
     code="OVN150",
     engine="openvino",
-    measured=("2026.4.1",),
     title="An output of a loop in a body, read by an operation that is not elementwise",
     effect=Effect.STALE,
     minimal=False,

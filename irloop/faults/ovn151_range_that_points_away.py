@@ -65,7 +65,6 @@ class RangeThatPointsAway(
     Fault,
     code="OVN151",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A Range whose step points away from its end",
     effect=Effect.WRONG,
     fix="Replace stop by Maximum(stop, start), or by Minimum(stop, start) if step is negative.",
@@ -109,7 +108,7 @@ class RangeThatPointsAway(
             m = Maximum(n, 0)    y = Range(0, m, 1)
 
         For a negative step, the pass inserts a Minimum instead of the Maximum. For a step that is
-        not constant, it inserts a Minimum, a Maximum, and a Select of the right one. Hazard OVN151
+        not constant, it inserts a Minimum, a Maximum, and a Select of the right one. Fault OVN151
         is the reason."""
         start, stop, step = (value for value in node.inputs if value is not None)
         own = step.producer.op

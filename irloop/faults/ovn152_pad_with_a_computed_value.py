@@ -28,7 +28,6 @@ class PadWithAComputedValue(
     Fault,
     code="OVN152",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A Pad by constant sizes with a value that is computed",
     effect=Effect.STALE,
     fix="Pad with 0, and Select the value where a mask that is padded alike is false.",

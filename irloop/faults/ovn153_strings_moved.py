@@ -54,7 +54,6 @@ class StringsMoved(
     Fault,
     code="OVN153",
     engine="openvino",
-    measured=("2026.4.1",),
     title="Strings that are selected, repeated or replaced",
     effect=Effect.REFUSAL,
     fix="Move the numbers of the strings instead, and select the strings with Gather.",

@@ -22,7 +22,6 @@ class LengthsOfAnUnknownShape(
     Fault,
     code="OVN154",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A recurrent sequence with lengths, whose data has an unknown size",
     effect=Effect.WRONG,
     passes=("sequence_to_tensor_iterator",),

@@ -41,7 +41,6 @@ class DivisionOfLargeIntegers(
     Fault,
     code="OVN155",
     engine="openvino",
-    measured=("2026.4.1",),
     title="Divide, Mod and FloorMod of integers with more than 24 bits",
     effect=Effect.WRONG,
     fix="With q = Divide(a, b), write FloorMod(a - q * b, b) for FloorMod(a, b).",

@@ -21,7 +21,6 @@ class ConcatOfInvariant(
     Fault,
     code="OVN156",
     engine="openvino",
-    measured=("2026.4.1",),
     title="An invariant value of a loop overwritten in the memory of a Concat",
     effect=Effect.WRONG,
     passes=("body_barriers",),

@@ -34,7 +34,6 @@ class ChoiceOfLargeIntegers(
     Fault,
     code="OVN157",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A Select of integers with more than 24 bits by a computed condition",
     effect=Effect.WRONG,
     fix="Convert the condition to i32 and back to boolean before the Select.",

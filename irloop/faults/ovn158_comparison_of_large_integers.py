@@ -34,7 +34,6 @@ class ComparisonOfLargeIntegers(
     Fault,
     code="OVN158",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A comparison of two integers with more than 24 bits",
     effect=Effect.WRONG,
     fix="Write Equal(a - b, 0) for Equal(a, b), and NotEqual(max(a, b) - a, 0) for Less(a, b).",

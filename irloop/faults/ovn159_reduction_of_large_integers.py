@@ -38,7 +38,6 @@ class ReductionOfLargeIntegers(
     Fault,
     code="OVN159",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A reduction of integers with more than 24 bits",
     effect=Effect.WRONG,
     fix="Take the last of the running sums of CumSum for a sum, and TopK with k = 1 for a maximum.",

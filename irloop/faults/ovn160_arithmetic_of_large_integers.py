@@ -24,7 +24,6 @@ class ArithmeticOfLargeIntegers(
     Fault,
     code="OVN160",
     engine="openvino",
-    measured=("2026.4.1",),
     title="Clamp, MatMul, Power and ReLU of integers with more than 24 bits",
     effect=Effect.WRONG,
     fix="Write Maximum(x, 0) for ReLU(x), and products for powers with a constant exponent.",

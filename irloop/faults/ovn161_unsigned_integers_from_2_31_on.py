@@ -26,7 +26,6 @@ class UnsignedIntegersFrom2To31On(
     Fault,
     code="OVN161",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A constant or a right shift of u32 from 2^31 on",
     effect=Effect.WRONG,
     fix="Compute in i32, which has the same bits, and convert the result to u32.",

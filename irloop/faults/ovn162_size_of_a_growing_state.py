@@ -31,7 +31,6 @@ class SizeOfAGrowingState(
     Fault,
     code="OVN162",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A state that grows beside a value of its initial size",
     effect=Effect.WRONG,
     fix="Repeat the initial value of the state once by a Tile whose repeats are computed.",

@@ -21,7 +21,6 @@ class ExchangedSizes(
     Fault,
     code="OVN163",
     engine="openvino",
-    measured=("2026.4.1",),
     title="States that exchange their sizes",
     effect=Effect.WRONG,
     fix="Add a state with another size after each iteration, and let the body read it.",

@@ -26,7 +26,6 @@ class InnerLoopOverAChangingState(
     Fault,
     code="OVN164",
     engine="openvino",
-    measured=("2026.4.1",),
     title="An inner loop that depends on a state whose size changes",
     effect=Effect.WRONG,
     fix="Repeat the initial value of the state once by a Tile whose repeats are computed.",

@@ -28,7 +28,6 @@ class ScatterOfBroadcastIndices(
     Fault,
     code="OVN165",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A ScatterElementsUpdate whose indices are broadcast",
     effect=Effect.REFUSAL,
     fix="Put a Maximum of the indices with themselves in front of the ScatterElementsUpdate.",

@@ -31,7 +31,6 @@ class FractionalBias(
     Fault,
     code="OVN166",
     engine="openvino",
-    measured=("2026.4.1",),
     title="An LRN whose bias is not a whole number",
     effect=Effect.WRONG,
     fix="Divide alpha and the bias by the bias, and multiply the result by bias ^ -beta.",

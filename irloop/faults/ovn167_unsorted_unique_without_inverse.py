@@ -25,7 +25,6 @@ class UnsortedUniqueWithoutInverse(
     Fault,
     code="OVN167",
     engine="openvino",
-    measured=("2026.4.1",),
     title="An unsorted Unique whose inverse indices are not used",
     effect=Effect.WRONG,
     fix="Reshape the data to a list, and give the Unique the axis 0.",

@@ -27,7 +27,6 @@ class NonzeroOfAChangingSize(
     Fault,
     code="OVN168",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A NonZero that depends on the size of a state whose size changes",
     effect=Effect.REFUSAL,
     fix="Repeat the initial value of the state once by a Tile whose repeats are computed.",

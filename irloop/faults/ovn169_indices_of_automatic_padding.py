@@ -18,7 +18,6 @@ class IndicesOfAutomaticPadding(
     Fault,
     code="OVN169",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A MaxPool with indices and automatic padding over unknown sizes",
     effect=Effect.WRONG,
     fix="Write the padding as pads_begin and pads_end, or give the input static sizes.",

@@ -19,7 +19,6 @@ class UnreadOutputCounts(
     Fault,
     code="OVN170",
     engine="openvino",
-    measured=("2026.4.1",),
     title="A TensorIterator whose trip count is the range of an output that nothing reads",
     effect=Effect.WRONG,
     passes=("tensor_iterator_to_loop",),

@@ -22,7 +22,6 @@ class LongTripCount(
     Fault,
     code="OVN171",
     engine="openvino",
-    measured=("2026.4.1",),
     title="Trip counts of more than 32 bits",
     effect=Effect.WRONG,
     fix="Give a trip count below 2^31, or -1 if only the condition ends the Loop.",

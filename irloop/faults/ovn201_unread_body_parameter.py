@@ -18,7 +18,6 @@ class UnreadBodyParameter(
     Fault,
     code="OVN201",
     engine="openvino",
-    measured=("2021.4.2",),
     title="A mapped body parameter that nothing reads",
     effect=Effect.REFUSAL,
     rule="IRL513",

@@ -21,7 +21,6 @@ class StatesOfALoopThatDoesNotRun(
     Fault,
     code="OVN202",
     engine="openvino",
-    measured=("2021.4.2",),
     title="The states of a Loop that runs zero times",
     effect=Effect.WRONG,
     passes=("choose_initial_states",),

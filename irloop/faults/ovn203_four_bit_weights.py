@@ -20,7 +20,6 @@ class FourBitWeights(
     Fault,
     code="OVN203",
     engine="openvino",
-    measured=("2021.4.2",),
     title="Weights of 4 bits",
     effect=Effect.WRONG,
     passes=("unpack_constants",),

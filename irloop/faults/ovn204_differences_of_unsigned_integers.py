@@ -19,7 +19,6 @@ class DifferencesOfUnsignedIntegers(
     Fault,
     code="OVN204",
     engine="openvino",
-    measured=("2021.4.2",),
     title="Differences and minima of unsigned integers",
     effect=Effect.WRONG,
     passes=("widen_narrow_integers",),

@@ -33,6 +33,10 @@ class Repair(Pass):
     #: Whether the pass leaves values that nothing reads, which a conversion then removes.
     leaves_dead_code: ClassVar[bool] = False
 
+    def on_source(self) -> list[Pass]:
+        """Return passes that a conversion also runs first, on its source model; by default none."""
+        return []
+
     def had(self, node: Node, known: Known) -> bool:
         """Return whether `node` has what this pass rewrites before `transform` runs passes.
 

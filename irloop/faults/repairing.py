@@ -12,14 +12,15 @@ them. The exceptions are forms for which the engine returns uninitialised memory
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from graphlib import TopologicalSorter
 from importlib import import_module
 from typing import TypeVar
 
+from irloop.analysis.constant_loops import constant_loops
 from irloop.faults import repairs as folder
-from irloop.faults.catalogue import DIALECTS, faults_of_engine
+from irloop.faults.catalogue import DIALECTS, avoided_faults
 from irloop.faults.fault import Fault
 from irloop.faults.repair import Known, Repair
 from irloop.graph.inference import Inference
@@ -35,22 +36,36 @@ from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type
 from irloop.passes.predicates import producer_is
 
-__all__ = ["repairs", "repairs_after"]
+__all__ = ["repairs", "repairs_after", "repairs_of_source", "repairs_of_target_only"]
 
 T = TypeVar("T")
 
 
-def repairs(dialect: str) -> list[Pass]:
+def repairs(dialect: str, target: str | None = None) -> list[Pass]:
     """Return the passes that end a conversion: they write forms that the engine runs correctly.
 
-    `dialect` selects the engine: ONNX Runtime for "onnx", OpenVINO for "openvino".
+    `dialect` selects the engine: ONNX Runtime for "onnx", OpenVINO for "openvino". A `target` such
+    as "openvino-2024.6" leaves out what this version needs not.
+
+    Raises:
+        UsageError: when the target was not measured.
     """
     made: list[Pass] = []
-    for item in _in_order(dialect):
+    for item in _in_order(avoided_faults(target or DIALECTS[dialect])):
         made.append(item)
         if isinstance(item, Repair) and item.leaves_dead_code:
             made.append(DeadCode())
     return made
+
+
+def repairs_of_source(dialect: str, target: str | None = None) -> list[Pass]:
+    """Return the passes that begin a conversion to `dialect`, on the source model (see `repairs`).
+
+    Raises:
+        UsageError: when the target was not measured.
+    """
+    passes = _in_order(avoided_faults(target or DIALECTS[dialect]))
+    return [item for one in passes if isinstance(one, Repair) for item in one.on_source()]
 
 
 def repairs_after(model: Model, inference: Inference, config: PassConfig) -> Manager:
@@ -61,8 +76,6 @@ def repairs_after(model: Model, inference: Inference, config: PassConfig) -> Man
     are left as they are, except those with a fault that `repairs_always`. `inference` holds the
     types of the model. Passes that `config` disables do not run.
     """
-    from irloop.faults.repairs.constant_loops import constant_loops
-
     nodes = (*model.graph.parameters, *all_nodes(model.graph))
     known = Known(inference, constant_loops(model.graph))
     own = config.copy()
@@ -75,7 +88,7 @@ def repairs_after(model: Model, inference: Inference, config: PassConfig) -> Man
         left = {(node.name, node.op.type) for node in nodes if had(node)}
         own.set_callback(lambda node: (node.name, node.op.type) in left, name)
 
-    passes = _in_order(model.dialect)
+    passes = _in_order(avoided_faults(DIALECTS[model.dialect]))
     for item in passes:
         if isinstance(item, Repair):
             leave(item.name, partial(item.had, known=known))
@@ -90,9 +103,20 @@ def _has(fault: Fault, node: Node) -> bool:
     return isinstance(node.op, fault.operations) and fault.is_repaired(node)
 
 
-def _in_order(dialect: str) -> list[Repair | OperationForms]:
-    """The passes for the engine of a dialect, in the order that `after` demands."""
-    known = list(faults_of_engine(DIALECTS[dialect]))
+def repairs_of_target_only(target: str) -> Pass:
+    """Return a pass that repairs nodes with faults for which a conversion without target is blind.
+
+    It is for operations that come into the model after `repairs`.
+
+    Raises:
+        UsageError: when the target was not measured.
+    """
+    usual = avoided_faults(target.partition("-")[0])
+    return OperationForms(item for item in avoided_faults(target) if item not in usual)
+
+
+def _in_order(known: Sequence[type[Fault]]) -> list[Repair | OperationForms]:
+    """The passes that avoid the given faults of an engine, in the order that `after` demands."""
     modules = dict.fromkeys(name for item in known for name in item.avoided_by)
     passes: dict[str, Repair | OperationForms] = {name: _pass_of(name) for name in modules}
     passes[OperationForms.name] = OperationForms(known)

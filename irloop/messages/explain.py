@@ -34,7 +34,7 @@ class Explanation(NamedTuple):
 
 
 def explain(text: str) -> str:
-    """Explain the code of a rule, of a hazard or of an error, or the messages in a pasted text.
+    """Explain the code of a rule, of a fault or of an error, or the messages in a pasted text.
 
     Raises:
         UsageError: for a code that does not exist, or when no message is known.

@@ -84,7 +84,7 @@ class Emitter:
 def copy_of(value: Value, emit: Callable[..., Value]) -> Value:
     """A copy of `value` in its own memory; `emit` appends an operation and returns its output.
 
-    8-bit floats are copied as f32 (hazard OVN125).
+    8-bit floats are copied as f32 (fault OVN125).
     """
     element = element_of(value)
     if element is ElementType.BOOLEAN:
@@ -292,6 +292,6 @@ class Forms(Emitter):
         if self.onnx:
             return self.emit(onnx_convert.Identity(), value)
         if taken_over(value):
-            # A Convert without effect is hazard OVN128.
+            # A Convert without effect is fault OVN128.
             return self.emit(ov_elementwise.Maximum(), value, value)
         return self.emit(ov_convert.Convert(element_of(value)), value)

@@ -70,7 +70,7 @@ def rule_classes(group: str = "", without: tuple[str, ...] = ()) -> dict[str, ty
 
 
 def _codes(group: str) -> Iterable[str]:
-    """The codes of all rules, or those of all hazards if `group` starts with ORT or OVN."""
+    """The codes of all rules, or those of all faults if `group` starts with ORT or OVN."""
     if not group.startswith(("ORT", "OVN")):
         return _modules()
     from irloop.faults.catalogue import faults
@@ -250,20 +250,20 @@ def _onnx_findings(
             yield replace(item, code="ONX101") if item.code == ReadError.code else item
         return
     selection.suppressed = of_outline(context.outline)
-    for item in chain(_run(context, "ONX", selection), _hazards(context, selection, engines)):
+    for item in chain(_run(context, "ONX", selection), _faults(context, selection, engines)):
         yield replace(item, shows_weights=True) if context.shows_weights else item
     context.close()
 
 
-def _hazards(
+def _faults(
     context: OnnxContext, selection: _Selection, engines: tuple[str, ...]
 ) -> Iterator[Diagnostic]:
     if not engines:
         return
-    from irloop.validation.faults import hazard_findings
+    from irloop.validation.faults import fault_findings
 
     for graph in context.inferred_graphs[:1]:
-        yield from hazard_findings(graph, engines, selection.reported)
+        yield from fault_findings(graph, engines, selection.reported)
 
 
 def _ir_findings(
@@ -296,9 +296,9 @@ def _ir_findings(
 
             yield from filter(selection.wants_finding, notes_of(document))
         if engines and not document.is_legacy:
-            from irloop.validation.faults import hazard_findings_of_ir
+            from irloop.validation.faults import fault_findings_of_ir
 
-            yield from hazard_findings_of_ir(document, bin_file, engines, selection.reported)
+            yield from fault_findings_of_ir(document, bin_file, engines, selection.reported)
     except ReadError as error:  # libxml2 refuses what expat accepts
         yield from error.diagnostics
     finally:

@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from irloop.formats.openvino.document import Document
     from irloop.opening import Path
 
-__all__ = ["hazard_findings", "hazard_findings_of_ir"]
+__all__ = ["fault_findings", "fault_findings_of_ir"]
 
 
-def hazard_findings(
+def fault_findings(
     graph: Graph, engines: Iterable[str], reported: Collection[str]
 ) -> Iterator[Diagnostic]:
-    """Yield a warning for each node of a graph that has the pattern of a hazard of these engines.
+    """Yield a warning for each node of a graph that has the pattern of a fault of these engines.
 
-    `reported` holds the codes of the rules that found something; hazards with the same rule are
+    `reported` holds the codes of the rules that found something; faults with the same rule are
     skipped. If the inputs, bodies or port maps of some node do not fit its operation, yield one
     note instead.
 
     Raises:
-        UsageError: for an engine in which no hazard was measured.
+        UsageError: for an engine in which no fault was measured.
     """
     wrong = next((node for node in all_nodes(graph) if misfit(node) is not None), None)
     if wrong is not None:
@@ -45,10 +45,10 @@ def hazard_findings(
                 yield _finding(match)
 
 
-def hazard_findings_of_ir(
+def fault_findings_of_ir(
     document: Document, weights: Path, engines: Iterable[str], reported: Collection[str]
 ) -> Iterator[Diagnostic]:
-    """Yield the hazards of `engines` in an IR, even if the IR has errors.
+    """Yield the faults of `engines` in an IR, even if the IR has errors.
 
     If the errors prevent building a graph, yield one note instead.
     """
@@ -57,26 +57,26 @@ def hazard_findings_of_ir(
     except ReadError as error:
         yield _not_looked_for(engines, error.message)
         return
-    yield from hazard_findings(graph, engines, reported)
+    yield from fault_findings(graph, engines, reported)
 
 
 def _not_looked_for(engines: Iterable[str], reason: str) -> Diagnostic:
     return Diagnostic(
         "HAZ001",
         Severity.INFO,
-        f"the model was not searched for hazards of {', '.join(engines)}: {reason}",
+        f"the model was not searched for faults of {', '.join(engines)}: {reason}",
         fix="correct the errors, then validate again",
     )
 
 
 def _finding(match: Match) -> Diagnostic:
-    hazard = match.fault
+    fault = match.fault
     place = match.node.location
     return Diagnostic(
-        hazard.code,
+        fault.code,
         Severity.WARNING,
-        f"{hazard.title}: {match.found}",
+        f"{fault.title}: {match.found}",
         replace(place, path=place.path or node_path(match.node)),
-        cause=f"{hazard.engine} {hazard.measured[-1]}: {hazard.effect.value}",
-        fix=hazard.fix,
+        cause=f"{fault.engine} {fault.measured[-1]}: {fault.effect.value}",
+        fix=fault.fix,
     )

@@ -256,7 +256,7 @@ def test_names_are_completed(words: list[str], some: str) -> None:
     assert all(item.lower().startswith(start) for item in found)
 
 
-def test_doctor_lists_versions_and_their_hazards(irloop: Irloop) -> None:
+def test_doctor_lists_versions_and_their_faults(irloop: Irloop) -> None:
     text = irloop("doctor").stdout
     assert f"engine onnxruntime: {onnxruntime.__version__}" in text
     report = json.loads(irloop("doctor", "--format", "json").stdout)["environment"]

@@ -9,7 +9,7 @@ import onnx.parser
 import pytest
 
 import irloop
-from irloop.validation.faults import hazard_findings
+from irloop.validation.faults import fault_findings
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 HEAD = '<ir_version: 10, opset_import: ["" : {}]>'
@@ -81,7 +81,7 @@ def test_sizes_that_no_file_holds_are_not_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["a loop that lacks its body", "an operation without inputs"])
-def test_passes_and_hazards_leave_damaged_graphs_alone(tmp_path: Path, where: str) -> None:
+def test_passes_and_faults_leave_damaged_graphs_alone(tmp_path: Path, where: str) -> None:
     from irloop.dialects.onnx.activation import Relu
     from irloop.dialects.onnx.control_flow import Loop
     from irloop.graph.model import Graph, Model
@@ -92,7 +92,7 @@ def test_passes_and_hazards_leave_damaged_graphs_alone(tmp_path: Path, where: st
     model = Model(graph, "onnx", 10, opsets={"": 17})
     with pytest.raises(irloop.InferenceError, match=r"'n': it lacks"):
         irloop.transform(model, ["simplify"])
-    assert [item.code for item in hazard_findings(graph, ["onnxruntime"], ())] == ["HAZ001"]
+    assert [item.code for item in fault_findings(graph, ["onnxruntime"], ())] == ["HAZ001"]
 
 
 def test_ports_without_ids_are_named(tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ def counting(reader: Reader) -> Model:
         times_zero,
     ],
 )
-def test_slices_are_lost_where_the_hazard_is_found(reader: Reader, tmp_path: Path) -> None:
+def test_slices_are_lost_where_the_fault_is_found(reader: Reader, tmp_path: Path) -> None:
     model = counting(reader)
     runs = [[np.zeros((n, 2), np.float32), np.zeros((1, 2), np.float32)] for n in (3, 2)]
     lengths = [len(outputs[0]) for outputs in inferred(model, runs, tmp_path)]
@@ -234,7 +234,7 @@ def stateful(reader: Reader) -> Model:
     "reader",
     [dead, empty_part, captured_in_vain, joined_in_vain, carried_in_vain, times_zero],
 )
-def test_initial_states_are_lost_where_the_hazard_is_found(reader: Reader, tmp_path: Path) -> None:
+def test_initial_states_are_lost_where_the_fault_is_found(reader: Reader, tmp_path: Path) -> None:
     model = stateful(reader)
     x = np.full((1, 2), 5, np.float32)
     runs = [[np.array(n, np.int64), x] for n in (2, 0)]

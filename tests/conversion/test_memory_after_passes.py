@@ -19,7 +19,7 @@ from tests.conversion.test_after_passes import Runs, transformed
 I64 = ElementType.I64
 
 
-def test_a_hazard_of_memory_in_a_loop_that_no_pass_changes(tmp_path: Path) -> None:
+def test_a_fault_of_memory_in_a_loop_that_no_pass_changes(tmp_path: Path) -> None:
     """The results of a Loop that does not run may be right by chance until other operations are
     removed.
     """

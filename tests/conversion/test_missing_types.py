@@ -7,7 +7,7 @@ import re
 import pytest
 
 import irloop
-from irloop.conversion.targets import TARGETS, require_readable
+from irloop.conversion.targets import find_target, require_readable
 from irloop.dialects.openvino import convert, elementwise, search, state
 from irloop.errors import UnsupportedError
 from irloop.graph.builder import Builder
@@ -55,6 +55,6 @@ def test_a_target_with_static_shapes_names_the_inputs_and_their_option() -> None
     dynamic = Model(b.graph, "openvino", 10)
     Inference().run(dynamic.graph)
     with pytest.raises(UnsupportedError) as caught:
-        require_readable(dynamic, TARGETS["openvino-2021.4"])
+        require_readable(dynamic, find_target("openvino-2021.4"))
     (item,) = caught.value.diagnostics
     assert re.search(r"--shape x=N,3$", item.fix)

@@ -39,7 +39,7 @@ def test_all_bounds_are_inputs(name: str, kind: str, engines: Engines, tmp_path:
 
 
 def test_a_step_of_unknown_type_is_left_alone(tmp_path: Path) -> None:
-    """The step would be compared with a zero of its type; a note names the hazard instead."""
+    """The step would be compared with a zero of its type; a note names the fault instead."""
     text = "g (float a, float b, float c) => (float[n] y) { y = Range (a, b, c) }"
     proto = onnx.parser.parse_model(HEADER + text)
     proto.graph.input[2].type.tensor_type.elem_type = onnx.TensorProto.UNDEFINED

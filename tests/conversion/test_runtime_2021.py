@@ -155,12 +155,12 @@ def _near(found: Any, wanted: Any, declared: Value) -> bool:
     return np.allclose(np.asarray(found, np.float64), array.astype(np.float64), atol=1e-5)
 
 
-@pytest.mark.parametrize("hazard", faults_of("openvino-2021.4"), ids=lambda item: item.code)
-def test_the_target_avoids_the_hazards_of_its_version_or_names_them(
-    hazard: type[Fault], engine: InferenceEngine, tmp_path: Path
+@pytest.mark.parametrize("fault", faults_of("openvino-2021.4"), ids=lambda item: item.code)
+def test_the_target_avoids_the_faults_of_its_version_or_names_them(
+    fault: type[Fault], engine: InferenceEngine, tmp_path: Path
 ) -> None:
     """The old runtime computes the minimal model wrongly, and the written model correctly."""
-    case = hazard.smallest
+    case = fault.smallest
 
     def is_right(path: Path, item: Run, inputs: list[Any]) -> bool:
         try:
@@ -182,9 +182,9 @@ def test_the_target_avoids_the_hazards_of_its_version_or_names_them(
         except irloop.UnsupportedError:
             # Conversion names every operation that prevents it, and nothing is written.
             continue
-        if any(f"({hazard.code})" in note.message for note in notes):
+        if any(f"({fault.code})" in note.message for note in notes):
             continue
         written = tmp_path / "written.xml"
         irloop.save_model(result, written)
-        assert is_right(written, item, inputs) or not hazard.concerns_conversion
+        assert is_right(written, item, inputs) or not fault.concerns_conversion
     assert not all(rights)

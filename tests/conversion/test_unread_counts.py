@@ -163,7 +163,7 @@ def test_passes(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("build", MODELS)
-def test_the_hazard_is_found_where_openvino_runs_once(
+def test_the_fault_is_found_where_openvino_runs_once(
     build: Callable[[], Model], tmp_path: Path
 ) -> None:
     model = build()

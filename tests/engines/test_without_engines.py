@@ -79,7 +79,7 @@ def test_an_engine_that_is_asked_for_by_name_is_refused(source: Path) -> None:
         assert "pip install" in told.stderr
 
 
-def test_hazards_are_known_without_the_engine(source: Path) -> None:
+def test_faults_are_known_without_the_engine(source: Path) -> None:
     told = irloop(source, "validate", "m.onnx", "--engine", "onnxruntime")
     assert told.returncode == 0, told.stderr
     told = irloop(source, "conformance", "irloop", "--case", "loop_for")

@@ -23,8 +23,8 @@ def test_arithmetic_of_sizes_and_between_small_bounds_is_not_named() -> None:
         ]
     ):
         b.output(f"y{at}", value)
-    hazard = faults()["OVN160"]()
-    found = [node.op for node in all_nodes(b.model().graph) if list(hazard.find(node))]
+    fault = faults()["OVN160"]()
+    found = [node.op for node in all_nodes(b.model().graph) if list(fault.find(node))]
     assert found == [ReLU(), large]
 
 
@@ -34,7 +34,7 @@ def test_small_constants_of_u32_are_not_named() -> None:
     numbers = (2**31 - 1, 2**31)
     for at, number in enumerate(numbers):
         b.output(f"y{at}", b.op("Add", x, b.constant([number, 1], "u32")))
-    hazard = faults()["OVN161"]()
-    found = [text for node in all_nodes(b.model().graph) for text in hazard.find(node)]
+    fault = faults()["OVN161"]()
+    found = [text for node in all_nodes(b.model().graph) for text in fault.find(node)]
     assert len(found) == 1
     assert str(2**31) in found[0]

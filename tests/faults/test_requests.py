@@ -21,10 +21,10 @@ from tests.conversion.both_engines import needs_engines
 def test_an_operation_reads_the_loop_output_of_an_earlier_inference(
     tmp_path: Path, code: str
 ) -> None:
-    hazard = faults()[code]
-    if version("openvino") not in hazard.measured:
-        pytest.skip(f"measured in {hazard.measured}")
-    case = hazard.smallest
+    fault = faults()[code]
+    if version("openvino") not in fault.measured:
+        pytest.skip(f"measured in {fault.measured}")
+    case = fault.smallest
     model, path = write_case(case, tmp_path)
     sets = [arrays_of(run.inputs, model.graph.inputs) for run in case.runs]
     copied = tmp_path / "copied.xml"

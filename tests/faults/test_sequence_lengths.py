@@ -88,25 +88,25 @@ def test_ignored_constant_lengths_are_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("clip", [0.0, 9.0])
-def test_lengths_that_openvino_reads_are_no_hazard(kind: str, clip: float, tmp_path: Path) -> None:
+def test_lengths_that_openvino_reads_are_no_fault(kind: str, clip: float, tmp_path: Path) -> None:
     """The shape of X is known, or the plugin writes the sequence as a TensorIterator."""
     model = sequence(kind, SIZES if clip == 0 else (2, None, 1), clip=clip)
     assert "OVN154" not in codes(model)
     assert reads_lengths(model, tmp_path)
 
 
-def test_as_many_steps_as_the_data_has_are_no_hazard() -> None:
+def test_as_many_steps_as_the_data_has_are_no_fault() -> None:
     assert "OVN154" not in codes(sequence("lstm", (2, None, 1), "sizes"))
 
 
-def test_the_pass_of_the_hazard_removes_it(tmp_path: Path) -> None:
+def test_the_pass_of_the_fault_removes_it(tmp_path: Path) -> None:
     model = sequence("lstm", (None, None, 1))
     changed, _ = irloop.transform(model, ["sequence_to_tensor_iterator"])
     assert "OVN154" not in codes(changed)
     assert reads_lengths(changed, tmp_path)
 
 
-def test_check_names_the_hazard(tmp_path: Path) -> None:
+def test_check_names_the_fault(tmp_path: Path) -> None:
     """OpenVINO is wrong on the IR, and ONNX Runtime is right on the converted model."""
     irloop.save_model(sequence("rnn", (2, None, 1)), tmp_path / "m.xml")
     converted, _ = irloop.convert(tmp_path / "m.xml")

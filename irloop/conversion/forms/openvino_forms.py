@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from irloop.analysis.patterns import one_of_several
 from irloop.conversion.forms.openvino_shape_forms import (
     as_i64,
     as_list,
@@ -94,13 +93,8 @@ def convert(c: Conversion, value: Value, element: ElementType) -> Value:
     """Emit operations that convert `value` to `element`, even if it already has this type."""
     if element in UNKNOWN_TO_OPENVINO:
         raise c.refuse(f"OpenVINO IR has no element type {element}")
-    source = element_of(value)
-    if element is ElementType.BOOLEAN:
-        # Because of hazard OVN120, a Convert to boolean must not read a node with several outputs.
-        if source is ElementType.BOOLEAN:
-            return c(comparison.LogicalOr(), value, value)
-        if one_of_several(value) and source.bits >= 8:
-            return c(comparison.NotEqual(), value, c.constant(0, source))
+    if element is ElementType.BOOLEAN and element_of(value) is ElementType.BOOLEAN:
+        return c(comparison.LogicalOr(), value, value)
     return c(conversions.Convert(element), representable(c, value))
 
 

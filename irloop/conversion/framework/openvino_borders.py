@@ -6,7 +6,6 @@ output is directly an input.
 
 from __future__ import annotations
 
-from irloop.analysis.patterns import taken_over
 from irloop.conversion.forms import openvino_forms as ov_forms
 from irloop.conversion.forms import openvino_shape_forms as shape_forms
 from irloop.conversion.framework.translation import Conversion
@@ -23,17 +22,12 @@ def own_producer(c: Conversion, name: str, value: Value) -> Value:
 
     The result gets this name. The value is copied if it is a model input or serves another output
     already. OpenVINO's reader for IR v10 refuses models in which an input is also an output, one
-    value is two outputs, or two outputs have the same tensor name. Some inputs are copied by a
-    Maximum, because of hazard OVN128.
+    value is two outputs, or two outputs have the same tensor name.
     """
     producer = value.producer
     # This function gets only outputs of the whole model, so a Parameter here is an input of the
     # model.
-    is_input = isinstance(producer.op, Parameter)
-    if is_input and taken_over(value):
-        value = ov_forms.maximum(c, value, value)
-        producer = value.producer
-    elif is_input or value.is_output:
+    if isinstance(producer.op, Parameter) or value.is_output:
         value = _copied(c, value)
         producer = value.producer
     value.names = (name,)

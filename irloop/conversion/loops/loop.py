@@ -23,7 +23,6 @@ from irloop.conversion.loops.openvino_loop_builder import (
     refuse_strings,
 )
 from irloop.dialects.onnx import control_flow as onnx
-from irloop.faults.repairs.trip_counts import COUNTABLE
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Carried, LastValue, ScanOutput
 from irloop.graph.model import Body, Node, Value
@@ -31,6 +30,9 @@ from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType, Shape, TensorType
 
 __all__ = ["import_loop", "part_of", "without_iterations"]
+
+#: The first constant trip count that means no limit; exporters write the largest i64.
+_UNLIMITED = 2**31 - 1
 
 
 @takes_virtual
@@ -200,13 +202,12 @@ def _condition_is_trivial(c: Conversion, body: Body) -> bool:
 def _trip(c: Conversion, limit: Value | None) -> Value:
     """Convert ONNX's M to OpenVINO's trip count: -1 if M is omitted, 0 if M is negative.
 
-    OpenVINO counts in 32 bits, so a larger constant becomes -1. The pass `LimitCounts` limits trip
-    counts that are inputs of the model.
+    A constant that no loop reaches becomes -1.
     """
     if limit is None:
         return c.i64(-1)
     known = c.constant_of(limit)
     if known is not None:
         count = int(known.reshape(-1)[0])
-        return c.i64(-1 if count >= COUNTABLE else count)
+        return c.i64(-1 if count >= _UNLIMITED else count)
     return ov_forms.maximum(c, ov_shape_forms.as_one_element(c, limit), c.i64(0))

@@ -212,7 +212,7 @@ class OpenVinoLoopBuilder:
 
         The plugin keeps addresses of the memory of the states from one run of the loop to the next,
         if all states then have their initial sizes. If a state had another size in between, its
-        memory has moved (hazard OVN163). After an iteration, the guard has two elements, and
+        memory has moved (fault OVN163). After an iteration, the guard has two elements, and
         initially one. `unstable` has the axes along which the sizes of `states` may change. Returns
         the next value of the guard, or an empty list.
         """
@@ -330,7 +330,7 @@ class OpenVinoLoopBuilder:
         """Hide the unknown sizes of the initial value of state `number` along `axes` from OpenVINO.
 
         Otherwise OpenVINO assumes that the state always has these sizes. It then takes the state
-        for as large as any other value that has one of these sizes (hazard OVN162).
+        for as large as any other value that has one of these sizes (fault OVN162).
         """
         c, dims = self.c, shape_of(initial).dims or ()
         unknown = {at for at in axes if not isinstance(dims[at], int)}

@@ -26,7 +26,7 @@ def quantised_forms() -> list[Pass]:
     at i16. Weights are i8 nevertheless: with u8 weights, ONNX Runtime would take 1.6 times as long
     on processors with VNNI.
     """
-    return [_Rewrite(group) for group in range(5)]
+    return [_Rewrite(group) for group in range(4)]
 
 
 def _matchers(group: int) -> list[MatcherPass]:
@@ -36,7 +36,6 @@ def _matchers(group: int) -> list[MatcherPass]:
     """
     from irloop.conversion.quantised.biases import QuantisedBiases
     from irloop.conversion.quantised.dynamic import DynamicRanges
-    from irloop.conversion.quantised.float_weights import KeepFloatWeights
     from irloop.conversion.quantised.integer_products import IntegerProducts
     from irloop.conversion.quantised.integer_weights import QuantisedWeights
     from irloop.conversion.quantised.integers import QuantisedIntegers
@@ -47,7 +46,6 @@ def _matchers(group: int) -> list[MatcherPass]:
         [IntegerProducts()],
         [QuantisedWeights()],
         [QuantisedBiases()],
-        [KeepFloatWeights()],
     ]
     return groups[group]
 

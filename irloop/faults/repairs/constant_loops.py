@@ -1,17 +1,18 @@
 """Folds loops that depend only on constants, and constant trip counts and conditions.
 
-The conditions are those of Loops and Ifs. Hazard OVN115 is the reason.
+The conditions are those of Loops and Ifs. Fault OVN115 is the reason.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 import numpy as np
 
+from irloop.analysis.constant_loops import BRANCHES, LOOPS, constant_values
 from irloop.analysis.patterns import read_inputs
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
@@ -25,17 +26,13 @@ from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.tensor import ArrayTensor, Tensor
 from irloop.graph.types import ElementType, TensorType
-from irloop.graph.walk import all_graphs, all_nodes, has_op
-from irloop.passes.base import Callback, ModelPass
+from irloop.graph.walk import has_op
+from irloop.passes.base import Callback, ModelPass, Pass
 from irloop.passes.common.constant_folding import ConstantFolding
 from irloop.passes.common.fold_shapes import FoldShapes
 from irloop.passes.folding import RESULT_LIMIT
 
-__all__ = ["FoldConstantLoops", "FoldLoopShapes", "constant_loops"]
-
-LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan, onnx.Scan8)
-
-BRANCHES = (ov.If, onnx.If)
+__all__ = ["FoldConstantLoops", "FoldLoopShapes"]
 
 #: A loop of more iterations than this is left to the engine.
 MOST_ITERATIONS = 1000
@@ -106,6 +103,9 @@ class FoldConstantLoops(Repair, ModelPass):
     def had(self, node: Node, known: Known) -> bool:
         return node.name in known.constant
 
+    def on_source(self) -> list[Pass]:
+        return [FoldLoopShapes(), FoldConstantLoops()]
+
     def run_on_model(self, model: Model) -> bool:
         if not has_op(model.graph, *LOOPS, *BRANCHES):
             return False
@@ -118,30 +118,6 @@ class FoldConstantLoops(Repair, ModelPass):
             pass
         model.graph = work.graph
         return True
-
-
-def constant_loops(graph: Graph) -> frozenset[str]:
-    """The names of loops with constant outputs, and of Ifs with a constant condition.
-
-    A value is constant if it is computed from constants only. Loops and Ifs in nested bodies are
-    included.
-    """
-    names: set[str] = set()
-    if not has_op(graph, *LOOPS, *BRANCHES):
-        return frozenset()
-    for one in all_graphs(graph):
-        found = _constant_values(one, ())
-        names |= {
-            node.name
-            for node in one.nodes
-            if isinstance(node.op, LOOPS) and node.outputs and found.issuperset(node.outputs)
-        }
-        names |= {
-            node.name
-            for node in one.nodes
-            if isinstance(node.op, BRANCHES) and node.inputs[0] in found
-        }
-    return frozenset(names)
 
 
 class _Folding:
@@ -161,7 +137,7 @@ class _Folding:
         if not has_op(graph, *LOOPS, *BRANCHES):
             return False
         rewriter = Rewriter(graph)
-        constant = _constant_values(graph, known)
+        constant = constant_values(graph, known)
         for node in graph.nodes:
             if not node.outputs or self._leave(node):
                 continue
@@ -171,7 +147,7 @@ class _Folding:
                 self._fold_loop(node, known, rewriter)
             elif isinstance(node.op, ov.Loop | onnx.Loop):
                 self._fold_inputs(node, ("trip", "condition"), constant, known, rewriter)
-        constant = _constant_values(graph, known)
+        constant = constant_values(graph, known)
         for node in graph.nodes:
             for body in node.bodies:
                 captured = self._captured(node, body, constant, known)
@@ -277,15 +253,6 @@ class _Folding:
         return tensors
 
 
-def _constant_values(graph: Graph, known: Iterable[Value]) -> set[Value]:
-    """The values of a graph that depend only on constants and on `known` values."""
-    constant = set(known)
-    for node in graph.nodes:
-        if constant.issuperset(read_inputs(node)) and _is_pure(node):
-            constant.update(node.outputs)
-    return constant
-
-
 def _placeholders(node: Node, known: AbstractSet[Value]) -> dict[Value, Tensor] | None:
     """Make zeros for values that are passed to a loop, but that its bodies do not read.
 
@@ -311,8 +278,3 @@ def _placeholders(node: Node, known: AbstractSet[Value]) -> dict[Value, Tensor] 
         dims = tuple(dim if isinstance(dim, int) else 1 for dim in value.type.shape.dims or ())
         found[value] = ArrayTensor(np.zeros(dims, element.numpy()), element)
     return found
-
-
-def _is_pure(node: Node) -> bool:
-    bodies = (inner for body in node.bodies for inner in all_nodes(body.graph))
-    return node.op.pure and all(inner.op.pure for inner in bodies)

@@ -31,7 +31,7 @@ class FoldEmptyValues(Repair, ModelPass):
 
         n [0] = Const            y [2, 0] = Const
 
-    Brackets after a name hold the shape of the value. Among other failures, this pass avoids hazard
+    Brackets after a name hold the shape of the value. Among other failures, this pass avoids fault
     OVN122: OpenVINO fails to compute some Broadcasts whose result has no elements.
     """
 

@@ -1,4 +1,4 @@
-"""Avoids hazards OVN114, OVN164 and OVN168: OpenVINO assumes that a state keeps its initial size.
+"""Avoids faults OVN114, OVN164 and OVN168: OpenVINO assumes that a state keeps its initial size.
 
 A state grows if the body returns a larger tensor than it received. OpenVINO misses this if nothing
 reads the last value of the state, and where the state decides how often an inner Loop runs, or what
@@ -48,9 +48,9 @@ class OpenGrowingStates(Repair, LoopPass):
         n = CumSum(trip)    g = Tile(h, 1 + (n - n))
         Loop(trip, true, g [?], x):   s: g, s' = Concat(s, 1)    y' = y + ReduceSum(s)   -> last y
 
-    Hazard OVN114 is the reason: OpenVINO assumes that the state keeps the size of its initial value
+    Fault OVN114 is the reason: OpenVINO assumes that the state keeps the size of its initial value
     in all iterations. If it knows only an upper bound of that size, it assumes the bound. States
-    with outputs are changed, too, if an inner Loop may depend on them (hazard OVN164), or a NonZero
+    with outputs are changed, too, if an inner Loop may depend on them (fault OVN164), or a NonZero
     on their size (OVN168). A Loop is left unchanged if its inputs and the inputs of the enclosing
     graph are all constant.
     """

@@ -31,7 +31,7 @@ class ReadLoopsByCopies(Repair, ModelPass):
 
         y [?, 4] = Loop(n, ...)    output y    c = Maximum(y, y)    z = SoftMax(c)
 
-    Hazards OVN124, OVN141, OVN142 and OVN150 are the reason. The copy itself never reads old
+    Faults OVN124, OVN141, OVN142 and OVN150 are the reason. The copy itself never reads old
     memory.
     """
 

@@ -35,14 +35,14 @@ class RunnablePorts(Repair, LoopPass):
 
         Loop(n, true, n, y):  p: n                     a: y, a' = a + p   -> joined a, backwards
 
-    The pass avoids these hazards: OVN117 (a Loop has ports that go backwards, and ports that
+    The pass avoids these faults: OVN117 (a Loop has ports that go backwards, and ports that
     nothing reads), OVN118 and OVN148 (the trip count or the first condition is mapped into the
     body), OVN136 (outputs share one body result, and nothing reads one of them) and OVN137
     (OpenVINO removes a body parameter that comes before the iteration number). For this, it removes
     ports that nothing reads, passes the trip count and the condition to the body through separate
     inputs, and makes the iteration number the first parameter. It keeps a port that some operation
     reads, even if OpenVINO will later remove that operation and then the port. For such ports it
-    avoids the hazards in another way: values that go backwards are reversed outside the Loop, and
+    avoids the faults in another way: values that go backwards are reversed outside the Loop, and
     an output that shares its body result with another gets its own result.
     """
 
@@ -105,7 +105,7 @@ def _is_reversed(port: Sliced | Concatenated) -> bool:
 
 
 def _change_ports_of_loop(node: Node, wires: LoopWires) -> bool:
-    """Change the port map of a loop to avoid hazards OVN117, OVN118, OVN137 and OVN148.
+    """Change the port map of a loop to avoid faults OVN117, OVN118, OVN137 and OVN148.
 
     The changes are made in `wires`, the connections of the loop. Returns whether there are any.
     """

@@ -41,7 +41,7 @@ class ScanAlongFront(Repair, LoopPass):
         z = Transpose(k)
 
     ONNX Runtime 1.31 transposes inputs and outputs of a Scan along an axis other than 0. It crashes
-    (division by zero) if such a tensor has no elements (hazard ORT112). OpenVINO 2026.4 crashes if
+    (division by zero) if such a tensor has no elements (fault ORT112). OpenVINO 2026.4 crashes if
     a Loop or TensorIterator joins values along an axis other than 0 and an axis before it is empty
     (OVN132). The Transpose operations have no such fault. A loop is not changed if its known
     dimensions exclude such a crash, or if a rank is unknown.

@@ -17,10 +17,7 @@ from irloop.passes.base import ModelPass
 from irloop.passes.forms import Emitter
 from irloop.passes.session import Session
 
-__all__ = ["COUNTABLE", "LimitCounts", "is_long_count"]
-
-#: The largest trip count that OpenVINO can count to in 32 bits; larger ones mean no limit.
-COUNTABLE = 2**31 - 1
+__all__ = ["LimitCounts", "is_long_count"]
 
 #: The trip count that replaces larger ones; adding a small number to it does not overflow.
 UNREACHED = 2**30
@@ -41,7 +38,7 @@ class LimitCounts(Repair, ModelPass):
         M: input i64      m = Select(M as f32 < 2^31, M, 2^30)
         y = Loop(m, true, m):  s: m   z = Loop(s, ...)   s' = s - 1
 
-    OpenVINO 2026.4 reads only the low 32 bits of M, so 2^32 would mean no iteration (hazard
+    OpenVINO 2026.4 reads only the low 32 bits of M, so 2^32 would mean no iteration (fault
     OVN171). Only a conversion to f32 reads all bits. The limit of 2^30 iterations is too large to
     be reached before the condition ends the Loop.
     """
@@ -98,10 +95,16 @@ def _long_counts(value: Value) -> list[Use]:
 def _is_limit(node: Node) -> bool:
     """Return whether `node` is a limit of a trip count, as the pass `LimitCounts` inserts it.
 
-    Any Select whose condition is a Less counts as such a limit.
+    It compares the count as f32. The export of a Loop to ONNX compares it with 0, as i64.
     """
     condition = node.inputs[0] if isinstance(node.op, Select) else None
-    return condition is not None and isinstance(condition.producer.op, Less)
+    while condition is not None and isinstance(condition.producer.op, Convert):
+        # OVN157 converts the conditions of Selects.
+        condition = condition.producer.inputs[0]
+    if condition is None or not isinstance(condition.producer.op, Less):
+        return False
+    count = condition.producer.inputs[0]
+    return count is not None and element_of(count) is ElementType.F32
 
 
 def _leads_to_count(use: Use) -> bool:

@@ -26,7 +26,7 @@ class CopyUnchanged(Repair, LoopPass):
         y, z = Loop(n, true, x):  s: x, s' = Maximum(s, s)     -> last s', joined s'
 
     The value is a state or a captured value, and one of the outputs is its last value. OpenVINO
-    removes that output from the loop, and crashes (hazard OVN130).
+    removes that output from the loop, and crashes (fault OVN130).
     """
 
     name = "copy_unchanged"

@@ -33,9 +33,9 @@ class CountIterations(Repair, TensorIteratorToLoop):
 
         Loop(5, true, x, h):   p: x[axis 0] (not read)   s: h, s' = s + h   -> last s
 
-    OpenVINO removes such slices, and the TensorIterator would run only once (hazard OVN121). The
+    OpenVINO removes such slices, and the TensorIterator would run only once (fault OVN121). The
     same holds without slices, if the range of an output that nothing reads is the trip count
-    (hazard OVN170). If OpenVINO's Loop does not support the port map, for example because of slices
+    (fault OVN170). If OpenVINO's Loop does not support the port map, for example because of slices
     of two elements, the TensorIterator stays, and one of its outputs reads a slice::
 
         TensorIterator(x [6,2], h, true):   p: x[axis 0, 2 elements]   s: h, s' = s + h

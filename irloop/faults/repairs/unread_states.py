@@ -1,7 +1,7 @@
 """Lets the bodies of Loops read their states, so that OpenVINO keeps the initial values.
 
 OpenVINO loses the initial value of a state that the body does not read, if the Loop runs zero times
-(hazard OVN104).
+(fault OVN104).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ReadStates(Repair, LoopPass):
 
         y = Loop(n, go, h, x, true):  s: h, s' = Select(running, -x, s)      -> last s
 
-    Hazard OVN104 is the reason: if the Loop runs zero times, OpenVINO returns the initial value of
+    Fault OVN104 is the reason: if the Loop runs zero times, OpenVINO returns the initial value of
     a state only if the body reads the state. The condition is true whenever the body runs, but the
     plugin cannot know that.
     """

@@ -34,7 +34,7 @@ class BodyBarriers(LoopPass):
 
     An invariant, or a state that never changes, is written into the body's memory only once, before
     the first iteration. Three kinds of operations overwrite this memory: those in
-    `hazards.shared_memory.IN_PLACE`; elementwise operations on a view of the value; and elementwise
+    `shared_memory.IN_PLACE`; elementwise operations on a view of the value; and elementwise
     operations on a Concat if the plugin puts the value into the Concat's memory without a copy. The
     next iteration would read what these operations wrote, so this pass lets the body read a copy of
     the value instead.

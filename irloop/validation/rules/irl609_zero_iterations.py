@@ -46,7 +46,7 @@ class ZeroIterations(
                 f"{describe(wiring.owner)} never runs its body",
                 expected="at least one iteration",
                 found="trip count 0" if zero else "an initial condition that is constant false",
-                cause="OpenVINO 2026.4 may crash when it compiles this (SIGFPE, hazard OVN106)"
+                cause="OpenVINO 2026.4 may crash when it compiles this (SIGFPE, fault OVN106)"
                 if crash
                 else "engines disagree about the outputs of such a loop",
                 fix="replace the loop by its initial values, or correct the constant",

@@ -1,0 +1,91 @@
+"""`--target` writes what releases of a version can read, and avoids the faults that they have."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+
+import irloop
+from irloop.conversion.targets import find_target
+from irloop.dialects.openvino.elementwise import Abs
+from irloop.dialects.openvino.shape import Unsqueeze
+from irloop.dialects.openvino.slicing import Concat
+from irloop.faults.catalogue import avoided_faults, faults, faults_of
+from irloop.faults.measured import FIRST, releases
+from irloop.formats.onnx.reader import from_proto
+from irloop.graph.types import ElementType
+
+#: OpenVINO computes the Abs in the memory of the Concat since 2024.2 (OVN133).
+TEXT = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[2] x) => (float[4] y, float[4] z) {
+  y = Concat <axis = 0> (x, x)  z = Abs (y)
+}"""
+
+
+def producers(target: str | None) -> list[type]:
+    """What the operand of the Abs comes from, in the IR for a target."""
+    model = from_proto(onnx.parser.parse_model(TEXT))
+    result, _ = irloop.convert(model, "openvino", target=target)
+    operands = [node.inputs[0] for node in result.graph.nodes if isinstance(node.op, Abs)]
+    return [type(value.producer.op) for value in operands if value is not None]
+
+
+@pytest.mark.parametrize(
+    ("target", "producer"),
+    [
+        (None, Unsqueeze),
+        ("openvino-2024.1", Concat),
+        ("openvino-2024.2", Unsqueeze),
+        ("openvino-2024", Unsqueeze),
+        ("openvino-2026", Unsqueeze),
+    ],
+)
+def test_a_fault_is_avoided_only_for_releases_that_have_it(
+    target: str | None, producer: type
+) -> None:
+    assert producers(target) == [producer]
+
+
+def test_a_fault_that_the_case_does_not_show_is_avoided() -> None:
+    """The case of OVN150 is right in 2024.6, which says nothing about larger models."""
+    assert not faults()["OVN150"].minimal
+    assert "OVN150" in {item.code for item in avoided_faults("openvino-2024.6")}
+    assert "OVN150" not in {item.code for item in faults_of("openvino-2024.6")}
+
+
+def test_a_release_that_cannot_run_the_case_may_have_the_fault() -> None:
+    """OpenVINO 2023.0 has no 8-bit floats."""
+    (release,) = (item for item in releases("openvino") if item.version == "2023.0.2")
+    assert release.verdicts["OVN125"] == "not run"
+    assert "OVN125" in {item.code for item in avoided_faults("openvino-2023.0")}
+    assert "OVN125" not in {item.code for item in faults_of("openvino-2023.0")}
+
+
+def test_without_a_target_only_faults_of_old_releases_are_left() -> None:
+    left = {*faults()} - {
+        item.code for engine in ("openvino", "onnxruntime") for item in avoided_faults(engine)
+    }
+    assert "OVN205" in left
+    for code in left:
+        versions = [tuple(map(int, one.split("."))) for one in faults()[code].measured]
+        assert all(version < FIRST["openvino"] for version in versions)
+
+
+def test_every_measured_release_is_a_target() -> None:
+    """By the release notes, 2023.0 has opset11, 2024.6 opset15 and 2025.0 opset16."""
+    for item in releases("openvino"):
+        if item.number >= FIRST["openvino"]:
+            assert find_target(f"openvino-{item.version}").opset == item.opset
+    assert find_target("openvino-2023.0").opset == 11
+    assert find_target("openvino-2024.6").opset == 15
+    assert find_target("openvino-2025").opset == 16
+    assert ElementType.STRING in find_target("openvino-2023.0").types
+    assert ElementType.STRING not in find_target("openvino-2024.6").types
+
+
+@pytest.mark.parametrize("name", ["openvino-2027", "openvino", "openvino-2022.3", "tensorrt-10"])
+def test_other_targets_are_refused_with_the_list(name: str) -> None:
+    with pytest.raises(irloop.UsageError, match="no target is called") as caught:
+        find_target(name)
+    assert "openvino-2021.4, openvino-2023.0" in str(caught.value)
+    assert "openvino-2024.6" in str(caught.value)
