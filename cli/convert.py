@@ -51,7 +51,6 @@ _SPELLING = {
     "standard": "--standard",
     "contrib": "--contrib",
     "stateless": "--stateless",
-    "ir_version": "--ir-version",
     "target": "--target",
     "lengths": "--length",
 }
@@ -65,6 +64,7 @@ Examples:
   irloop convert big.xml -o big.onnx --weights share
   irloop convert model.onnx -o model.xml --shape x=1,3,224,224
   irloop convert old.xml -o new.xml --ir-version 11
+  irloop convert new.onnx -o old.onnx --opset 13 --ir-version 8
   irloop convert optimized.onnx -o plain.onnx --standard
   irloop convert int4.xml -o int4.onnx --contrib --check
   irloop convert detector.onnx -o detector.xml --check --inputs boxes.npz
@@ -92,8 +92,9 @@ Examples:
 )
 @click.option(
     "--ir-version",
-    type=click.Choice(["10", "11"]),
-    help="The version of the IR to write.  [default: 10]",
+    type=click.IntRange(min=3),
+    help="The version of the file: 10 or 11 of an IR, or the IR version of ONNX.  [default: 10 of "
+    "an IR, that of ONNX which the opset needs]",
 )
 @click.option(
     "--target",
@@ -174,11 +175,8 @@ def _require_pipeable(options: dict[str, Any]) -> None:
     Raises:
         UsageError: naming the option, for example `--external-data` or `--format json`.
     """
-    for name in ("external_data", "ir_version"):
-        if options[name]:
-            raise UsageError(
-                f"--{name.replace('_', '-')} cannot be combined with -o -: it is one ONNX file"
-            )
+    if options["external_data"]:
+        raise UsageError("--external-data cannot be combined with -o -: it is one ONNX file")
     if options["weights"] == "share":
         raise UsageError("--weights share cannot be combined with -o -: the model has no folder")
     if options["style"] == "json":
@@ -232,7 +230,7 @@ class _Job:
         max_iterations: int | None,
         max_memory: int,
         opset: int | None,
-        ir_version: str | None,
+        ir_version: int | None,
         target: str | None,
         loops: Literal["keep", "scan", "loop", "unroll", "sequence"] | None,
         shapes: dict[str, list[int | None]],
@@ -261,7 +259,7 @@ class _Job:
         self.max_iterations = max_iterations
         self.max_memory = max_memory
         self.opset = opset
-        self.ir_version = None if ir_version is None else int(ir_version)
+        self.ir_version = ir_version
         self.target = target
         self.loops = loops
         self.shapes = shapes
@@ -349,7 +347,6 @@ class _Job:
             "standard": self.standard,
             "contrib": self.contrib,
             "stateless": self.stateless,
-            "ir_version": self.ir_version is not None,
             "target": self.target is not None,
             "lengths": bool(self.lengths),
         }
@@ -460,5 +457,11 @@ class _Job:
         with collector_paused():
             if self.to_dialect == "onnx":
                 external = True if self.external_data else False if self.piped else None
-                return save_model(model, path, external_data=external, weights=self.weights)
+                return save_model(
+                    model,
+                    path,
+                    ir_version=self.ir_version,
+                    external_data=external,
+                    weights=self.weights,
+                )
             return save_model(model, path, ir_version=self.ir_version or 10)

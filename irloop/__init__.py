@@ -253,7 +253,8 @@ def save_model(
     Args:
         model: the result of `read_model` or `convert`.
         path: the .xml or .onnx to write; its suffix must match the dialect of the model.
-        ir_version: 10 or 11 for an IR; by default that of the model.
+        ir_version: the version of the file: 10 or 11 for an IR; for ONNX 3 to the newest that the
+            installed onnx package knows. By default that of the model.
         external_data: write ONNX weights to a separate file; by default only if a protobuf would be
             too large.
         weights: "share" lets an ONNX model refer to the file that its weights come from, if that is
@@ -373,7 +374,7 @@ def convert(
             unchanged, or as a copy with the changes that the other arguments demand.
         opset: the version of the target opset (ai.onnx or OpenVINO). The default is 17 for ONNX and
             8 for OpenVINO; where the model needs a newer opset, that one is written, and a note
-            names it.
+            names it. A model that has the target format already is rewritten in this opset.
         loops: the preferred form of loops: a Scan (in IR a TensorIterator), a Loop, the unrolled
             operations of the body, or a recurrent sequence; "keep" selects the closest form. A note
             for each loop describes its new form and the reason. None means the closest form,

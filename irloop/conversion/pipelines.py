@@ -41,6 +41,7 @@ __all__ = [
     "DEFAULT_ONNX_OPSET",
     "DEFAULT_OPENVINO_OPSET",
     "only_by_function",
+    "require_onnx_opset",
     "to_onnx",
     "to_openvino",
 ]
@@ -93,11 +94,8 @@ def to_onnx(
     """
     if model.dialect != "openvino":
         raise UsageError(f"expected an OpenVINO model, found dialect {model.dialect!r}")
-    if opset is not None and not OLDEST_ONNX_OPSET <= opset <= NEWEST:
-        raise UsageError(
-            f"opset {opset} cannot be written: the oldest is {OLDEST_ONNX_OPSET}, "
-            f"the newest that the installed onnx package knows is {NEWEST}"
-        )
+    if opset is not None:
+        require_onnx_opset(opset)
     set_input_shapes(model, shapes or {})
     options = {"prefer": prefer}
     first, reason = (opset or DEFAULT_ONNX_OPSET), ""
@@ -129,6 +127,19 @@ def to_onnx(
     result.version = 0
     result.metadata = {"openvino": copy.deepcopy(model.metadata)}
     return result, converter.notes
+
+
+def require_onnx_opset(opset: int) -> None:
+    """Refuse an opset of ai.onnx that no model is written in.
+
+    Raises:
+        UsageError: naming the oldest and the newest opset.
+    """
+    if not OLDEST_ONNX_OPSET <= opset <= NEWEST:
+        raise UsageError(
+            f"opset {opset} cannot be written: the oldest is {OLDEST_ONNX_OPSET}, "
+            f"the newest that the installed onnx package knows is {NEWEST}"
+        )
 
 
 def _has_4_bit_weights(model: Model) -> bool:

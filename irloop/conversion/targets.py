@@ -55,6 +55,7 @@ __all__ = [
     "compress",
     "find_target",
     "import_options",
+    "of_opset",
     "require_readable",
 ]
 
@@ -110,6 +111,11 @@ def find_target(name: str) -> Target:
     if name not in TARGETS:
         raise UsageError(f"no target is called {name!r}", expected=" or ".join(TARGETS))
     return TARGETS[name]
+
+
+def of_opset(opset: int) -> Target:
+    """A target that reads every operation of an IR up to `opset`."""
+    return Target(f"opset{opset}", opset=opset, ir_version=None, dynamic_shapes=True)
 
 
 class ImportOptions(TypedDict, total=False):

@@ -49,7 +49,6 @@ def write(
             f"cannot write {path}: a model of dialect {model.dialect} needs the suffix {suffix}"
         )
     given = {
-        "ir_version": ir_version is not None,
         "external_data": external_data is not None,
         "weights": weights != "copy",
     }
@@ -60,5 +59,7 @@ def write(
         return tuple(map(str, writer.write(model, path, version=ir_version)))
     from irloop.formats.onnx import writer as onnx_writer
 
-    files = onnx_writer.write(model, path, external_data=external_data, weights=weights)
+    files = onnx_writer.write(
+        model, path, external_data=external_data, weights=weights, version=ir_version
+    )
     return tuple(map(str, files))
