@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 FUZZ = Path(__file__).resolve().parent
-KINDS = {"ir": ".xml", "onnx": ".onnx", "npz": ".npz", "settings": ".toml",
+KINDS = {"ir": ".xml", "old-ir": ".xml", "onnx": ".onnx", "npz": ".npz", "settings": ".toml",
          "ir-readings": ".xml", "onnx-readings": ".onnx", "page": ".onnx", "table": ".parquet",
          "archive": ".zip"}  # fmt: skip
 
@@ -120,7 +120,7 @@ def _named(error: BaseException) -> str:
         if inside:
             where = f"{rest}:{place.tb_lineno}"
         place = place.tb_next
-    return f"{type(cause).__name__}@{where}"
+    return f"{type(cause).__name__}@{where or str(cause)[:50]}"
 
 
 def _processor_seconds(pid: int) -> float:
@@ -239,9 +239,12 @@ def gather_seeds(kind: str, folder: Path) -> None:
 def _seeds(kind: str) -> list[bytes]:
     kind = kind.removesuffix("-readings")
     found = [path.read_bytes() for path in sorted((FUZZ / "corpus" / kind).iterdir())]
-    if kind not in ("ir", "onnx", "page"):
+    if kind not in ("ir", "old-ir", "onnx", "page"):
         return found
     fixtures = FUZZ.parent / "tests" / "fixtures"
+    if kind == "old-ir":
+        sys.path.insert(0, str(FUZZ))
+        return found + list(import_module("seeds").old_cases().values())
     models = [item for item in sorted(fixtures.rglob("*.xml")) if item.stat().st_size < 30_000]
     if kind == "ir":
         found += [path.read_bytes() for path in models]

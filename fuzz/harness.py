@@ -16,12 +16,15 @@ from pathlib import Path
 from shutil import rmtree
 
 import onnx_steps
+from click.testing import CliRunner
 from irloop_cli.baseline import Baseline
+from irloop_cli.inspect import command as inspect
 from irloop_cli.settings import read_settings
 from readings import one_reading_in_pieces
 
 import irloop
 from irloop.budget import Budget
+from irloop.diagnostics import Severity
 from irloop.fleet.fetching import fetch
 from irloop.fleet.sources import entries
 from irloop.fleet.summary import summarized
@@ -74,6 +77,50 @@ def everything(path: Path) -> None:
     for file in folder.glob("out.*"):
         with suppress(OSError):
             file.unlink()
+
+
+def old_ir(path: Path) -> None:
+    """Do everything with an IR of versions 2 to 7, whose .bin follows its .xml after a NUL.
+
+    The reader refuses nothing that is valid, and what was converted to IR version 11 is read again.
+    """
+    markup, _, weights = path.read_bytes().partition(b"\0")
+    path.write_bytes(markup)
+    path.with_suffix(".bin").write_bytes(weights)
+    reports: list[irloop.Report] = []
+    attempt(lambda: reports.append(irloop.validate(path)))
+    errors = {item.code for item in reports[0].diagnostics if item.severity is Severity.ERROR}
+    models: list[irloop.Model] = []
+    attempt(lambda: models.append(_accepted(path, is_valid=not errors)))
+    for model in models:
+        for step in (_inferred, _drawn, _ran, _converted, _saved_and_read):
+            attempt(partial(step, model))
+        attempt(lambda: _inspected(path))
+        page(path)
+    for file in folder.glob("out.*"):
+        file.unlink()
+
+
+def _accepted(path: Path, *, is_valid: bool) -> irloop.Model:
+    try:
+        return irloop.read_model(path)
+    except irloop.ReadError as error:
+        if is_valid:
+            raise AssertionError(f"valid, but refused: {error.message}") from error
+        raise
+
+
+def _saved_and_read(model: irloop.Model) -> None:
+    _saved(model)
+    report = irloop.validate(folder / "out.xml")
+    errors = [item for item in report.diagnostics if item.severity is Severity.ERROR]
+    assert not errors, f"wrote an invalid IR, {errors[0].code}: {errors[0].message}"
+
+
+def _inspected(path: Path) -> None:
+    result = CliRunner().invoke(inspect, [str(path)])
+    if result.exception is not None:
+        raise result.exception
 
 
 def _inferred(model: irloop.Model) -> None:
@@ -158,6 +205,7 @@ def archive(path: Path) -> None:
 #: The work on a file of each kind.
 STEPS: dict[str, Callable[[Path], None]] = {
     "ir": everything,
+    "old-ir": old_ir,
     "onnx": everything,
     "npz": arrays,
     "settings": settings,

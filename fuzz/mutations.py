@@ -30,10 +30,16 @@ class Mutator:
     """Creates inputs of one kind from seeds; the number of an input determines it."""
 
     def __init__(self, kind: str, seeds: list[bytes], seed: int) -> None:
-        self._kind = "onnx" if kind == "page" else kind
+        self._kind = {"page": "onnx", "old-ir": "ir"}.get(kind, kind)
         #: By size, because small seeds are drawn more often: they take less time, and a change of
         #: one part of a few matters more.
         self._seeds = sorted(seeds, key=len)
+        #: The weights of each seed, which follow its markup after a NUL.
+        self._weights: list[bytes] = []
+        if kind == "old-ir":
+            parts = [seed.partition(b"\0") for seed in self._seeds]
+            self._seeds = [markup for markup, _, _ in parts]
+            self._weights = [weights for _, _, weights in parts]
         self._seed = seed
         self._parsed: dict[int, Any] = {}
 
@@ -41,6 +47,16 @@ class Mutator:
         """Input `number`."""
         draw = random.Random(f"{self._seed}-{number}")  # noqa: S311
         at = min(draw.randrange(len(self._seeds)), draw.randrange(len(self._seeds)))
+        made = self._changed(at, draw)
+        if not self._weights:
+            return made
+        weights = self._weights[at]
+        if draw.random() < 0.2:
+            weights = changed_bytes(weights, draw, is_text=False)
+        return made + b"\0" + weights
+
+    def _changed(self, at: int, draw: random.Random) -> bytes:
+        """A seed with changes."""
         if self._kind == "ir-readings":
             return bytes(changed_markup(self._seeds[at], draw))
         if self._kind == "onnx-readings":

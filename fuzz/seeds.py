@@ -32,6 +32,14 @@ from irloop.fleet.table import schema_of_parts
 
 CORPUS = Path(__file__).parent / "corpus"
 MODELS = Path(__file__).parents[1] / "tests" / "fixtures" / "models"
+OLD_IR = MODELS.parent / "legacy_ir.tar.xz"
+
+#: Cases of IR of versions 2 to 7 with other sections, bodies, states and kinds of weights.
+OLD_CASES = (
+    "Convolution__legacy_attrs", "DetectionOutput__corner", "FakeQuantize__bin_v7",
+    "PreProcess__mean", "Reshape__const_fp16", "ScaleShift__fp16", "TensorIterator__acc_ax1_last",
+    "TensorIterator__lstmcell_bwd", "Split__uneven",
+)  # fmt: skip
 
 FLOATS: dict[str, dict[str, Any]] = {
     "Relu": {}, "Softmax": {"axis": 0}, "Transpose": {"perm": [1, 0]}, "Flatten": {},
@@ -107,10 +115,24 @@ def main() -> None:
     for name, data in readings().items():
         (CORPUS / "readings" / name).write_bytes(data)
     (CORPUS / "page" / "names.onnx").write_bytes(names().SerializeToString())
+    cases = old_cases()
+    for name in OLD_CASES:
+        (CORPUS / "old-ir" / name).write_bytes(cases[name])
     for name, data in models_in_archives().items():
         (CORPUS / "archive" / name).write_bytes(data)
     for name, table in tables().items():
         pq.write_table(table, CORPUS / "table" / name, compression="none")
+
+
+def old_cases() -> dict[str, bytes]:
+    """The stored cases of IR of versions 2 to 7 by name: the .xml, a NUL, and the .bin."""
+    found: dict[str, dict[str, bytes]] = {}
+    with tarfile.open(OLD_IR) as archive:
+        for item in archive:
+            file, path = archive.extractfile(item), Path(item.name)
+            if file is not None and path.stem == "model":
+                found.setdefault(path.parent.name, {})[path.suffix] = file.read()
+    return {name: parts[".xml"] + b"\0" + parts.get(".bin", b"") for name, parts in found.items()}
 
 
 def names() -> onnx.ModelProto:

@@ -6,5 +6,5 @@ for harness in fuzz/fuzz_*.py; do
   name="$(basename "$harness" .py)"
   compile_python_fuzzer "$harness" --paths fuzz --hidden-import irloop_cli.baseline \
     --collect-submodules irloop --collect-data irloop
-  (cd "fuzz/corpus/${name#fuzz_}" && zip -q -r "$OUT/${name}_seed_corpus.zip" .)
+  (cd "fuzz/corpus/$(tr _ - <<< "${name#fuzz_}")" && zip -q -r "$OUT/${name}_seed_corpus.zip" .)
 done

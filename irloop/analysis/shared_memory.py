@@ -325,6 +325,14 @@ def may_share(value: Value, moving: AbstractSet[Value]) -> bool:
         if isinstance(op, OWN_MEMORY):
             continue
         node = found.producer
-        viewed = viewed or is_view(node) or joins_in_place(node) or _splits_in_place(node)
-        pending += [(one, viewed) for one in found.producer.inputs if one is not None]
+        is_part = joins_in_place(node) or _splits_in_place(node)
+        viewed = viewed or is_view(node) or is_part
+        operands = [one for one in node.inputs if one is not None]
+        pending += [(one, viewed) for one in operands if is_part or _may_be_as_large(one, found)]
     return False
+
+
+def _may_be_as_large(operand: Value, result: Value) -> bool:
+    """Return whether an operation may compute `result` in place of `operand`, by their sizes."""
+    before, after = shape_of(operand).count(), shape_of(result).count()
+    return before is None or after is None or before == after

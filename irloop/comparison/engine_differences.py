@@ -1,14 +1,16 @@
 """Explains differences in the results of an engine that are not faults of the conversion.
 
 Reasons are tried in this order: rounding, measured against a run in double precision; the int8
-kernels of OpenVINO and of ONNX Runtime; state left over from the previous inference; and hazards of
-the engine, which a rewritten copy of the model avoids.
+kernels of OpenVINO and of ONNX Runtime; state left over from the previous inference; faults of the
+engine, which a rewritten copy of the model avoids; optimisations of ONNX Runtime; and a model that
+itself amplifies rounding.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +51,15 @@ F32_KERNELS = {"LP_TRANSFORMS_MODE": "NO"}
 #: The option with which ONNX Runtime does not saturate sums of products of u8 and i8.
 EXACT_SUMS = {"session.x64quantprecision": "1"}
 
+#: The option with which ONNX Runtime runs the graph as it is written.
+AS_WRITTEN = {"optimization": "none"}
+
 #: A quantised output may be one step off in at most this fraction of its elements, or in one
 #: element.
 STEPS = 0.02
+
+#: How many sets of inputs that differ in their last bits show whether a model amplifies rounding.
+NUDGES = 4
 
 _QUANTIZED = classes_of(
     "ConvInteger",
@@ -68,10 +76,14 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Reason(Record):
-    """The reason why one output differs. If it is `harmless`, the conversion is not at fault."""
+    """The reason why one output differs. If it is `harmless`, the conversion is not at fault.
+
+    It proves nothing if the values are `unstable`: they depend on rounding.
+    """
 
     words: str
     harmless: bool = True
+    unstable: bool = False
 
 
 @dataclass(slots=True)
@@ -92,7 +104,7 @@ class Explainer:
     seconds: float
     converted: bool = False
     _sessions: dict[tuple[str, int], Session | None] = field(default_factory=dict)
-    _exact: dict[tuple[str, int, int], list[Any] | None] = field(default_factory=dict)
+    _exact: dict[tuple[str | int, int, int], list[Any] | None] = field(default_factory=dict)
     _others: dict[tuple[Lane, str], list[Run]] = field(default_factory=dict)
     _twins: dict[Lane, tuple[list[Run], str]] = field(default_factory=dict)
     _reasons: dict[tuple[Lane, int, int], Reason | None] = field(default_factory=dict)
@@ -112,8 +124,8 @@ class Explainer:
         found = self.judge.ordered(lane, self.runs[lane][number])[place]
         looks = [self._rounding, self._one_step]
         if lane.engine != NUMPY:
-            looks += [self._int8, self._saturated, self._alone, self._twin]
-        for look in looks:
+            looks += [self._int8, self._saturated, self._alone, self._twin, self._optimized]
+        for look in (*looks, self._amplified):
             reason = look(lane, number, place, wanted, found)
             if reason is not None:
                 return reason
@@ -204,16 +216,18 @@ class Explainer:
             values.append(("numpy in the declared precision is", plain))
         return [(name, outputs[place]) for name, outputs in values]
 
-    def _double(self, how: str, number: int, side: int = 0) -> list[Any] | None:
+    def _double(self, how: str | int, number: int, side: int = 0) -> list[Any] | None:
         """Run a model in NumPy with the inputs of trial `number`; return its outputs.
 
-        None if the run fails. `how` is the precision: "double" or "as declared". `side` selects the
-        model.
+        None if the run fails. `how` is the precision: "double" or "as declared"; a number means as
+        declared, with inputs that differ in their last bits. `side` selects the model.
         """
         key = (how, number, side)
-        model = (how, side)
+        model = ("as declared" if isinstance(how, int) else how, side)
         if key not in self._exact:
             trial = self.trials[side][number]
+            if isinstance(how, int):
+                trial = replace(trial, arrays=_nudged(trial.arrays, how))
             try:
                 if model not in self._sessions:
                     double = how == "double"
@@ -277,6 +291,29 @@ class Explainer:
             "ONNX Runtime's int8 kernels add products of u8 and i8 in pairs that saturate at i16 on"
             " this processor; with exact sums it agrees (session.x64quantprecision: 1)",
             harmless=self._is_source(lane) or same or small,
+        )
+
+    def _optimized(
+        self, lane: Lane, number: int, place: int, wanted: Any, found: Any
+    ) -> Reason | None:
+        """Return a reason if ONNX Runtime agrees once it does not optimise the graph.
+
+        In trial `number`, `found` is output `place` as `lane` computed it, and `wanted` the
+        expected value.
+        """
+        if lane.engine.name != "onnxruntime":
+            return None
+        run = self._again(lane, "as written", AS_WRITTEN)[number]
+        if run.outputs is None:
+            return None
+        plain = self.judge.ordered(lane, run)[place]
+        rest, apart = _distance(wanted, plain), _distance(plain, found)
+        if not self.judge.agree(wanted, plain) and (rest > ROUNDING or rest * TIMES > apart):
+            return None
+        return Reason(
+            f"ONNX Runtime differs by {apart:.2g} of the largest value from "
+            "itself without graph optimisations, where it agrees (ORT_DISABLE_ALL)",
+            harmless=self._is_source(lane),
         )
 
     def _alone(self, lane: Lane, number: int, place: int, wanted: Any, found: Any) -> Reason | None:
@@ -355,6 +392,44 @@ class Explainer:
             with self.lanes.process(lane.engine, file) as process:
                 return run_outside(process, self.trials[lane.side], self.seconds), codes
 
+    def _amplified(
+        self, lane: Lane, number: int, place: int, wanted: Any, found: Any
+    ) -> Reason | None:
+        """Return a reason if rounding alone changes output `place` of both models much.
+
+        `found` may differ from `wanted` a few times as much as rounding changes the output in trial
+        `number`, or as it likes if that is more than `ROUNDING`.
+        """
+        if self.judge.tolerance.is_given or not self.trials[0][number].reset:
+            return None
+        places = place, self.judge.places[place]
+        spread = min(self._spread(number, side, at) for side, at in enumerate(places))
+        apart = _distance(wanted, found)
+        if not spread or not (spread > ROUNDING or spread * TIMES >= apart):
+            return None
+        return Reason(
+            f"the model itself amplifies rounding: it differs by {spread:.2g} of the largest value "
+            f"if inputs change in their last bits, and here by {apart:.2g}",
+            unstable=apart > ROUNDING,
+        )
+
+    def _spread(self, number: int, side: int, place: int) -> float:
+        """Return how much rounding changes output `place` of a model in trial `number`.
+
+        The output in the declared precision is compared with that in double precision, and with
+        those for inputs that differ in their last bits. The result is relative to the largest value
+        (see `_distance`), and 0 where all of them agree.
+        """
+        plain = self._double("as declared", number, side)
+        if plain is None:
+            return 0.0
+        spread = 0.0
+        for how in ("double", *range(NUDGES)):
+            other = self._double(how, number, side)
+            if other is not None and not self.judge.agree(plain[place], other[place]):
+                spread = max(spread, _distance(plain[place], other[place]))
+        return spread
+
     def _again(self, lane: Lane, how: str, options: dict[str, str]) -> list[Run]:
         """Run all trials of `lane` again, in a new process whose engine has other `options`.
 
@@ -369,6 +444,41 @@ class Explainer:
             with self.lanes.process(lane.engine, file, options) as process:
                 self._others[key] = run_outside(process, self.trials[lane.side], self.seconds)
         return self._others[key]
+
+
+def _nudged(arrays: Sequence[Any], seed: int) -> tuple[Any, ...]:
+    """Return inputs of which each f32 or f64 number is the next one above or below, by chance.
+
+    A zero becomes a number as small as an error of rounding numbers near 1.
+    """
+    random = np.random.default_rng(seed)
+    made: list[Any] = []
+    for array in arrays:
+        if isinstance(array, np.ndarray) and array.dtype in (np.float32, np.float64):
+            step = np.finfo(array.dtype).eps * np.where(array == 0, 1, np.abs(array))
+            sign = random.choice([-1.0, 1.0], array.shape)
+            made.append((array + sign * step).astype(array.dtype))
+        else:
+            made.append(array)
+    return tuple(made)
+
+
+def _distance(x: Any, y: Any) -> float:
+    """Return the largest difference of two values, divided by the largest magnitude in `x`.
+
+    Infinite if they differ in shape, or in the positions of numbers that are not finite.
+    """
+    if not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray) or x.shape != y.shape:
+        return math.inf
+    if x.dtype.kind in "OSU":
+        return math.inf
+    a, b = x.astype(np.float64), y.astype(np.float64)
+    known = np.isfinite(a)
+    if (np.isfinite(b) != known).any() or not known.any():
+        return math.inf
+    scale = float(np.abs(a[known]).max())
+    apart = float(np.abs(a[known] - b[known]).max())
+    return apart / scale if scale else math.inf if apart else 0.0
 
 
 def _are_floats(x: Any, y: Any) -> bool:

@@ -16,9 +16,12 @@ from irloop.graph.model import Model, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.walk import all_nodes, node_path
 
-__all__ = ["exercised", "not_exercised", "reachable", "reached"]
+__all__ = ["STOP", "exercised", "not_exercised", "reachable", "reached"]
 
 _IDENTITIES = classes_of("Identity")
+
+#: The way of a loop whose condition ends it.
+STOP = "stop"
 
 #: One way through a loop or a branch: the node, and "zero", "one", "many", "stop" or a branch.
 Way = tuple[Node, str]
@@ -27,7 +30,7 @@ _WORDS = {
     "zero": "zero iterations",
     "one": "one iteration",
     "many": "more than one iteration",
-    "stop": "an early stop",
+    STOP: "an early stop",
 }
 
 
@@ -41,7 +44,7 @@ def reached(runs: Iterable[Run]) -> set[Way]:
     for run in runs:
         for node, counts in run.counts.items():
             found |= {(node, ("zero", "one")[count] if count < 2 else "many") for count in counts}
-        found |= {(node, "stop") for node in run.stopped}
+        found |= {(node, STOP) for node in run.stopped}
         found |= {(node, label) for node, labels in run.branches.items() for label in labels}
     return found
 
@@ -70,7 +73,7 @@ def exercised(model: Model, runs: Sequence[Run]) -> list[str]:
         if isinstance(node.op, ov.If | onnx.If) and taken:
             lines.append(f"branch {' and '.join(taken)} of {path}")
         elif counts:
-            stop = ", with an early stop" if (node, "stop") in found else ""
+            stop = ", with an early stop" if (node, STOP) in found else ""
             lines.append(f"loop {path}: ran {_listed(counts)} times{stop}")
     return lines
 
@@ -114,7 +117,7 @@ def _ways_of(node: Node, *, even_if_constant: bool = False) -> Iterator[str]:
     elif stops:
         yield from ("one", "many")
     if stops:
-        yield "stop"
+        yield STOP
 
 
 def _is_constant(value: Value | None) -> bool:

@@ -34,6 +34,7 @@ __all__ = [
     "Trial",
     "made_trials",
     "other_trials",
+    "positive_trials",
     "with_arrays",
 ]
 
@@ -139,7 +140,7 @@ def other_trials(model: Model, sizes: Sizes, seed: int, twin: Model | None = Non
         replace(plan, label=f"seed {seed}, integers from {low} to {high - 1}", integers=(low, high))
         for low, high in (*INTEGERS[1:], (-100, 0), (5, 100))
     ]
-    floats = any(isinstance(item, TensorType) and item.element.is_float for item in types)
+    floats = _has_floats(types)
     integers = any(isinstance(item, TensorType) and item.element.is_integer for item in types)
     plans = [
         *chances,
@@ -148,6 +149,22 @@ def other_trials(model: Model, sizes: Sizes, seed: int, twin: Model | None = Non
         *(whole if integers else ()),
     ]
     return _trials(types, found, sizes, plans)
+
+
+def positive_trials(
+    model: Model, sizes: Sizes, seeds: Sequence[int], twin: Model | None = None
+) -> list[Trial]:
+    """Make a trial with only positive numbers for each seed; none if the model takes no floats.
+
+    `twin` is another model that runs with the same inputs.
+    """
+    found = roles(model, twin)
+    types = [value.type for value in model.graph.inputs]
+    plans = [
+        _Plan(f"seed {seed}, positive numbers", seed, TRIPS[0], True, 1.0, INTEGERS[0], sign=1)
+        for seed in seeds
+    ]
+    return _trials(types, found, sizes, plans if _has_floats(types) else ())
 
 
 def _trials(
@@ -240,10 +257,13 @@ def _plans(
             for trip in counts if condition else counts[:1]:
                 label = _label(seed, trip, counts, condition, conditions)
                 yield _Plan(label, seed, trip, condition, 1.0, integers)
-    floats = any(isinstance(item, TensorType) and item.element.is_float for item in types)
-    for spread in SPREADS[1:] if floats and seeds else ():
+    for spread in SPREADS[1:] if _has_floats(types) and seeds else ():
         label = f"seed {seeds[0]}, numbers {spread:g} times as large"
         yield _Plan(label, seeds[0], counts[0], True, spread, integers)
+
+
+def _has_floats(types: Sequence[ValueType]) -> bool:
+    return any(isinstance(item, TensorType) and item.element.is_float for item in types)
 
 
 def _label(

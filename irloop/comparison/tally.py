@@ -54,6 +54,9 @@ class Tally:
         self._ran: dict[Lane, int] = dict.fromkeys(runs, 0)
         self._apart: dict[Lane, float] = dict.fromkeys(runs, 0.0)
         self._excused: dict[Lane, set[int]] = {}
+        #: For each lane, the trials with an output that depends on rounding.
+        self._unstable: dict[Lane, set[int]] = {}
+        self._amplified: dict[tuple[Lane, int], str] = {}
         self._notes: dict[str, list[str]] = {}
         self._problems: dict[str, list[str]] = {}
         #: For each lane, the first trial that it did not run although the other model ran.
@@ -88,7 +91,7 @@ class Tally:
             return DIFFERENT
         if not self._shown and (self._names() or not any(item.compared for item in self.reports)):
             return INCONCLUSIVE
-        if self._is_unproved():
+        if self._is_unproved() or self._only_unstable() is not None:
             return INCONCLUSIVE
         return EQUAL_WHERE_RUN if self.unrun() else EQUAL
 
@@ -130,6 +133,12 @@ class Tally:
         yield from _grouped(self._problems)
         if self._shown and self._is_unproved():
             yield "no engine ran a model: that irloop's own executor agrees with itself is no proof"
+        unstable = self._only_unstable()
+        if unstable is not None:
+            yield (
+                f"in every trial, the values of the {unstable.model} model in {unstable.engine} "
+                "depend on rounding: give inputs for which the model is stable (--inputs)"
+            )
         if self._problems or self._shown:
             return
         if not self.reports:
@@ -185,6 +194,14 @@ class Tally:
         """Return whether engines take part, but none of them ran a model."""
         engines = [lane for lane in self._runs if lane.engine != NUMPY]
         return bool(engines) and not any(map(self._has_run, engines))
+
+    def _only_unstable(self) -> Lane | None:
+        """The first lane whose outputs depend on rounding in every trial that it ran."""
+        for lane, numbers in self._unstable.items():
+            ran = {at for at, run in enumerate(self._runs[lane]) if run.outputs is not None}
+            if ran <= numbers:
+                return lane
+        return None
 
     def _has_run(self, lane: Lane) -> bool:
         return any(run.outputs is not None for run in self._runs[lane])
@@ -354,6 +371,10 @@ class Tally:
             if reason is None or not reason.harmless:
                 return False
             words = reason.words
+            if reason.unstable:
+                self._unstable.setdefault(lane, set()).add(number)
+                # One note for an output is enough, with the figures of the first trial.
+                words = self._amplified.setdefault((lane, place), words)
         self._note(f"{name} of the {lane.model} model in {lane.engine}: {words}", trial)
         self._excused.setdefault(lane, set()).add(number)
         return True

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from irloop.comparison.exercised import reachable, reached
+from irloop.comparison.exercised import STOP, reachable, reached
 from irloop.comparison.inputs import (
     Trial,
     made_trials,
     other_trials,
+    positive_trials,
 )
 from irloop.comparison.runs import ITERATIONS, Run, reason_of_file, run_trial, run_trials
 from irloop.comparison.settling import Settler
@@ -107,6 +108,11 @@ def tried(
     ):
         trials.append(trial)
         runs.append(run)
+    if any(way == STOP for _, way in reachable(runner)) and not any(run.late for run in runs):
+        # A search for a root, for example, converges only for some numbers.
+        for trial in positive_trials(model, settled.sizes, seeds[:1], twin):
+            trials.append(trial)
+            runs.append(run_trial(session, trial, seconds, iterations))
     return trials, runs
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irloop.analysis.live_values import is_live
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.elementwise import Add
 from irloop.faults.case import run
 from irloop.faults.fault import Effect, Fault
-from irloop.graph.loops import Concatenated, Sliced
-from irloop.graph.model import Model, Node
+from irloop.graph.loops import Carried, Concatenated, Sliced
+from irloop.graph.model import Body, Model, Node
 from irloop.graph.types import ElementType
 
 __all__ = ["LoopPortRunsBackwards"]
@@ -30,9 +31,10 @@ class LoopPortRunsBackwards(
 
     What happens:
         The model is not compiled (Check 'start == 0 && stride == 1'): while OpenVINO removes inputs
-        that the body does not read, it supports only ports that go forward.
+        that the body does not need, it supports only ports that go forward.
     Where:
-        A sliced input or a concatenated output of a Loop has a negative stride.
+        A sliced input or a concatenated output of a Loop has a negative stride, and OpenVINO
+        removes another input: nothing depends on it, or it is a state that never changes.
     What irloop does:
         Conversion to IR reverses the value outside the Loop.
     """
@@ -40,13 +42,24 @@ class LoopPortRunsBackwards(
     only_with_body = True
 
     def find(self, node: Node) -> Iterator[str]:
-        if not isinstance(node.op, ov.Loop):
+        if not isinstance(node.op, ov.Loop) or not _loses_an_input(node.body()):
             return
         ports = node.body().ports
         for port in (*ports.inputs, *ports.outputs):
             if isinstance(port, Sliced | Concatenated) and port.stride < 0:
                 kind = "input" if isinstance(port, Sliced) else "output"
                 yield f"{kind} {port.external} of the Loop runs backwards"
+
+
+def _loses_an_input(body: Body) -> bool:
+    """Return whether OpenVINO removes an input: a value or state that the body does not need."""
+    for port in body.ports.inputs:
+        parameter = body.graph.input(port.parameter)
+        if isinstance(port, Carried) and body.graph.output(port.result) is parameter:
+            return True
+        if not is_live(parameter):
+            return True
+    return False
 
 
 @LoopPortRunsBackwards.case(

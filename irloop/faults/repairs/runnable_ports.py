@@ -90,11 +90,14 @@ class RunnablePorts(Repair, LoopPass):
 
 
 def _loses_a_parameter(wires: LoopWires) -> bool:
-    """Return whether OpenVINO would remove a body parameter that is not a state.
+    """Return whether OpenVINO would remove a body parameter.
 
-    It removes a parameter if nothing reads it, or if it also removes all operations that read it.
+    It removes a parameter if nothing reads it, or if it also removes all operations that read it,
+    and a state that never changes.
     """
-    return any(item.result is None and not is_live(item.parameter) for item in wires.inputs)
+    return any(
+        item.result is item.parameter or not is_live(item.parameter) for item in wires.inputs
+    )
 
 
 def _is_reversed(port: Sliced | Concatenated) -> bool:

@@ -19,10 +19,34 @@ from typing import Any, ClassVar
 
 from irloop.formats.openvino.attributes import codec_of
 from irloop.graph.op import Op, Registry
+from irloop.graph.types import ElementType
 
-__all__ = ["LEGACY", "Dims", "Dims2", "LayerFault", "LegacyLayer", "axis_of", "product"]
+__all__ = [
+    "LEGACY",
+    "Dims",
+    "Dims2",
+    "LayerFault",
+    "LegacyLayer",
+    "axis_of",
+    "precision_of",
+    "product",
+]
 
 LEGACY = Registry(ignore_case=True)
+
+#: The element types by the `precision` of a layer, a port or a blob.
+PRECISIONS = {
+    "FP32": ElementType.F32,
+    "FP16": ElementType.F16,
+    "I8": ElementType.I8,
+    "U8": ElementType.U8,
+    "I16": ElementType.I16,
+    "U16": ElementType.U16,
+    "I32": ElementType.I32,
+    "I64": ElementType.I64,
+    "U64": ElementType.U64,
+    "BOOL": ElementType.BOOLEAN,
+}
 
 Dims = tuple[int, ...]
 #: The dimensions of all inputs, or of all outputs.
@@ -120,6 +144,23 @@ def _of_alias(texts: Mapping[str, str], others: Sequence[str | tuple[str, ...]])
             missing = "0" if other[0].startswith("pad") else "1"
             return ",".join(texts.get(name, missing) for name in other)
     return None
+
+
+def precision_of(text: str | None, what: str) -> ElementType:
+    """The element type of a `precision` of these versions; `what` has it, in "the layer ...".
+
+    Raises:
+        LayerFault: for any other text.
+    """
+    element = PRECISIONS.get(text or "")
+    if element is None:
+        raise LayerFault(
+            f"{what} of an unknown precision",
+            code="IRL111",
+            expected="FP32, FP16, I32 or another precision",
+            found=repr(text),
+        )
+    return element
 
 
 def product(dims: Sequence[int]) -> int:

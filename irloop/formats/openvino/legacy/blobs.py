@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from irloop.formats.openvino import problems
 from irloop.formats.openvino.document import Extra, Layer
-from irloop.formats.openvino.legacy.base import Dims, LayerFault, product
+from irloop.formats.openvino.legacy.base import Dims, LayerFault, precision_of, product
 from irloop.formats.openvino.numbers import unsigned
 from irloop.formats.openvino.places import at_layer
-from irloop.formats.openvino.texts import element_of_precision
 from irloop.formats.openvino.weights import Weights
 from irloop.graph.tensor import Tensor
 from irloop.graph.types import ElementType
@@ -34,15 +33,7 @@ class Blobs:
             LayerFault: when neither is known.
         """
         text = self._layer.blobs[tag].attributes.get("precision", self._precision)
-        element = element_of_precision(text)
-        if element is None or element is ElementType.DYNAMIC:
-            raise LayerFault(
-                f"has {tag} of an unknown precision",
-                code="IRL111",
-                expected="FP32, FP16, I32 or another precision",
-                found=repr(text),
-            )
-        return element
+        return precision_of(text, f"has {tag}")
 
     def tensor(self, tag: str, shape: Dims, element: ElementType | None = None) -> Tensor:
         """The blob `tag` as a window of the .bin.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 #: The largest number of elements of boxes that are computed while reading.
-LARGEST_BOXES = 1 << 24
+LARGEST_BOXES = 1 << 22
 
 
 class Boxed(LegacyLayer):

@@ -15,7 +15,7 @@ from irloop.dialects.openvino import (
 )
 from irloop.dialects.openvino import gather as today
 from irloop.formats.openvino.legacy.base import Dims2, LayerFault, LegacyLayer, axis_of, product
-from irloop.formats.openvino.legacy.steps import I32, Steps
+from irloop.formats.openvino.legacy.steps import I32, I64, Steps
 from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.op import attribute
@@ -207,13 +207,15 @@ class Unique(LegacyLayer, type="Unique", inputs=1, outputs=None):
     return_counts: bool = False
 
     def build(self, s: Steps, x: Value) -> tuple[Value, ...]:
+        if s.rank(x) != 1:
+            raise LayerFault("needs an input of 1 dimension", found=str(list(s.dims(x))))
         (size,) = s.dims(x)
         if self.return_counts:
             raise LayerFault("counts its elements, which irloop does not convert", code="IRL121")
         op = search.Unique(self.sorted, index_element_type=I32, count_element_type=I32)
         found, _, places, _ = s.emit(op, x).outputs
-        last = s(elementwise.Subtract(), s(shape.ShapeOf3(I32), found), s.constant([1], I32))
-        order = s(elementwise.Minimum(), s.constant(range(size), I32), last)
+        last = s(elementwise.Subtract(), s(shape.ShapeOf3(I64), found), s.i64([1]))
+        order = s(elementwise.Minimum(), s.count(size, I64), last)
         values = s(today.Gather(), found, order, s.i64(0))
         return (values, places)[: len(s.outputs)]
 
@@ -228,8 +230,14 @@ class Range(LegacyLayer, type="Range", inputs=3):
         scalars = [s.reshape(s.cast(value, element), ()) for value in (start, limit, step)]
         if all(s.constant_of(value) is not None for value in scalars):
             return s(generate.Range4(element), *scalars)
-        (count,) = s.out()
-        steps = s.constant(range(count), element)
+        if len(s.out()) != 1:
+            raise LayerFault(
+                "has an output of another rank",
+                code="IRL401",
+                expected="1",
+                found=str(len(s.out())),
+            )
+        steps = s.count(s.out()[0], element)
         return s.add(s.multiply(steps, scalars[2]), scalars[0])
 
 

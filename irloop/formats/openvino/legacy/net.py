@@ -13,7 +13,7 @@ from irloop.formats.openvino import edge_problems, problems
 from irloop.formats.openvino.attributes import AttributeProblem
 from irloop.formats.openvino.document import Layer, Net, Port
 from irloop.formats.openvino.legacy import LEGACY, LegacyLayer
-from irloop.formats.openvino.legacy.base import Dims, LayerFault
+from irloop.formats.openvino.legacy.base import Dims, LayerFault, precision_of
 from irloop.formats.openvino.legacy.blobs import Blobs, missing_blob, placed
 from irloop.formats.openvino.legacy.preprocess import Means
 from irloop.formats.openvino.legacy.refused import unknown_type
@@ -22,7 +22,6 @@ from irloop.formats.openvino.net import NetReader
 from irloop.formats.openvino.numbers import dim_integer
 from irloop.formats.openvino.places import at_layer
 from irloop.formats.openvino.reader_state import Shared
-from irloop.formats.openvino.texts import element_of_precision
 from irloop.graph.builder import element_of
 from irloop.graph.model import Graph, Value
 from irloop.graph.op import Constant, Parameter
@@ -286,14 +285,7 @@ class LegacyNet(NetReader):
         key = (text, port.dims)
         known = self.reader.types.get(key)
         if known is None:
-            element = element_of_precision(text)
-            if element is None or element is ElementType.DYNAMIC:
-                raise LayerFault(
-                    "has an output of an unknown precision",
-                    code="IRL111",
-                    expected="FP32, FP16, I32 or another precision",
-                    found=repr(text),
-                )
+            element = precision_of(text, "has an output")
             if element is ElementType.F16:
                 element = ElementType.F32  # the engine gave and took f32 for f16
             known = self.reader.types[key] = TensorType(

@@ -6,12 +6,10 @@ It ignored `<scale>`, and so does irloop.
 from __future__ import annotations
 
 from irloop.formats.openvino.document import Extra, Layer, Net
-from irloop.formats.openvino.legacy.base import Dims, LayerFault
+from irloop.formats.openvino.legacy.base import Dims, LayerFault, precision_of
 from irloop.formats.openvino.legacy.steps import F32, Steps
 from irloop.formats.openvino.numbers import attribute_float, unsigned
-from irloop.formats.openvino.texts import element_of_precision
 from irloop.graph.model import Value
-from irloop.graph.types import ElementType
 
 __all__ = ["Means"]
 
@@ -76,10 +74,7 @@ def _number(mean: Extra | None) -> float:
 
 def _image(steps: Steps, layer: Layer, section: Extra, means: list[Extra], dims: Dims) -> Value:
     """The mean images of all channels, which lie in the .bin one by one."""
-    text = section.attributes.get("mean-precision")
-    element = element_of_precision(text)
-    if element not in (ElementType.F32, ElementType.F16):
-        raise _fault("has a mean image of an unknown precision", repr(text))
+    element = precision_of(section.attributes.get("mean-precision"), "has a mean image")
     shape = (1, *dims[2:])
     parts = []
     for mean in means:

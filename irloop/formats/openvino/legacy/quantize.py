@@ -7,9 +7,8 @@ from typing import ClassVar
 from irloop.dialects.openvino import comparison
 from irloop.dialects.openvino import quantize as today
 from irloop.formats.openvino.legacy.activation import Pointwise
-from irloop.formats.openvino.legacy.base import LayerFault, LegacyLayer
+from irloop.formats.openvino.legacy.base import LegacyLayer, precision_of
 from irloop.formats.openvino.legacy.steps import F32, Steps
-from irloop.formats.openvino.texts import element_of_precision
 from irloop.graph.model import Value
 from irloop.graph.op import attribute
 from irloop.graph.types import ElementType
@@ -45,12 +44,7 @@ class Convert(LegacyLayer, type="Convert", inputs=1):
     is_real: ClassVar[bool] = False
 
     def build(self, s: Steps, x: Value) -> Value:
-        element = element_of_precision(self.precision) if self.precision else s.outputs[0].element
-        if element is None:
-            raise LayerFault(
-                "converts to an unknown precision",
-                code="IRL111",
-                expected="FP32, I32 or another precision",
-                found=self.precision,
-            )
+        element = s.outputs[0].element
+        if self.precision:
+            element = precision_of(self.precision, "has a result")
         return s.cast(x, F32 if element is ElementType.F16 else element)

@@ -138,7 +138,7 @@ class Sequence(Recurring):
         batch, steps = s.dims(x)[:2]
         size = self.hidden_size
         given = [s.reshape(state, (batch, 1, size)) for state in states]
-        lengths = s.constant([steps] * batch, I32)
+        lengths = s.broadcast(s.constant(steps, I32), (batch,))
         reverse = "reverse" if direction == "backward" else "forward"
         op = self.today(**self._settings(), direction=reverse)
         made = s.emit(op, x, *given, lengths, *self._matrices(s, directions=True)).outputs

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from irloop.dialects.openvino import ctc, region, roi
 from irloop.formats.openvino.legacy.base import LegacyLayer
-from irloop.formats.openvino.legacy.steps import F32, Steps
+from irloop.formats.openvino.legacy.steps import Steps
 from irloop.graph.model import Value
 from irloop.graph.op import attribute
 
@@ -98,6 +98,6 @@ class CTCGreedyDecoder(LegacyLayer, type="CTCGreedyDecoder", inputs=2):
 
     def build(self, s: Steps, x: Value, mask: Value) -> Value:
         time, items = s.dims(mask)[:2]
-        first = s.constant([[1.0] * items], F32)
+        first = s.broadcast(s.number(1.0), (1, items))
         rest = s.split(mask, 0, [1, time - 1])[1:] if time > 1 else ()
         return s(ctc.CTCGreedyDecoder(True), x, s.concat(0, first, *rest))

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from irloop.dialects.openvino import comparison, elementwise, reduction, shape, slicing
+from irloop.dialects.openvino import (
+    comparison,
+    elementwise,
+    generate,
+    reduction,
+    shape,
+    slicing,
+)
 from irloop.dialects.openvino import convert as conversions
 from irloop.dialects.openvino import padding as paddings
 from irloop.formats.openvino.legacy.base import Dims, LayerFault, axis_of, product
@@ -82,6 +89,11 @@ class Steps(Builder):
     def number(self, number: float) -> Value:
         """A scalar constant of f32."""
         return self.constant(number, F32)
+
+    def count(self, size: int, element: ElementType) -> Value:
+        """The numbers 0, 1, ... up to `size`: an operation, as a file may claim any size."""
+        limits = map(self.i64, (0, size, 1))
+        return self.cast(self(generate.Range4(I64), *limits), element)
 
     def numbers(self, value: Value) -> list[int] | None:
         """The elements of a constant as integers, or None for a value that is computed."""
