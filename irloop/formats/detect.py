@@ -7,6 +7,7 @@ from pathlib import Path
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError, UsageError
+from irloop.files import ParsedOnce
 from irloop.opening import open_regular
 
 __all__ = ["SUFFIXES", "detect", "first_bytes", "format_of_suffix"]
@@ -48,6 +49,8 @@ def detect(path: str | os.PathLike[str]) -> str:
         UsageError: when the file cannot be opened.
         ReadError: when neither the suffix nor the first bytes indicate a format.
     """
+    if isinstance(path, ParsedOnce) and path.dialect is not None:
+        return path.dialect
     head = first_bytes(path)
     by_suffix = format_of_suffix(path)
     if by_suffix is not None:
