@@ -15,6 +15,7 @@ from irloop.errors import InternalError, IrloopError, ReadError, UsageError, Ver
 from irloop.files import ParsedOnce, move_together, scratch
 from irloop.format_options import require_fitting
 from irloop.graph.collector import collector_paused
+from irloop.opening import weights_beside
 
 from . import report_json, report_text
 from .check import comparison_text, exit_of
@@ -58,6 +59,7 @@ _SPELLING = {
 EPILOG = """\
 \b
 Examples:
+  irloop convert model.xml
   irloop convert model.xml -o model.onnx --check
   irloop convert model.onnx -o model.xml --ir-version 11
   irloop convert model.onnx -o model.xml --target openvino-2021.4
@@ -76,13 +78,14 @@ Examples:
 
 @click.command("convert", epilog=EPILOG, short_help="Convert OpenVINO IR to ONNX and back.")
 @click.argument("source", metavar="INPUT", type=ModelPath())
+@click.argument("place", required=False, metavar="[OUTPUT]", type=click.Path(dir_okay=False))
 @click.option(
     "-o",
     "--output",
-    required=True,
     metavar="OUTPUT",
     type=click.Path(dir_okay=False),
-    help="The .onnx or .xml to write; a .bin is written beside an .xml. -: ONNX to stdout.",
+    help="The .onnx or .xml to write; a .bin is written beside an .xml. -: ONNX to stdout.  "
+    "[default: INPUT with the suffix of the other format, if there is no such file]",
 )
 @weights_option("weights_file")
 @click.option("--check", is_flag=True, help="Run both models and compare before writing.")
@@ -140,7 +143,9 @@ Examples:
 @format_option(help="The format of findings on stdout.")
 @common_options
 @click.pass_context
-def command(ctx: click.Context, /, source: str, output: str, **options: Any) -> None:
+def command(
+    ctx: click.Context, /, source: str, place: str | None, output: str | None, **options: Any
+) -> None:
     """Convert INPUT to the format given by the suffix of OUTPUT.
 
     .xml to .onnx and .onnx to .xml convert; .xml to .xml and .onnx to .onnx rewrite the model.
@@ -152,12 +157,14 @@ def command(ctx: click.Context, /, source: str, output: str, **options: Any) -> 
     result, and 2 if nothing could be compared; in both cases nothing is written. If only INPUT does
     not run in its engine, OUTPUT is written, and the first line of the check says so.
     """
+    output = _output_of(source, place, output, console_of(ctx))
     piped = output == "-"
     if piped:
         # Nothing but the model may go to stdout.
         console_of(ctx).style = "text"
         _require_pipeable(options)
         output = os.path.join(ctx.with_resource(scratch()), "stdout.onnx")
+        console_of(ctx).stdout = output
     job = _Job(source, output, console_of(ctx), piped=piped, **options)
     try:
         files = job.run()
@@ -167,6 +174,28 @@ def command(ctx: click.Context, /, source: str, output: str, **options: Any) -> 
     job.report(job.notes, files)
     if piped:
         click.echo(Path(output).read_bytes(), nl=False)
+
+
+def _output_of(source: str, place: str | None, named: str | None, console: Console) -> str:
+    """The file to write: the one that is named or, for INPUT alone, its name in the other format.
+
+    Raises:
+        UsageError: when two files are named, or the default one exists.
+    """
+    if place is not None and named is not None:
+        raise UsageError("the output is named twice", found=f"{place} and -o {named}")
+    if place is not None or named is not None:
+        return place or named or ""
+    from irloop.formats.detect import detect
+
+    if source == console.stdin:
+        raise UsageError("a model of the standard input has no name", fix="name the output with -o")
+    suffix = ".onnx" if detect(source) == "openvino" else ".xml"
+    default = os.path.splitext(source)[0] + suffix
+    for file in (default, os.fspath(weights_beside(default)) if suffix == ".xml" else default):
+        if os.path.lexists(file):
+            raise UsageError(f"{file} exists", fix=f"-o {default} writes over it")
+    return default
 
 
 def _require_pipeable(options: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from irloop.errors import ReadError, UsageError
 from irloop.files import ParsedOnce, scratch
 from irloop.graph.mapped_file import MemoryFile
 from irloop.graph.model import Model
-from irloop.opening import read_regular
+from irloop.opening import read_regular, require_local
 
 if TYPE_CHECKING:
     from irloop.opening import Path
@@ -38,7 +38,8 @@ def opened(source: Any, bin: Any = None) -> tuple[Path, Path | None]:
         UsageError: for anything that is not a model.
         ReadError: when an object of another package cannot be turned into a file of its format.
     """
-    if isinstance(source, str | os.PathLike):
+    if isinstance(source, str | os.PathLike) and not _is_text(source):
+        require_local(source)
         return source, _memory(bin) if _has_bytes(bin) else bin
     if isinstance(source, tuple) and len(source) == 2 and bin is None:
         source, bin = source

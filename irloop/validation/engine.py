@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from irloop.diagnostics import ENOUGH, Cap, Diagnostic, Report, Severity
 from irloop.dialects.openvino import FAMILIES
-from irloop.errors import ReadError, UsageError
+from irloop.errors import ReadError, UsageError, did_you_mean
 from irloop.files import ParsedOnce
 from irloop.formats.objects import opened
 from irloop.formats.openvino.net_index import LOOPS
@@ -117,7 +117,11 @@ def explain(code: str) -> str:
 
         return catalogue.explain(wanted)
     if wanted not in _modules():
-        raise UsageError(f"no rule has the code {code!r}", expected="a code such as IRL203")
+        raise UsageError(
+            f"no rule has the code {code!r}",
+            expected="a code such as IRL203",
+            fix=did_you_mean(wanted, _modules(), nearness=0.8),
+        )
     rule = rule_classes(wanted)[wanted]
     head = f"{rule.code}: {rule.title} ({rule.severity.value})"
     return f"{head}\n\n{cleandoc(rule.__doc__ or '')}\n"
@@ -203,6 +207,7 @@ class _Selection:
                     f"no rule has a code that begins with {group!r}",
                     expected="codes or groups such as IRL203, IRL2",
                     found=group,
+                    fix=did_you_mean(group, [*_codes(group)], nearness=0.8),
                 )
         return checked
 
