@@ -41,6 +41,10 @@ class ModelPath(click.Path):
         if value == "-" and ctx is not None:
             return from_stdin(ctx)
         require_local(value)
+        if os.path.isdir(value):
+            from irloop.formats.detect import detect
+
+            detect(value)  # names the model that the folder is, or refuses the folder
         return super().convert(value, param, ctx)
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from irloop.errors import UsageError
+from irloop.formats.other_formats import other_folder
 from irloop.opening import open_regular, require_local, weights_beside
 
 from .exclusion import Exclusion
@@ -47,7 +48,10 @@ def find_models(
             else:
                 found.setdefault(os.path.realpath(model), model)
         if not any_model:
-            fix = "give .xml or .onnx files"
+            other = other_folder(path) if os.path.isdir(path) else None
+            fix = (
+                "give .xml or .onnx files" if other is None else f"it is {other.what}: {other.fix}"
+            )
             if excluded.left_out:
                 fix = "Git ignores some of the files: name them, or add --no-respect-gitignore"
             raise UsageError(f"{path}: no model found", fix=fix)
