@@ -119,6 +119,8 @@ class IrloopGroup(click.Group):
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         try:
             return super().make_context(*args, **extra)
+        except click.exceptions.NoArgsIsHelpError:
+            raise
         except click.ClickException as error:
             object.__setattr__(error, "message", one_line(error.message))
             raise
@@ -300,13 +302,37 @@ def _internal(ctx: click.Context, error: BaseException, step: str = "") -> NoRet
     )
 
 
+def _version(ctx: click.Context, param: click.Parameter, asked: bool) -> None:
+    """Print the version of irloop; with -v, those of the engines and packages as well."""
+    if not asked or ctx.resilient_parsing:
+        return
+    from importlib.metadata import version
+
+    click.echo(f"irloop, version {version('irloop')}")
+    if ctx.params.get("verbose"):
+        from irloop import environment
+
+        found = environment()
+        engines = {item.name: item.version for item in found.engines if item.version}
+        for name, number in {**engines, **found.packages, "python": found.python}.items():
+            click.echo(f"{name} {number or 'is not installed'}")
+    ctx.exit()
+
+
 @click.group(
     cls=IrloopGroup,
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(package_name="irloop", prog_name="irloop")
-def main() -> None:
+@click.option("-v", "verbose", is_flag=True, is_eager=True, hidden=True)
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    callback=_version,
+    help="Show the version; with -v, those of the engines and packages as well.",
+)
+def main(verbose: bool) -> None:
     """Convert between OpenVINO IR and ONNX, including loops, and prove it by running both."""
 
 
