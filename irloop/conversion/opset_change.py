@@ -13,8 +13,11 @@ from irloop.conversion.opset_fit import misfit
 from irloop.conversion.pipelines import require_onnx_opset, to_onnx, to_openvino
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.errors import InferenceError, UnsupportedError
+from irloop.formats.onnx.notes import DEFAULT
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Graph, Model, Node, Value
+from irloop.graph.op import Constant
+from irloop.graph.tensor import Tensor
 from irloop.graph.walk import all_nodes, node_path
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.session import Session
@@ -81,7 +84,7 @@ class _Change:
         """Replace a node by operations of the new opset; return the reason if there are none."""
         single = alone(node, rewriter, self._opsets)
         try:
-            neutral, _ = to_openvino(single.model)
+            neutral, _ = to_openvino(single.model, to_run=False)
             made, _ = to_onnx(neutral, opset=self._opset)
         except UnsupportedError as error:
             first = error.diagnostics[0]
@@ -94,8 +97,11 @@ class _Change:
                 return f"it would become {new.op.label}, and {reason}"
         if len(made.graph.results) != len(single.outputs):
             return "its outputs are sequences"
+        stored = [
+            value for value in node.inputs if value and isinstance(value.producer.op, Constant)
+        ]
         replace_by_graph(node, made.graph, single.inputs, single.outputs, rewriter)
-        rewriter.erase_unread(rewriter.take_inserted())
+        _reuse(stored, rewriter)
         return ""
 
     def _require_element(self, node: Node, what: str, value: Value) -> None:
@@ -116,6 +122,25 @@ class _Change:
                 location=Location(line=node.location.line, path=path),
             )
         )
+
+
+def _reuse(stored: list[Value], rewriter: MatchRewriter) -> None:
+    """Let the inserted nodes read the weights that the replaced node read, instead of copies.
+
+    Weights that nothing reads any more are erased, unless they are default values of inputs.
+    """
+    known = {id(_tensor_of(value.producer)): value for value in stored}
+    inserted = rewriter.take_inserted()
+    for node in inserted:
+        old = known.get(id(_tensor_of(node)))
+        if old is not None and not node.output.is_output:
+            rewriter.replace_value(node.output, old, keep_names=False)
+    rewriter.erase_unread(inserted)
+    rewriter.erase_unread(value.producer for value in stored if DEFAULT not in value.info)
+
+
+def _tensor_of(node: Node) -> Tensor | None:
+    return node.op.tensor if isinstance(node.op, Constant) else None
 
 
 def _count_from_first(node: Node, rewriter: MatchRewriter) -> None:

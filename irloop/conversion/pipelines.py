@@ -198,6 +198,7 @@ def to_openvino(
     shapes: Mapping[str, Shape] | None = None,
     lengths: Mapping[str, int] | None = None,
     computed_weights: bool = True,
+    to_run: bool = True,
 ) -> tuple[Model, list[Diagnostic]]:
     """Convert a model to OpenVINO operations up to `opset`; return it with notes for the user.
 
@@ -210,7 +211,8 @@ def to_openvino(
     condition depends only on these shapes. An If whose condition is not constant remains an If,
     even if `opset` has no If. `lengths` fixes the number of tensors in each sequence or optional
     input; each of these tensors becomes an input. Without `computed_weights` an LSTM, GRU or RNN
-    whose weights are not constant becomes a loop.
+    whose weights are not constant becomes a loop. Without `to_run` nothing is rewritten for the
+    sake of the engine: the result is only an intermediate form.
 
     Raises:
         UsageError: when `model` is not an ONNX model, or has no input of a given name.
@@ -229,7 +231,7 @@ def to_openvino(
         IMPORTS, opset or DEFAULT_OPENVINO_OPSET, options=options, may_be_newer=opset is None
     )
     try:
-        result = _run(model, _openvino_passes(model, converter))
+        result = _run(model, _openvino_passes(model, converter, to_run=to_run))
     except InferenceError as error:
         if shapes:
             raise _with_choice(model, error) from error
@@ -256,7 +258,7 @@ def _newer_operations(converter: Converter) -> Iterator[Diagnostic]:
         )
 
 
-def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
+def _openvino_passes(model: Model, converter: Converter, *, to_run: bool) -> list[Pass]:
     # The passes of one direction only are not imported for the other.
     from irloop.conversion.framework.onnx_steps import ExpandScan8, StandardizeFirst
     from irloop.conversion.framework.openvino_borders import own_producer
@@ -271,13 +273,12 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
         # 21 are imported.
         StandardizeFirst(opset=21),
         # OpenVINO fails on some loops that depend on constants or known shapes only.
-        FoldLoopShapes(),
-        FoldConstantLoops(),
+        *((FoldLoopShapes(), FoldConstantLoops()) if to_run else ()),
         # Prune the bodies before the translation, because OpenVINO drops a slice that is unused
         # and, with it, the trip count.
         PruneBodies(),
         # Translation comes first, so that refusals are raised before any time is spent on the rest.
-        Translate(converter, names, own_producer),
+        Translate(converter, names, own_producer if to_run else unchanged),
         # Unused values need no types or names, and weights that were replaced are not needed any
         # more.
         DropUnread(),
@@ -286,7 +287,7 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
         # OpenVINO cannot fold them, because it keeps the weights compressed.
         FoldConstantProducts(),
         # Rewrite forms that OpenVINO computes wrongly or refuses.
-        *repairs("openvino"),
+        *(repairs("openvino") if to_run else ()),
         # Inputs and outputs now have their final form.
         RequireKnownBorder(),
     ]

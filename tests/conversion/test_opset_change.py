@@ -211,9 +211,12 @@ def test_weights_stay_windows_into_their_file(tmp_path: Path) -> None:
     proto = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 9)])
     onnx.save(proto, tmp_path / "m.onnx")
     changed, _ = irloop.convert(irloop.read_model(tmp_path / "m.onnx"), "onnx", opset=17)
-    assert [node.op.label for node in changed.graph.nodes if node.inputs] == [
-        "BatchNormalization-14"
-    ]
+    made = [node for node in changed.graph.nodes if node.inputs]
+    assert [node.op.label for node in made] == ["BatchNormalization-14"]
+    # The weights are those of the file, under their names, and nothing else is written.
+    assert [value and value.name for value in made[0].inputs] == ["x", *"sbmv"]
+    written = changed.to_onnx()
+    assert [item.name for item in written.graph.initializer] == [*"sbmv"]
 
 
 @pytest.mark.parametrize("opset", [8, 12, 16])
