@@ -56,6 +56,7 @@ __all__ = [
     "compress",
     "find_target",
     "import_options",
+    "of_opset",
     "require_readable",
 ]
 
@@ -127,6 +128,11 @@ def _lacked(chosen: Iterable[Release], newest: Release) -> frozenset[ElementType
     """The element types that a release does not know, but the newest one does."""
     names = {name for item in chosen for name in item.lacks} - newest.lacks
     return frozenset(map(ElementType, names))
+
+
+def of_opset(opset: int) -> Target:
+    """A target that reads every operation of an IR up to `opset`."""
+    return Target(f"opset{opset}", opset=opset, ir_version=None, dynamic_shapes=True)
 
 
 class ImportOptions(TypedDict, total=False):
