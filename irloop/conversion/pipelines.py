@@ -67,6 +67,9 @@ _FOUR_BITS = frozenset({ElementType.I4, ElementType.U4, ElementType.NF4, Element
 #: Cast, and then refuses the model.
 TRANSPOSES_8_BIT_FLOATS = 21
 
+#: The first opset that has Mod.
+MOD_SINCE = 10
+
 #: The first opset whose binary operations broadcast in the same way as OpenVINO's.
 OLDEST_ONNX_OPSET = 7
 
@@ -169,7 +172,7 @@ def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
         # Unused values need no types, casts or names, and weights that were replaced are not needed
         # any more.
         DropUnread(),
-        *_original_forms(model),
+        *_original_forms(model, converter.opset),
         # The rules of operations that only move elements accept constants of any type, so check the
         # types here.
         RequireElementTypes(converter),
@@ -192,12 +195,13 @@ def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
     ]
 
 
-def _original_forms(model: Model) -> list[Pass]:
+def _original_forms(model: Model, opset: int) -> list[Pass]:
     """The pass that undoes what a conversion to IR wrote, if the model may have such operations.
 
     What IR has in place of one operation, or for the sake of OpenVINO, takes time in every
     iteration of a loop. Outside of loops, ONNX Runtime removes operations without effect itself.
     """
+    from irloop.conversion.elements.integer_divisions import FuseIntegerDivisions
     from irloop.conversion.tensors.log_sum_exp import FuseLogSumExp
     from irloop.passes.common.identity_elimination import IdentityElimination
     from irloop.passes.graph_rewrite import GraphRewrite, MatcherPass
@@ -205,8 +209,11 @@ def _original_forms(model: Model) -> list[Pass]:
     matchers: list[MatcherPass] = []
     if any(node.bodies for node in model.graph.nodes):
         matchers.append(IdentityElimination())
-    if any(kind.type == "Log" for kind in kinds_of(model.graph)):
+    types = {kind.type for kind in kinds_of(model.graph)}
+    if "Log" in types:
         matchers.append(FuseLogSumExp())
+    if opset >= MOD_SINCE and {"Divide", "FloorMod"} & types and "Subtract" in types:
+        matchers.append(FuseIntegerDivisions())
     return [GraphRewrite(matchers, name="original_forms")] if matchers else []
 
 

@@ -83,6 +83,43 @@ def test_logs_of_sums_of_infinities_come_back(tmp_path: Path) -> None:
     np.testing.assert_allclose(y, [-np.inf, np.inf, np.log(np.exp([1, 2, 3]).sum())], rtol=1e-6)
 
 
+DIVISIONS = {
+    "Mod (x, z)": "Mod",
+    "Mod <fmod = 1> (x, z)": "Mod",
+    "Div (x, z)": "Div",
+    "Mod (x, small)": "Mod",
+    "Div (x, small)": "Div",
+    "Mod (x, negative)": "Mod",
+    "Div (x, large)": "Div",
+}
+
+
+@pytest.mark.parametrize("division", DIVISIONS)
+@pytest.mark.parametrize("element", ["int32", "int64"])
+def test_a_division_of_integers_comes_back(division: str, element: str, tmp_path: Path) -> None:
+    constants = {"small": 7, "negative": -7, "large": 9_000_000}
+    text = "".join(
+        f"{name} = Constant <value = {element} {{{number}}}> () "
+        for name, number in constants.items()
+    )
+    z = f", {element}[n] z" if "z)" in division else ""
+    back = both_ways(
+        f"g ({element}[n] x{z}) => ({element}[n] y) {{ {text} y = {division} }}", tmp_path
+    )
+    types = [node.op_type for node in onnx.load(back).graph.node]
+    assert types == [DIVISIONS[division]]
+    numbers = np.random.default_rng(0)
+    x, divisors = (numbers.integers(-(2**31), 2**31, 300) for _ in range(2))
+    divisors[::2] = numbers.integers(1, 50, 150)
+    divisors[divisors == 0] = 1
+    inputs = {"x": x.astype(element)} | ({"z": divisors.astype(element)} if z else {})
+    source = tmp_path / "model.onnx"
+    wanted, found = (
+        onnxruntime.InferenceSession(path).run(None, inputs)[0] for path in (source, back)
+    )
+    np.testing.assert_array_equal(found, wanted)
+
+
 def test_an_unguarded_log_of_sums_stays(tmp_path: Path) -> None:
     text = """g (float[3, 4] x) => (float[3, 1] y) {
       m = ReduceMax <axes = [1]> (x)  d = Sub (x, m)  e = Exp (d)
