@@ -97,7 +97,7 @@ def test_authentic_files_pass() -> None:
 
 def test_conformance_cases_pass() -> None:
     paths = sorted(cases().glob("*/*/model.xml"))[::5]
-    assert len(paths) > 300
+    assert len(paths) > 200
     assert [path for path in paths if not schema.is_valid(path.read_bytes())] == []
 
 
