@@ -117,6 +117,7 @@ def _draw(model: Model, path: str, depth: int | None, limit: int) -> None:
 def _lines(model: Model, depth: int | None) -> Iterator[str]:
     yield f"{model.source or '<model>'}: {_format(model)}"
     yield f"  {_counts(model)}"
+    yield from (f"  {note.message}" for note in model.notes)
     yield "inputs"
     for index, value in enumerate(model.graph.inputs):
         yield f"  {index}  {value.name}  {value.type}"

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from irloop.dialects.openvino.state import ReadValue6
 from irloop.formats.openvino import reader
 
 __all__ = ["FOLDER", "OpenVino2020Runner"]
@@ -70,36 +71,45 @@ class OpenVino2020Runner:
         for name in _LIBRARIES:
             if (folder / name).exists():
                 self._library = ctypes.CDLL(str(folder / name), mode=ctypes.RTLD_GLOBAL)
-        self._core, self._net = c_void_p(), c_void_p()
+        self._has_state = any(isinstance(node.op, ReadValue6) for node in graph.nodes)
+        self._has_run = False
+        self._core, net, compiled = c_void_p(), c_void_p(), c_void_p()
         self._call("core_create", str(folder / "plugins.xml").encode(), byref(self._core))
-        files = (path.encode(), str(Path(path).with_suffix(".bin")).encode())
-        self._call("core_read_network", self._core, *files, byref(self._net))
+        files = path.encode(), str(Path(path).with_suffix(".bin")).encode()
+        self._call("core_read_network", self._core, *files, byref(net))
         for side, names in (("input", self._inputs), ("output", self.output_names)):
             for name in names:
-                self._widen(side, name.encode())
-        self.reset()
+                self._widen(net, side, name.encode())
+        settings = (c_char_p * 3)(*_SETTINGS)
+        given = self._core, net, b"CPU", byref(settings)
+        self._call("core_load_network", *given, byref(compiled))
+        self._request = c_void_p()
+        self._call("exec_network_create_infer_request", compiled, byref(self._request))
 
     def reset(self) -> None:
-        """Compile the network, whose variables then have their first values."""
-        settings = (c_char_p * 3)(*_SETTINGS)
-        compiled, self._request = c_void_p(), c_void_p()
-        given = self._core, self._net, b"CPU", byref(settings)
-        self._call("core_load_network", *given, byref(compiled))
-        self._call("exec_network_create_infer_request", compiled, byref(self._request))
+        """Give the variables their first values, which they have before the first run only.
+
+        Raises:
+            RuntimeError: when they have other values; a network that is compiled again has
+                variables with any values.
+        """
+        if self._has_state and self._has_run:
+            raise RuntimeError("the Inference Engine cannot reset the variables of a network")
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         """The outputs of one run."""
         for name, value in zip(self._inputs, values, strict=True):
             array = self._array(name)
             array[...] = np.asarray(value).reshape(array.shape).astype(array.dtype)
+        self._has_run = True
         self._call("infer_request_infer", self._request)
         return [self._array(name).copy() for name in self.output_names]
 
-    def _widen(self, side: str, name: bytes) -> None:
+    def _widen(self, net: c_void_p, side: str, name: bytes) -> None:
         number = c_int()
-        self._call(f"network_get_{side}_precision", self._net, name, byref(number))
+        self._call(f"network_get_{side}_precision", net, name, byref(number))
         if number.value in _NARROW:
-            self._call(f"network_set_{side}_precision", self._net, name, c_int(_F32))
+            self._call(f"network_set_{side}_precision", net, name, c_int(_F32))
 
     def _array(self, name: str) -> np.ndarray[Any, np.dtype[Any]]:
         """The memory of an input or output."""

@@ -14,7 +14,7 @@ from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.errors import UnsupportedError
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Graph, Model, Node, Value
-from irloop.graph.op import Result
+from irloop.graph.op import Parameter, Result
 from irloop.graph.types import UNKNOWN_TYPE, TensorType, ValueType
 from irloop.graph.walk import all_graphs, node_path
 
@@ -239,8 +239,15 @@ def require_known_ranks(graph: Graph) -> None:
 
 
 def unchanged(c: Conversion, name: str, value: Value) -> Value:
-    """Return `value` as the value of the ONNX output `name`; no copy is needed.
+    """Return `value` as the value of the ONNX output `name`, or a copy if it is another input.
 
-    The ONNX writer gives each output its own name, even if several outputs share a value.
+    The ONNX writer gives each output its own name, even if several outputs share a value. Only of
+    an input it prefers the name, which is another one if an operation without effect was between
+    them.
     """
+    if isinstance(value.producer.op, Parameter) and name not in value.names:
+        from irloop.dialects.onnx.convert import Identity
+
+        value = c(Identity(), value)
+        value.names = (name,)
     return value

@@ -94,21 +94,42 @@ class Deconvolution(Convolving, type="Deconvolution", inputs=1):  # type: ignore
 
     def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2:
         _, _, spatial = self._parts(inputs)
-        window = self._written(spatial)
+        window = self._fitted(spatial, outputs[0])
         items = zip(spatial, *window._replace(kernel=window.extents())[:4], strict=True)
         found = [step * (size - 1) + extent - a - b for size, extent, step, a, b in items]
         return [(inputs[0][0], self.output, *found)]
 
     def build(self, s: Steps, x: Value) -> Value:
         _, _, spatial = self._parts([s.dims(x)])
-        settings = self._settings(self._written(spatial))
+        settings = self._settings(self._fitted(spatial, s.out()))
         grouped = today.GroupConvolutionBackpropData, today.ConvolutionBackpropData
         made = s(grouped[self.group == 1](**settings), x, s.weights())
         return self._biased(s, made)
 
-    def _written(self, spatial: Dims) -> Window:
-        """The window with the pads as written: the engine computed none for a transposed one."""
-        return type(self)(**{**self.__dict__, "auto_pad": ""}).window(spatial)
+    def _fitted(self, spatial: Dims, declared: Dims) -> Window:
+        """The window. With `auto_pad` its first pads follow from it, and its last pads from the
+        declared output; those that are written do not count.
+        """
+        window = type(self)(**{**self.__dict__, "auto_pad": ""}).window(spatial)
+        auto = self.auto_pad.lower()
+        if auto not in ("same_upper", "same_lower", "valid") or len(declared) != len(spatial) + 2:
+            return window
+        begins, ends = [], []
+        sizes = zip(spatial, declared[2:], window.strides, window.extents(), strict=True)
+        for size, out, stride, extent in sizes:
+            total = 0 if auto == "valid" else max(extent - stride, 0)
+            begins.append(total // 2 if auto == "same_upper" else total - total // 2)
+            ends.append(stride * (size - 1) + extent - begins[-1] - out)
+        if min(ends) < 0:
+            raise LayerFault(
+                "declares an output that is larger than its windows reach",
+                code="IRL401",
+                expected=str(
+                    [out + min(end, 0) for out, end in zip(declared[2:], ends, strict=True)]
+                ),
+                found=str(list(declared[2:])),
+            )
+        return window._replace(begins=tuple(begins), ends=tuple(ends))
 
 
 class BinaryConvolution(Convolving, type="BinaryConvolution", since=2, inputs=1):  # type: ignore[misc]

@@ -72,8 +72,6 @@ class LegacyNet(NetReader):
             ReadError: for the first problem of the net.
         """
         self._refuse_unnamed()
-        for _, edge in self.index.ending_nowhere(self.index.incoming):
-            raise self._error(edge_problems.edge_to_unknown(self.index, edge))
         for layer in self.net.layers:
             self.steps.names.reserve(layer.name or "")
         layers: Collection[Layer] | Iterator[Layer] = self._ordered()
@@ -115,6 +113,11 @@ class LegacyNet(NetReader):
 
     def _reachable(self) -> Collection[str]:
         return self.index.layers
+
+    def _ordered(self) -> Iterator[Layer]:
+        for _, edge in self.index.ending_nowhere(self.index.incoming):
+            raise self._error(edge_problems.edge_to_unknown(self.index, edge))
+        yield from super()._ordered()
 
     def _inputs_of_net(self) -> list[Layer]:
         return self.index.of_type("input")

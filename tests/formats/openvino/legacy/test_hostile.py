@@ -95,6 +95,52 @@ def test_a_small_file_does_not_decide_how_much_memory_reading_takes(
             "IRL111",
             "unknown precision",
         ),
+        (
+            _layer("Pooling", [(1, 1, 4, 4)], [(1, 1, 4)], '<data kernel="2,2" strides="1,1"/>'),
+            "IRL401",
+            "output of another rank",
+        ),
+        (_layer("Convert", [(2,)], [], '<data precision="I32"/>'), "IRL404", "too few outputs"),
+        (
+            _layer(
+                "DetectionOutput",
+                [(1, 8), (1, 4), (8,)],
+                [(1, 1, 4, 7)],
+                '<data num_classes="2" nms_threshold="0.5" keep_top_k="4"/>',
+            ),
+            "IRL404",
+            "prior boxes of 3 dimensions",
+        ),
+        (
+            _layer(
+                "Convolution",
+                [(1, 1, 4, 4)],
+                [(1, 1, 4, 4)],
+                '<data kernel="1,1" output="1" group="0"/><weights offset="0" size="4"/>',
+            ),
+            "IRL405",
+            "group out of range",
+        ),
+        (
+            _layer(
+                "Convolution",
+                [(1, 1, 4, 4)],
+                [(1, 1, 4, 4)],
+                '<data kernel="1,1" output="1" stride-x="x"/><weights offset="0" size="4"/>',
+            ),
+            "IRL115",
+            "strides that cannot be read",
+        ),
+        (
+            _layer(
+                "ROIPooling",
+                [(1, 1, 4, 4), (1, 5)],
+                [(1, 1, 2, 2)],
+                '<data pooled_h="2" pooled_w="2" spatial_scale="1" method="mean"/>',
+            ),
+            "IRL115",
+            "method that has an unknown value",
+        ),
     ],
 )
 def test_contradictions_are_refused_by_name(
