@@ -72,13 +72,13 @@ def test_without_a_target_only_faults_of_old_releases_are_left() -> None:
 
 
 def test_every_measured_release_is_a_target() -> None:
-    """By the release notes, 2023.0 has opset11, 2024.6 opset15 and 2025.0 opset16."""
+    """By the release notes, 2023.0 has opset11, 2024.6 opset15 and 2026.0 opset16."""
     for item in releases("openvino"):
         if item.number >= FIRST["openvino"]:
             assert find_target(f"openvino-{item.version}").opset == item.opset
     assert find_target("openvino-2023.0").opset == 11
     assert find_target("openvino-2024.6").opset == 15
-    assert find_target("openvino-2025").opset == 16
+    assert find_target("openvino-2026").opset == 16
     assert ElementType.STRING in find_target("openvino-2023.0").types
     assert ElementType.STRING not in find_target("openvino-2024.6").types
 
