@@ -88,10 +88,11 @@ def old_ir(path: Path) -> None:
     path.write_bytes(markup)
     path.with_suffix(".bin").write_bytes(weights)
     reports: list[irloop.Report] = []
-    attempt(lambda: reports.append(irloop.validate(path)))
-    errors = {item.code for item in reports[0].diagnostics if item.severity is Severity.ERROR}
+    if not attempt(lambda: reports.append(irloop.validate(path))):
+        return
+    is_valid = not reports[0].has_errors
     models: list[irloop.Model] = []
-    attempt(lambda: models.append(_accepted(path, is_valid=not errors)))
+    attempt(lambda: models.append(_accepted(path, is_valid=is_valid)))
     for model in models:
         for step in (_inferred, _drawn, _ran, _converted, _saved_and_read):
             attempt(partial(step, model))

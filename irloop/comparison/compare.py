@@ -25,7 +25,7 @@ from irloop.engines.catalogue import Engine
 from irloop.engines.watch import MEMORY
 from irloop.errors import IrloopError, UsageError
 from irloop.execution.session import output_names
-from irloop.formats.detect import detect
+from irloop.formats.detect import detect, detect_for_engines
 from irloop.formats.onnx import reader as onnx_reader
 from irloop.formats.openvino import reader as ir_reader
 from irloop.graph.builder import element_of
@@ -170,7 +170,7 @@ def read_side(given: Model | Path) -> Model:
 
 
 def _dialect(given: Model | Path) -> str:
-    return given.dialect if isinstance(given, Model) else detect(given)
+    return given.dialect if isinstance(given, Model) else detect_for_engines(given)
 
 
 def _side(given: Model | Path) -> Side:

@@ -403,7 +403,10 @@ class Explainer:
         if self.judge.tolerance.is_given or not self.trials[0][number].reset:
             return None
         places = place, self.judge.places[place]
-        spread = min(self._spread(number, side, at) for side, at in enumerate(places))
+        spreads = [self._spread(number, side, at) for side, at in enumerate(places)]
+        # Whether a code of a quantised value is rounded up or down is a matter of chance, and so is
+        # how much this changes.
+        spread = max(spreads) if self._is_quantized() and all(spreads) else min(spreads)
         apart = _distance(wanted, found)
         if not spread or not (spread > ROUNDING or spread * TIMES >= apart):
             return None

@@ -81,7 +81,7 @@ def lanes_of(
         return [Lane(side, engine) for side, engine in enumerate(chosen)], []
     if engines == AUTO:
         usual = [item for item in ENGINES.values() if item.usual and item.own & {*dialects}]
-        missing = [item for item in usual if not item.installed]
+        missing = [item for item in usual if not item.installed and not item.variable]
         return _own_lanes([item for item in usual if item.installed], dialects), missing
     names = engines.split(",") if isinstance(engines, str) else engines
     asked = list(dict.fromkeys(engine_of(name.strip()) for name in names))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 
 from irloop.errors import UsageError
+from irloop.formats.detect import OLD_IR
 
 __all__ = ["ENGINES", "Engine", "engine_of", "require"]
 
 _ONNX = frozenset({"onnx"})
 _BOTH = frozenset({"onnx", "openvino"})
+_OLD = frozenset({OLD_IR})
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +23,8 @@ class Engine:
 
     `package` is the package that it needs, and `dialects` are the dialects that it reads. `own` are
     the dialects that it was made for: OpenVINO imports ONNX, too, but errors there may come from
-    its importer. `usual` marks engines that run by default in a check.
+    its importer. `usual` marks engines that run by default in a check. `variable` is the variable
+    of the environment with the folder of an engine that is no package.
     """
 
     name: str
@@ -28,15 +32,20 @@ class Engine:
     dialects: frozenset[str]
     own: frozenset[str]
     usual: bool = False
+    variable: str = ""
 
     @property
     def installed(self) -> bool:
         """True if its package can be imported; this does not import the package."""
+        if self.variable:
+            return bool(os.environ.get(self.variable))
         return self.package is None or find_spec(self.package) is not None
 
     @property
     def version(self) -> str:
         """The version of the engine's package; empty if it is unknown."""
+        if self.variable:
+            return ""
         try:
             return metadata.version(self.package or "irloop")
         except metadata.PackageNotFoundError:
@@ -51,9 +60,10 @@ class Engine:
 ENGINES = {
     item.name: item
     for item in (
-        Engine("numpy", None, _BOTH, _BOTH, usual=True),
+        Engine("numpy", None, _BOTH | _OLD, _BOTH | _OLD, usual=True),
         Engine("onnxruntime", "onnxruntime", _ONNX, _ONNX, usual=True),
         Engine("openvino", "openvino", _BOTH, frozenset({"openvino"}), usual=True),
+        Engine("openvino-2020", None, _OLD, _OLD, True, "IRLOOP_OPENVINO_2020"),
         Engine("onnx-reference", "onnx", _ONNX, _ONNX),
     )
 }
@@ -77,7 +87,7 @@ def engine_of(name: str) -> Engine:
     module, colon, function = name.partition(":")
     parts = [*module.split("."), function]
     if colon and all(part.isidentifier() for part in parts):
-        return Engine(name, module.split(".")[0], _BOTH, _BOTH)
+        return Engine(name, module.split(".")[0], _BOTH | _OLD, _BOTH | _OLD)
     raise UsageError(
         f"no engine {name!r}",
         expected=", ".join([*ENGINES, "module:function"]),
@@ -93,11 +103,13 @@ def require(engine: Engine, dialect: str) -> None:
     """
     if not engine.installed:
         fix = f"pip install {engine.package}" if engine.name in ENGINES else "look at sys.path"
+        if engine.variable:
+            fix = f"set {engine.variable} to the folder with its libraries and plugins.xml"
         raise UsageError(f"the engine {engine.name!r} is not installed", fix=fix)
     if dialect not in engine.dialects:
         raise UsageError(
-            f"{engine.name} runs ONNX models only",
-            expected="an ONNX model",
+            f"{engine.name} does not run such a model",
+            expected=f"a model of {' or '.join(sorted(engine.dialects))}",
             found=f"a model of {dialect}",
             fix="convert the model first, or use another engine",
         )

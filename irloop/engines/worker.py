@@ -120,6 +120,7 @@ _MAKERS: Mapping[str, tuple[str, str]] = {
     "numpy": ("irloop.engines.numpy_runner", "NumpyRunner"),
     "onnxruntime": ("irloop.engines.onnxruntime_runner", "OnnxRuntimeRunner"),
     "openvino": ("irloop.engines.openvino_runner", "OpenVinoRunner"),
+    "openvino-2020": ("irloop.engines.openvino_2020_runner", "OpenVino2020Runner"),
     "onnx-reference": ("irloop.formats.onnx.evaluator", "reference_evaluator"),
 }
 

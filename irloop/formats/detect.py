@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError, UsageError
 from irloop.opening import open_regular
 
-__all__ = ["SUFFIXES", "detect", "first_bytes", "format_of_suffix"]
+__all__ = ["OLD_IR", "SUFFIXES", "detect", "detect_for_engines", "first_bytes", "format_of_suffix"]
 
 #: The dialect of each suffix, named as in `Model.dialect`.
 SUFFIXES = {".xml": "openvino", ".onnx": "onnx"}
 
 _ENOUGH = 4096
+
+#: What an engine must read to run a file of these versions, instead of its dialect.
+OLD_IR = "IR of versions 2 to 7"
+_OLD_ROOT = re.compile(rb"""<net\b[^>]*?\sversion\s*=\s*["']0*[2-7]["']""")
 
 
 def format_of_suffix(path: str | os.PathLike[str]) -> str | None:
@@ -36,6 +41,18 @@ def first_bytes(path: str | os.PathLike[str], count: int = _ENOUGH) -> bytes:
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise UsageError(f"cannot open {os.fspath(path)}: {reason}") from error
+
+
+def detect_for_engines(path: str | os.PathLike[str]) -> str:
+    """What an engine must read to run a file: its dialect, or `OLD_IR`.
+
+    Raises:
+        UsageError: when the file cannot be opened.
+        ReadError: when neither the suffix nor the first bytes indicate a format.
+    """
+    dialect = detect(path)
+    is_old = dialect == "openvino" and _OLD_ROOT.search(first_bytes(path)) is not None
+    return OLD_IR if is_old else dialect
 
 
 def detect(path: str | os.PathLike[str]) -> str:

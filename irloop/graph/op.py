@@ -14,7 +14,7 @@ writer and the coverage page are derived from it. To change an attribute, make a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -215,6 +215,14 @@ class Op(Record):
         Raises:
             InferenceError: when an attribute or an element type is not allowed.
         """
+        for name, expected, found in self.out_of_range():
+            raise args.error(f"{name} is out of range", expected, found, kind="range")
+
+    def out_of_range(self) -> Iterator[tuple[str, str, str]]:
+        """Yield each attribute with a number that is out of range: its name, the range, the number.
+
+        The name is that in files.
+        """
         for key, name, least, most in _bounds(type(self)):
             value = getattr(self, key)
             if value == self._defaults.get(key):
@@ -224,7 +232,7 @@ class Op(Record):
                 if number is None or (number >= least and number <= most):
                     continue
                 expected = f"{least} or more" if most == math.inf else f"{least} to {most}"
-                raise args.error(f"{name} is out of range", expected, str(number), kind="range")
+                yield name, expected, str(number)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         """Infer the types of the outputs from the types and the constant values of the inputs.

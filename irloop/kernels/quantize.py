@@ -39,7 +39,8 @@ def fake_quantize(levels: int) -> Function:
         wide, low, high, out_low, out_high = map(widened, (x, low, high, out_low, out_high))
         steps = wide.dtype.type(levels - 1)
         with np.errstate(all="ignore"):
-            inner = np.rint((wide - low) / (high - low) * steps) / steps
+            # Multiplied first, so that a number in the middle between two steps stays there.
+            inner = np.rint((wide - low) * steps / (high - low)) / steps
             inner = inner * (out_high - out_low) + out_low
             inner = np.where(wide > np.maximum(low, high), out_high, inner)
             return np.where(wide <= np.minimum(low, high), out_low, inner).astype(x.dtype)

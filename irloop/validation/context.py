@@ -26,6 +26,7 @@ from irloop.validation.declared import (
     Constant,
     Declared,
     constant_of,
+    constants_of_blobs,
     contradictions,
     known_element,
 )
@@ -96,6 +97,28 @@ class Context:
     def version(self) -> int | None:
         """The IR version that the file declares; None if it is missing or not a number."""
         return unsigned(self.document.version)
+
+    @property
+    def is_legacy(self) -> bool:
+        """True for an IR of versions 2 to 7."""
+        return self.document.is_legacy
+
+    def is_source(self, layer: Layer) -> bool:
+        """True if layers of this type have no inputs: constants, and inputs of a net."""
+        if self.is_legacy:
+            return (layer.type or "").lower() in ("input", "const")
+        return layer.type in ("Parameter", "Const")
+
+    @cached_property
+    def legacy_problems(self) -> dict[str, list[Diagnostic]]:
+        """What reading the layers of versions 2 to 7 meets, by code; empty for other versions."""
+        found: dict[str, list[Diagnostic]] = {}
+        if self.is_legacy:
+            from irloop.formats.openvino.legacy.checking import problems_of
+
+            for item in problems_of(self.document, self.weights.path):
+                found.setdefault(item.code, []).append(item)
+        return found
 
     @cached_property
     def nets(self) -> list[NetIndex]:
@@ -176,10 +199,10 @@ class Context:
             return []
         from irloop.validation import schema
 
-        data = self.document.data
-        if len(data) >= LARGE and schema.is_valid(data):
+        data, name = self.document.data, schema.OLD if self.is_legacy else schema.NEW
+        if len(data) >= LARGE and schema.is_valid(data, name):
             return []
-        return schema.check(self.document.root)
+        return schema.check(self.document.root, name)
 
     @cached_property
     def dim_problems(self) -> list[tuple[Layer, Port, str, str]]:
@@ -201,23 +224,36 @@ class Context:
 
         The boolean is True if no later port of the layer is connected either. A layer with as many
         edges as ports is skipped: if one of its ports has no edge, then one of its edges names a
-        wrong port, and another rule reports this edge.
+        wrong port, and another rule reports this edge. So are the ports of a body that the port map
+        of an old TensorIterator feeds. No input of an old layer may be left open.
         """
         found = []
         for index in self.nets:
+            fed = self._fed_ports(index)
             for layer in index.net.layers:
                 ports = layer.inputs
                 edges = index.incoming.get(layer.id or "", ())
                 if len(edges) >= len(ports):
                     continue
                 connected = {edge.to_port for edge in edges}
+                connected |= {port for inner, port in fed if inner == layer.id}
                 last = max((n for n, port in enumerate(ports) if port.id in connected), default=-1)
                 found += [
-                    (layer, port, number > last)
+                    (layer, port, number > last and not self.is_legacy)
                     for number, port in enumerate(ports)
                     if port.id not in connected
                 ]
         return found
+
+    def _fed_ports(self, index: NetIndex) -> set[tuple[str | None, str | None]]:
+        """The layers and input ports of an old body that the port map names."""
+        owner = index.net.owner
+        if owner is None or not self.is_legacy:
+            return set()
+        section = owner.port_maps.get("body")
+        entries = section.inputs if section is not None else ()
+        texts = (entry.attributes for entry in entries)
+        return {(text.get("internal_layer_id"), text.get("internal_port_id")) for text in texts}
 
     def elsewhere(self, index: NetIndex, layer_id: str) -> str:
         """A hint that another net has a layer with this id; empty if none has."""
@@ -249,6 +285,8 @@ class Context:
     @cached_property
     def attribute_problems(self) -> list[Problem]:
         """The problems that were found in the attributes of all `data` elements of the file."""
+        if self.is_legacy:
+            return []
         from irloop.validation.attribute_problems import attribute_problems
 
         return list(attribute_problems(self.nets))
@@ -310,6 +348,8 @@ class Context:
 
         OpenVINO does not even create such a layer.
         """
+        if self.is_legacy:
+            return finding
         is_identity = finding.code == "IRL103" and "/data" not in finding.location.element
         if is_identity or not finding.code.startswith(_CONTENT):
             return finding
@@ -391,7 +431,11 @@ class Context:
 
     @cached_property
     def constants(self) -> list[Constant]:
-        """Every Const layer of the file that has a `data` element."""
+        """Every Const layer of the file that has a `data` element, or every blob of old layers."""
+        if self.is_legacy:
+            layers = [layer for index in self.nets for layer in index.net.layers if layer.blobs]
+            precision = self.document.precision
+            return [item for layer in layers for item in constants_of_blobs(layer, precision)]
         return [
             constant_of(layer)
             for index in self.nets

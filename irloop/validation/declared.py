@@ -5,13 +5,15 @@ The rules compare these declarations with the types and shapes that follow from 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
 from irloop.diagnostics import Location
 from irloop.formats.openvino import texts
-from irloop.formats.openvino.document import Layer
+from irloop.formats.openvino.document import Extra, Layer
 from irloop.formats.openvino.numbers import unsigned
+from irloop.formats.openvino.places import at_bytes, describe_bytes
 from irloop.formats.openvino.weights import element_count
 from irloop.graph.types import ElementType, TensorType
 
@@ -22,6 +24,7 @@ __all__ = [
     "Constant",
     "Declared",
     "constant_of",
+    "constants_of_blobs",
     "contradictions",
     "data_of_port",
     "known_element",
@@ -102,13 +105,30 @@ class BranchOutput(NamedTuple):
 
 
 class Constant(NamedTuple):
-    """The attributes of a Const layer, parsed; None where absent or malformed."""
+    """The attributes of a Const layer, parsed; None where absent or malformed.
+
+    `blob` is the element of a layer of versions 2 to 7 that names the bytes; these layers state no
+    shape, so that the one here has as many elements as there are bytes for.
+    """
 
     layer: Layer
     element: ElementType | None
     shape: tuple[int, ...] | None
     offset: int | None
     size: int | None
+    blob: Extra | None = None
+
+    @property
+    def attributes(self) -> Mapping[str, str]:
+        """The attributes of the element that names the bytes."""
+        return self.layer.data if self.blob is None else self.blob.attributes
+
+    def place(self, attribute: str = "") -> Location:
+        """The location of the element that names the bytes, or of one of its attributes."""
+        return at_bytes(self.layer, self.blob, attribute)
+
+    def __str__(self) -> str:
+        return describe_bytes(self.layer, self.blob)
 
     @property
     def elements(self) -> int | None:
@@ -151,6 +171,18 @@ def contradictions(declared: Declared, inferred: TensorType) -> tuple[bool, bool
 def known_element(element: ElementType | None) -> ElementType | None:
     """The element type, or None if it is `dynamic`."""
     return None if element is ElementType.DYNAMIC else element
+
+
+def constants_of_blobs(layer: Layer, precision: str | None) -> Iterator[Constant]:
+    """The constants of a layer of versions 2 to 7; `precision` is that of the net."""
+    from irloop.formats.openvino.legacy.base import PRECISIONS
+
+    given = layer.attributes.get("precision", precision or "")
+    for blob in layer.blobs.values():
+        element = PRECISIONS.get(blob.attributes.get("precision", given))
+        offset, size = (unsigned(blob.attributes.get(name)) for name in ("offset", "size"))
+        shape = None if element is None or size is None else (size * 8 // element.bits,)
+        yield Constant(layer, element, shape, offset, size, blob)
 
 
 def constant_of(layer: Layer) -> Constant:

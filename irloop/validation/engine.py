@@ -33,8 +33,6 @@ from irloop.validation.rule import RULES, Rule
 from irloop.validation.suppression import Suppressed, of_document, of_outline
 
 if TYPE_CHECKING:
-    from irloop.formats.openvino.document import Document
-    from irloop.opening import Path
     from irloop.validation.onnx_context import OnnxContext
 
 __all__ = ["explain", "rule_classes", "validate"]
@@ -285,9 +283,6 @@ def _ir_findings(
         return
     bin_file = weights_beside(file) if weights is None else weights
     selection.suppressed = of_document(document)
-    if document.is_legacy:
-        yield from filter(selection.wants_finding, _legacy_findings(document, bin_file))
-        return
     context = Context(document, bin_file, path if isinstance(path, ParsedOnce) else None)
     asked = any(engine.startswith("openvino-2021") for engine in engines)
     context.concerns_2021 = asked or "IRL901" in selection.select
@@ -296,7 +291,11 @@ def _ir_findings(
     try:
         for item in _run(context, "IRL", selection):
             yield replace(item, shows_weights=True) if is_link else item
-        if engines:
+        if document.is_legacy and not context.errors:
+            from irloop.formats.openvino.legacy.notes import notes_of
+
+            yield from filter(selection.wants_finding, notes_of(document))
+        if engines and not document.is_legacy:
             from irloop.validation.faults import fault_findings_of_ir
 
             yield from fault_findings_of_ir(document, bin_file, engines, selection.reported)
@@ -304,19 +303,6 @@ def _ir_findings(
         yield from error.diagnostics
     finally:
         context.close()
-
-
-def _legacy_findings(document: Document, weights: Path) -> Iterator[Diagnostic]:
-    """Yield what the reader says about a file of versions 2 to 7: its first error, or notes.
-
-    The rules describe later versions, whose layers are others.
-    """
-    from irloop.formats.openvino.reader import read_document
-
-    try:
-        yield from read_document(document, weights).notes
-    except ReadError as error:
-        yield from error.diagnostics
 
 
 def _fragment_findings(file: str, error: ReadError, selection: _Selection) -> Iterator[Diagnostic]:
@@ -352,7 +338,7 @@ def _run(context: Context | OnnxContext, group: str, selection: _Selection) -> I
     rules = _in_order(selection.wanted(group, without), group, without)
     for rule in counted("rules", rules, len(rules)):
         found = 0
-        for item in rule().check(subject):
+        for item in _findings(rule, subject):
             if errors.silence(rule, item.location):
                 continue
             is_error = item.severity is Severity.ERROR
@@ -364,6 +350,20 @@ def _run(context: Context | OnnxContext, group: str, selection: _Selection) -> I
             yield finding
             if found == selection.enough:
                 break
+
+
+def _findings(rule: type[Rule], context: Any) -> Iterator[Diagnostic]:
+    """Yield what a rule finds, and what reading a file of versions 2 to 7 finds with its code."""
+    is_legacy = rule.code.startswith("IRL") and context.is_legacy
+    seen = set()
+    for item in rule().check(context) if rule.legacy or not is_legacy else ():
+        seen.add(item.location.element)
+        yield item
+    if not is_legacy or (rule.code == "IRL301" and seen):
+        return
+    for item in context.legacy_problems.get(rule.code, ()):
+        if item.location.element not in seen:
+            yield item
 
 
 def _pointless(context: Any) -> tuple[str, ...]:

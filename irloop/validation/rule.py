@@ -49,6 +49,8 @@ class Rule:
     scope: ClassVar[str]
     #: True if the rule needs the inferred graph, the expensive part of validation.
     needs_graph: ClassVar[bool]
+    #: True if the rule also holds for IR of versions 2 to 7.
+    legacy: ClassVar[bool]
 
     def __init_subclass__(
         cls,
@@ -59,6 +61,7 @@ class Rule:
         requires: tuple[str, ...] = (),
         scope: str = LAYER,
         needs_graph: bool = False,
+        legacy: bool = False,
     ) -> None:
         super().__init_subclass__()
         if not code:
@@ -71,6 +74,7 @@ class Rule:
         cls.requires = requires
         cls.scope = scope
         cls.needs_graph = needs_graph
+        cls.legacy = legacy
         RULES[code] = cls
 
     def check(self, context: Any) -> Iterator[Diagnostic]:

@@ -16,7 +16,10 @@ from typing import NamedTuple
 
 from lxml import etree
 
-__all__ = ["SchemaFinding", "check", "is_valid", "schema_file"]
+__all__ = ["NEW", "OLD", "SchemaFinding", "check", "is_valid", "schema_file"]
+
+#: The schemas of versions 10 and 11, and of versions 2 to 7.
+NEW, OLD = "ir-v10.xsd", "ir-v2-v7.xsd"
 
 #: libxml2's error names and our codes; every other error counts as unknown content.
 CODES = {
@@ -41,7 +44,7 @@ class SchemaFinding(NamedTuple):
     message: str
 
 
-def schema_file(name: str = "ir-v10.xsd") -> str:
+def schema_file(name: str = NEW) -> str:
     """The path of a schema file: in ``schemas`` inside the package, or next to it in a checkout."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     installed = os.path.join(package, "schemas", name)
@@ -51,16 +54,16 @@ def schema_file(name: str = "ir-v10.xsd") -> str:
 
 
 @cache
-def _schema() -> etree.XMLSchema:
-    return etree.XMLSchema(etree.parse(schema_file()))
+def _schema(name: str) -> etree.XMLSchema:
+    return etree.XMLSchema(etree.parse(schema_file(name)))
 
 
-def is_valid(data: bytes) -> bool:
-    """True if a file conforms to the schema; false also if it cannot be read."""
+def is_valid(data: bytes, name: str = NEW) -> bool:
+    """True if a file conforms to the schema `name`; false also if it cannot be read."""
     # Validating while parsing takes linear time even in a broken file, because no locations are
     # computed.
     parser = etree.XMLParser(
-        schema=_schema(),
+        schema=_schema(name),
         resolve_entities=False,
         load_dtd=False,
         no_network=True,
@@ -73,9 +76,10 @@ def is_valid(data: bytes) -> bool:
     return True
 
 
-def check(root: etree._Element) -> list[SchemaFinding]:
-    """Every violation of the schema in `root`, in document order."""
-    if sum(map(len, root)) <= PIECE and _schema().validate(root):
+def check(root: etree._Element, name: str = NEW) -> list[SchemaFinding]:
+    """Every violation of the schema `name` in `root`, in document order."""
+    schema = _schema(name)
+    if sum(map(len, root)) <= PIECE and schema.validate(root):
         return []
     work = copy.deepcopy(root)
     originals = dict(zip(work.iter(), root.iter(), strict=True))
@@ -85,7 +89,7 @@ def check(root: etree._Element) -> list[SchemaFinding]:
             element.tag = etree.QName(element).localname
     found: dict[tuple[etree._Element, str], SchemaFinding] = {}
     for piece in _pieces(work):
-        _look(piece, originals, found)
+        _look(schema, piece, originals, found)
     order = {element: index for index, element in enumerate(root.iter())}
     return sorted(found.values(), key=lambda item: order[item.element])
 
@@ -109,11 +113,11 @@ def _pieces(work: etree._Element) -> Iterator[etree._Element]:
 
 
 def _look(
+    schema: etree.XMLSchema,
     work: etree._Element,
     originals: dict[etree._Element, etree._Element],
     found: dict[tuple[etree._Element, str], SchemaFinding],
 ) -> None:
-    schema = _schema()
     for _ in range(ROUNDS):
         if schema.validate(work):
             break

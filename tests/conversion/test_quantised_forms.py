@@ -191,7 +191,7 @@ def test_quantised_weights_return_after_conversion(
 ) -> None:
     count, body = PRODUCTS[kind]
     text = f"""g (float[r, 2] x) => (float[r, 3] y) {{ {WEIGHTS} s = Constant <value_float = 0.5> ()
-  z = Constant <value = uint8 {{3}}> ()  q = QuantizeLinear (x, s, z)
+  z = Constant <value = uint8 {{4}}> ()  q = QuantizeLinear (x, s, z)
   d = DequantizeLinear (q, s, z)  {body} }}"""
     data = NUMBERS[:, 270:272]
     written = both_ways(text, [[data], [-data]], engines, tmp_path)
@@ -241,7 +241,7 @@ g (int64 m, float[1, 2, 3, 3] x) => (float[1, 2, 3, 3] y, float[k, 1, 2, 3, 3] e
   y, each = Loop (m, "", x) <body = b (int64 i, bool go, float[1, 2, 3, 3] state)
       => (bool next, float[1, 2, 3, 3] after, float[1, 2, 3, 3] one) {{
     next = Identity (go)  s = Constant <value_float = 0.5> ()
-    z = Constant <value = uint8 {{3}}> ()
+    z = Constant <value = uint8 {{4}}> ()
     w = Constant <value = int8[2, 2, 1, 1] {{1, -2, 3, -64}}> ()
     ws = Constant <value = float[2] {{0.25, 0.125}}> ()
     wz = Constant <value = int8[2] {{0, 0}}> ()

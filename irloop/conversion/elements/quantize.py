@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from irloop.conversion.elements.activation import integer_range
 from irloop.conversion.elements.convert import converted_float
 from irloop.conversion.forms import openvino_forms as ov_forms
@@ -12,15 +14,22 @@ from irloop.dialects.onnx import quantize as onnx
 from irloop.dialects.openvino import activation as ov_activation
 from irloop.dialects.openvino import convert as ov_convert
 from irloop.dialects.openvino import elementwise as ov_math
+from irloop.dialects.openvino import quantize as ov
 from irloop.dialects.unpacked import UnpackedTensor
 from irloop.graph.builder import element_of, shape_of
-from irloop.graph.model import Value
+from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Op
 from irloop.graph.tensor import ReshapedTensor
 from irloop.graph.types import ElementType
 
 #: Maximum number of operations visited to find out whether values are whole numbers.
 _MOST_PARTS = 16
+
+#: Maximum number of values that are followed to find a product with quantised weights.
+_MOST_READERS = 64
+
+_PRODUCTS = classes_of("Conv", "ConvTranspose", "Gemm", "MatMul")
+_DEQUANTIZING = classes_of("DequantizeLinear")
 
 #: ONNX operations whose results differ much between 0, -0 and tiny numbers, as those of Div do.
 _ZERO_SHOWING = classes_of(
@@ -294,9 +303,55 @@ def _in_blocks(
 
 def _dequantized(c: Conversion, x: Value, scale: Value, zero: Value | None) -> Value:
     """(x - zero point) * scale, where the product is computed in f32."""
+    fake = _fake_quantized(c, x, scale, zero) if _feeds_integers(c.node) else None
+    if fake is not None:
+        return ov_forms.converted(c, fake, element_of(scale))
     factor = ov_forms.converted(c, scale, ElementType.F32)
     product = ov_forms.multiply(c, _difference_of_codes(c, x, zero), factor)
     return ov_forms.converted(c, product, element_of(scale))
+
+
+def _fake_quantized(c: Conversion, x: Value, scale: Value, zero: Value | None) -> Value | None:
+    """Emit a FakeQuantize in place of a QuantizeLinear and this DequantizeLinear.
+
+    OpenVINO computes products of it with integers. Its numbers are the same, but a number in the
+    middle between two codes, to a few units in the last place, may get the other one. Returns None
+    if `x` was not quantised, or if scales or zero points are not constant.
+    """
+    found = _limited(c, x)
+    if found is None:
+        return None
+    limited, shift = found
+    limit, rounded = limited.producer.op, limited.producer.inputs[0]
+    ratio = None if rounded is None else _made_of(rounded, ov_math.Round)
+    if ratio is None or not isinstance(ratio.producer.op, ov_math.Divide):
+        return None
+    data, step = ratio.producer.inputs
+    factor = None if step is None else c.constant_of(step)
+    numbers, offset = c.constant_of(scale), 0 if zero is None else c.constant_of(zero)
+    if data is None or factor is None or numbers is None or offset is None:
+        return None
+    assert isinstance(limit, ov_activation.Clamp)
+    ends = np.array([limit.min, limit.max])
+    ranges = [end * factor for end in ends]
+    ranges += [(end + shift - np.asarray(offset, np.float64)) * numbers for end in ends]
+    limits = (c.constant(np.asarray(end, np.float32), ElementType.F32) for end in ranges)
+    return c(ov.FakeQuantize(levels=int(limit.max - limit.min) + 1), data, *limits)
+
+
+def _feeds_integers(node: Node) -> bool:
+    """Return whether a product with quantised weights depends on an ONNX node, after few others."""
+    pending, seen = [*node.outputs], set[Value]()
+    while pending and len(seen) < _MOST_READERS:
+        value = pending.pop(0)
+        for user, position in value.uses:
+            if isinstance(user.op, _PRODUCTS) and position == 0:
+                weights = user.inputs[1]
+                if weights is not None and isinstance(weights.producer.op, _DEQUANTIZING):
+                    return True
+            pending += [item for item in user.outputs if item not in seen]
+            seen.update(user.outputs)
+    return False
 
 
 def _difference_of_codes(c: Conversion, x: Value, zero: Value | None) -> Value:

@@ -1,4 +1,5 @@
-"""Checks that an .xml conforms to the schema of IR (``ir-v10.xsd``), while the file is parsed.
+"""Checks that an .xml conforms to the schema of its version (``ir-v10.xsd`` or
+``ir-v2-v7.xsd``), while the file is parsed.
 
 Nearly every file conforms. Such a file does not need the schema check, which would parse it again
 with libxml2. If a file may not conform, the schema check runs and finds the violations.
@@ -34,6 +35,21 @@ _ATTRIBUTES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "branch entry": (_ENTRY, ("purpose",)),
 }
 
+#: The same of versions 2 to 7.
+_OLD_ATTRIBUTES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "net": (("version",), ("name", "batch", "precision")),
+    "layer": (("id", "name", "type"), ("precision",)),
+    "input port": (("id",), ("precision",)),
+    "output port": (("id",), ("precision",)),
+    "edge": (EDGE_ATTRIBUTES, ()),
+    "back edge": (EDGE_ATTRIBUTES, ()),
+    "loop entry": ((*_ENTRY, "internal_port_id"), _LOOP_ENTRY[:-1]),
+    "branch entry": (_ENTRY, ("purpose",)),
+    "blob": (("offset", "size"), ("precision",)),
+}
+#: The children of a layer that only versions 10 and 11 have.
+_NEW_CHILDREN = frozenset({"then port_map", "else port_map", "then_body", "else_body"})
+
 #: A declaration of XML 1.0, in UTF-8 if it names an encoding.
 _DECLARATION = re.compile(
     rb"""<\?xml\s+version=["']1\.0["'](?:\s+encoding=["']utf-8["'])?"""
@@ -67,6 +83,9 @@ class Envelope:
     def __init__(self, refuse: Callable[[str], None]) -> None:
         self.conforms = True
         self._refuse = refuse
+        self._attributes = _ATTRIBUTES
+        #: The children that a layer cannot have in this version.
+        self._foreign: frozenset[str] = frozenset()
         #: The lists of attribute names that were found valid, keyed by element.
         self._sound: dict[str, set[tuple[str, ...]]] = {name: set() for name in _ATTRIBUTES}
         #: The elements that may have any attributes, with their attribute names, that were found
@@ -87,11 +106,16 @@ class Envelope:
         names = tuple(attributes)
         if names in self._sound[element]:
             return
-        required, optional = _ATTRIBUTES[element]
+        required, optional = self._attributes[element]
         if attributes.keys() >= {*required} and {*required, *optional} >= attributes.keys():
             self._sound[element].add(names)
         else:
             self.conforms = False
+
+    def become_old(self) -> None:
+        """Check against the schema of versions 2 to 7 from now on."""
+        self._attributes, self._foreign = _OLD_ATTRIBUTES, _NEW_CHILDREN
+        self._sound = {name: set() for name in _OLD_ATTRIBUTES}
 
     def open_layer(self, attributes: Mapping[str, str]) -> None:
         """Start a layer: clear `conforms` if its attributes violate the schema.
@@ -108,7 +132,7 @@ class Envelope:
         """
         if name in self._children and name in LISTS:
             self._refuse(name)
-        if name in self._children or attributes:
+        if name in self._children or attributes or name in self._foreign:
             self.conforms = False
         self._children.add(name)
 

@@ -228,7 +228,7 @@ class NetReader:
             raise self._bad_constant(layer)
         if offset is None or size is None:
             raise self._bad_constant(layer)
-        tensor = self.reader.weights.tensor(layer, element, dims, offset, size)
+        tensor = self.reader.weights.tensor(layer, element, dims, (offset, size))
         names = parse_names(layer.outputs[0].names) if layer.outputs else ()
         node = graph.add_constant(tensor, layer.name or "", names, self._location(layer)).producer
         if len(data) > len(problems.CONSTANT):

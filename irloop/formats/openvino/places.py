@@ -13,6 +13,7 @@ from irloop.formats.openvino.document import (
     BackEdge,
     Document,
     Edge,
+    Extra,
     Layer,
     MapEntry,
     Net,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ElementPlaces",
     "at_back_edge",
+    "at_bytes",
     "at_data",
     "at_edge",
     "at_entry",
@@ -36,6 +38,7 @@ __all__ = [
     "at_port",
     "at_section",
     "describe",
+    "describe_bytes",
     "section_tag",
 ]
 
@@ -73,6 +76,21 @@ def at_data(layer: Layer, attribute: str = "") -> Location:
     if attribute:
         element = f"{element}/@{attribute}"
     return Location(None, layer.data_line, layer.path, layer.id, element)
+
+
+def describe_bytes(layer: Layer, blob: Extra | None) -> str:
+    """Describe a constant: the layer, or the element of an old layer that names the bytes."""
+    return describe(layer) if blob is None else f"{blob.tag} of {describe(layer)}"
+
+
+def at_bytes(layer: Layer, blob: Extra | None, attribute: str = "") -> Location:
+    """The location of the element that names the bytes of a constant: `data`, or a blob."""
+    if blob is None:
+        return at_data(layer, attribute)
+    element = f"{layer.element_path}/blobs/{blob.tag}"
+    if attribute:
+        element = f"{element}/@{attribute}"
+    return Location(None, blob.line, layer.path, layer.id, element)
 
 
 def at_port(layer: Layer, port: Port) -> Location:

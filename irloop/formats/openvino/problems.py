@@ -16,10 +16,18 @@ from typing import NamedTuple
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
 from irloop.formats.openvino import texts
-from irloop.formats.openvino.document import Document, Layer, Port
+from irloop.formats.openvino.document import Document, Extra, Layer, Port
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import unsigned
-from irloop.formats.openvino.places import at_data, at_layer, at_net, at_port, describe
+from irloop.formats.openvino.places import (
+    at_bytes,
+    at_data,
+    at_layer,
+    at_net,
+    at_port,
+    describe,
+    describe_bytes,
+)
 from irloop.graph.types import LARGEST_RANK
 from irloop.opening import Path, RefusedFileError
 
@@ -396,12 +404,17 @@ def disguised_weights(layer: Layer, path: str, disguise: str, size: int) -> Prob
     )
 
 
-def outside_weights(layer: Layer, offset: int, size: int, available: int) -> Problem:
-    """IRL302: a constant lies outside the weights file, which has `available` bytes."""
+def outside_weights(
+    layer: Layer, offset: int, size: int, available: int, blob: Extra | None = None
+) -> Problem:
+    """IRL302: a constant lies outside the weights file, which has `available` bytes.
+
+    `blob` is the element of an old layer that names the bytes.
+    """
     return Problem(
         "IRL302",
-        at_data(layer, "offset"),
-        f"{describe(layer)} lies outside the weights file",
+        at_bytes(layer, blob, "offset"),
+        f"{describe_bytes(layer, blob)} lies outside the weights file",
         expected=f"bytes up to {available}",
         found=f"bytes {offset} to {offset + size}",
         cause="the .bin is truncated, or belongs to another model"

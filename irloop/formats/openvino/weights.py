@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from irloop.formats.openvino import problems
-from irloop.formats.openvino.document import Layer
+from irloop.formats.openvino.document import Extra, Layer
 from irloop.graph.mapped_file import MappedFile
 from irloop.graph.tensor import MappedTensor, StringTensor, Tensor
 from irloop.graph.types import ElementType
@@ -50,18 +50,25 @@ class Weights:
         self._file: MappedFile | None = None
 
     def tensor(
-        self, layer: Layer, element: ElementType, shape: tuple[int, ...], offset: int, size: int
+        self,
+        layer: Layer,
+        element: ElementType,
+        shape: tuple[int, ...],
+        place: tuple[int, int],
+        blob: Extra | None = None,
     ) -> Tensor:
-        """The constant of this type and shape in bytes `offset` to `offset + size`.
+        """The constant of this type and shape in the bytes at `place`: the offset and the size.
+
+        `blob` is the element of an old layer that names the bytes.
 
         Raises:
             ReadError: when the file cannot be read or does not contain weights, or when the bytes
                 are missing or too few.
         """
         file = self._file or self._opened(layer)
-        available = file.size
+        available, (offset, size) = file.size, place
         if offset + size > available:
-            problem = problems.outside_weights(layer, offset, size, available)
+            problem = problems.outside_weights(layer, offset, size, available, blob)
             raise problem.error(self.file)
         count = element_count(shape)
         if element is ElementType.STRING:

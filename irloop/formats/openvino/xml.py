@@ -57,6 +57,8 @@ _Table = dict[str, Callable[[dict[str, str]], "_Table"]]
 _SKIP: _Table = {}
 #: Sections that may follow the edges of the root, and are kept unchanged.
 SECTIONS = ("rt_info", "meta_data", "statistics", "quantization_parameters", "pre-process")
+#: The names of bytes of the .bin in versions 2 to 7; `custom` is the value of a Const.
+_BLOBS = ("weights", "biases", "custom")
 _LABELS = {"": "body", "then_": "then", "else_": "else"}
 
 #: The encodings that OpenVINO and expat read in the same way; tags are bytes of ASCII in all of
@@ -157,6 +159,8 @@ class _Builder:
         self._layer: Layer
         self._port: Port
         self._section: PortMapSection
+        self._is_old: bool
+        self._blobs: _Table
         self._port_table: _Table = {
             "rt_info": partial(self._open_extra, "rt_info", self._port_info),
         }
@@ -296,7 +300,8 @@ class _Builder:
     def _root(self, attributes: dict[str, str]) -> _Table:
         self.attributes = attributes
         version = unsigned(attributes.get("version", ""))
-        if is_legacy(attributes.get("version")):
+        self._is_old = is_legacy(attributes.get("version"))
+        if self._is_old:
             self._read_blobs()
         elif version is not None and 0 < version < 10:
             raise xml_refusals.too_old(self._place(), attributes["version"])
@@ -306,14 +311,25 @@ class _Builder:
 
     def _read_blobs(self) -> None:
         """Keep what only the layers of versions 2 to 7 have: names of bytes of the .bin."""
-        self.envelope.conforms = False  # its schema is that of later versions
-        blobs = _Blobs(self._blob)
-        self._layer_table["blobs"] = lambda _: blobs
+        self.envelope.become_old()
+        self._blobs = _Blobs(self._blob)
+        self._layer_table["blobs"] = self._open_blobs
         for tag in ("weights", "biases"):
-            self._layer_table[tag] = partial(self._blob, tag)
+            self._layer_table[tag] = partial(self._bare_blob, tag)
+
+    def _open_blobs(self, attributes: dict[str, str]) -> _Table:
+        self.envelope.open_child("blobs", attributes)
+        return self._blobs
+
+    def _bare_blob(self, tag: str, attributes: dict[str, str]) -> _Table:
+        self.envelope.open_child(tag, _NO_DATA)
+        return self._blob(tag, attributes)
 
     def _blob(self, tag: str, attributes: dict[str, str]) -> _Table:
         layer = self._layer
+        self.envelope.check("blob", attributes)
+        if tag not in _BLOBS:
+            self.envelope.conforms = False
         if tag not in layer.blobs:
             extra = Extra(tag, attributes, self._parser.CurrentLineNumber)
             layer.blobs = {**layer.blobs, tag: extra}
@@ -452,8 +468,12 @@ class _Builder:
             ]
             for side in part
         ]
-        # The precision is the only attribute that a port of a part may lack.
-        if any(port.precision is None for port in outputs):
+        # The precision is the only attribute that a port of a part may lack. Ports of versions 2 to
+        # 7 have no names.
+        if self._is_old:
+            ports = (*inputs, *outputs)
+            self.envelope.conforms &= all(port.names is None for port in ports)
+        elif any(port.precision is None for port in outputs):
             self.envelope.conforms = False
         return inputs, outputs
 

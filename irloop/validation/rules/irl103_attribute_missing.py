@@ -16,7 +16,11 @@ from irloop.validation.rule import Rule
 
 
 class AttributeMissing(
-    Rule, code="IRL103", severity=Severity.ERROR, title="mandatory attribute is missing"
+    Rule,
+    code="IRL103",
+    severity=Severity.ERROR,
+    title="mandatory attribute is missing",
+    legacy=True,
 ):
     """A mandatory attribute is missing.
 
@@ -48,7 +52,7 @@ class AttributeMissing(
             yield self.from_problem(
                 problems.missing_attribute(place, str(item.element.tag), item.attribute)
             )
-        for index in context.nets:
+        for index in () if context.is_legacy else context.nets:
             for layer in index.parameters:
                 yield from self._parameter(layer)
         for problem in context.attribute_problems:
@@ -57,7 +61,7 @@ class AttributeMissing(
 
     def repairs(self, context: Context) -> Iterator[Repair]:
         """Write the type and shape of a Parameter's port into its data."""
-        for index in context.nets:
+        for index in () if context.is_legacy else context.nets:
             for layer in index.parameters:
                 told = data_of_port(layer)
                 lacks = {name: text for name, text in told.items() if name not in layer.data}

@@ -9,7 +9,6 @@ from irloop.formats.openvino import port_map_problems, problems
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import are_ids, unsigned
 from irloop.formats.openvino.places import (
-    at_data,
     at_edge,
     at_entry,
     at_layer,
@@ -20,7 +19,9 @@ from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
 
-class MalformedInteger(Rule, code="IRL104", severity=Severity.ERROR, title="malformed integer"):
+class MalformedInteger(
+    Rule, code="IRL104", severity=Severity.ERROR, title="malformed integer", legacy=True
+):
     """An id, an offset, an axis or another integer of the structure is malformed.
 
     What it does:
@@ -45,10 +46,12 @@ class MalformedInteger(Rule, code="IRL104", severity=Severity.ERROR, title="malf
         for index in context.nets:
             yield from self._net(index)
         for constant in context.constants:
-            data = constant.layer.data
+            given = constant.attributes
             for name, number in (("offset", constant.offset), ("size", constant.size)):
-                if number is None and name in data:
-                    yield self._bad(at_data(constant.layer, name), name, data[name])
+                if number is None and name in given:
+                    yield self._bad(constant.place(name), name, given[name])
+        if context.is_legacy:
+            return
         for wiring in (*context.loops, *(w for _, _, both in context.branches for w in both)):
             yield from self._wiring(wiring)
 

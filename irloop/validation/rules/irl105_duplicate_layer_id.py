@@ -11,7 +11,11 @@ from irloop.validation.rule import Rule
 
 
 class DuplicateLayerId(
-    Rule, code="IRL105", severity=Severity.ERROR, title="two layers of one net have the same id"
+    Rule,
+    code="IRL105",
+    severity=Severity.ERROR,
+    title="two layers of one net have the same id",
+    legacy=True,
 ):
     """Two layers of the same net have the same id.
 

@@ -11,7 +11,11 @@ from irloop.validation.rule import Rule
 
 
 class DuplicatePortId(
-    Rule, code="IRL106", severity=Severity.ERROR, title="two ports of a layer have the same id"
+    Rule,
+    code="IRL106",
+    severity=Severity.ERROR,
+    title="two ports of a layer have the same id",
+    legacy=True,
 ):
     """Two input ports, or two output ports, of a layer have the same id.
 

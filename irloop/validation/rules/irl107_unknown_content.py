@@ -10,7 +10,11 @@ from irloop.validation.rule import Rule
 
 
 class UnknownContent(
-    Rule, code="IRL107", severity=Severity.WARNING, title="unknown element or attribute"
+    Rule,
+    code="IRL107",
+    severity=Severity.WARNING,
+    title="unknown element or attribute",
+    legacy=True,
 ):
     """An element or attribute that no reader knows.
 

@@ -11,7 +11,7 @@ from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
 
-class BadDim(Rule, code="IRL113", severity=Severity.ERROR, title="malformed dim"):
+class BadDim(Rule, code="IRL113", severity=Severity.ERROR, title="malformed dim", legacy=True):
     """A `dim` of a port is not a valid dimension.
 
     What it does:

@@ -15,7 +15,11 @@ from irloop.validation.rule import Rule
 
 
 class DuplicateName(
-    Rule, code="IRL118", severity=Severity.WARNING, title="two layers have the same name"
+    Rule,
+    code="IRL118",
+    severity=Severity.WARNING,
+    title="two layers have the same name",
+    legacy=True,
 ):
     """Two layers of the same net have the same name.
 

@@ -17,6 +17,7 @@ class EdgeFromUnknown(
     title="edge starts from an unknown layer",
     requires=("IRL105",),
     scope=NET,
+    legacy=True,
 ):
     """An edge starts from a layer that the net does not have.
 

@@ -17,6 +17,7 @@ class EdgeToUnknown(
     title="edge ends in an unknown layer",
     requires=("IRL105",),
     scope=NET,
+    legacy=True,
 ):
     """An edge ends in a layer that the net does not have.
 

@@ -12,7 +12,11 @@ from irloop.validation.rule import Rule
 
 
 class UnknownPort(
-    Rule, code="IRL203", severity=Severity.ERROR, title="edge names a port that does not exist"
+    Rule,
+    code="IRL203",
+    severity=Severity.ERROR,
+    title="edge names a port that does not exist",
+    legacy=True,
 ):
     """An edge names a port that its layer does not declare on that side.
 
@@ -41,7 +45,7 @@ class UnknownPort(
                     yield self.from_problem(edge_problems.unknown_output_port(index, edge, source))
                 if target is None or _has_port(target.inputs, edge.to_port):
                     continue
-                if target.type not in ("Parameter", "Const"):  # IRL208 reports edges into these
+                if not context.is_source(target):  # IRL208 reports edges into these
                     yield self.from_problem(edge_problems.unknown_input_port(index, edge, target))
 
 

@@ -15,6 +15,7 @@ class InputGap(
     code="IRL204",
     severity=Severity.ERROR,
     title="unconnected input port before a connected one",
+    legacy=True,
 ):
     """An input port has no edge, but a later one has.
 

@@ -13,7 +13,11 @@ from irloop.validation.rule import Rule
 
 
 class InputConnectedTwice(
-    Rule, code="IRL206", severity=Severity.ERROR, title="several edges to one input port"
+    Rule,
+    code="IRL206",
+    severity=Severity.ERROR,
+    title="several edges to one input port",
+    legacy=True,
 ):
     """Two or more edges end in the same input port.
 

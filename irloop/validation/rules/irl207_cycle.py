@@ -10,7 +10,7 @@ from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
 
-class Cycle(Rule, code="IRL207", severity=Severity.ERROR, title="edges form a cycle"):
+class Cycle(Rule, code="IRL207", severity=Severity.ERROR, title="edges form a cycle", legacy=True):
     """Edges form a cycle.
 
     What it does:

@@ -11,7 +11,11 @@ from irloop.validation.rule import Rule
 
 
 class EdgeIntoSource(
-    Rule, code="IRL208", severity=Severity.ERROR, title="edge into a Parameter or Const"
+    Rule,
+    code="IRL208",
+    severity=Severity.ERROR,
+    title="edge into a Parameter or Const",
+    legacy=True,
 ):
     """An edge ends in a Parameter or Const.
 
@@ -31,6 +35,6 @@ class EdgeIntoSource(
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding per edge that ends in a Parameter or Const."""
         for index in context.nets:
-            for layer in (*index.parameters, *index.constants):
+            for layer in filter(context.is_source, index.net.layers):
                 for edge in index.edges_into(layer):
                     yield self.from_problem(edge_problems.edge_into_source(index, edge, layer))

@@ -16,6 +16,7 @@ class WeightsMissing(
     code="IRL301",
     severity=Severity.ERROR,
     title="weights file is missing or holds no weights",
+    legacy=True,
 ):
     """The .bin is missing, or the file given as weights is something else.
 

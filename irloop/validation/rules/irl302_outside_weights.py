@@ -17,6 +17,7 @@ class OutsideWeights(
     title="constant lies outside the weights file",
     requires=("IRL301",),
     scope=FILE,
+    legacy=True,
 ):
     """The bytes of a constant are not all inside the .bin.
 
@@ -41,5 +42,5 @@ class OutsideWeights(
         for item in context.constants:
             if item.offset is None or item.size is None or item.offset + item.size <= size:
                 continue
-            problem = problems.outside_weights(item.layer, item.offset, item.size, size)
+            problem = problems.outside_weights(item.layer, item.offset, item.size, size, item.blob)
             yield self.from_problem(problem)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_data, describe
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -35,8 +34,8 @@ class ConstantTooLarge(
             if needed is None or item.size is None or item.size <= needed:
                 continue
             yield self.found(
-                at_data(item.layer, "size"),
-                f"{describe(item.layer)} has more bytes than its shape needs",
+                item.place("size"),
+                f"{item} has more bytes than its shape needs",
                 expected=f"{needed} bytes for {item.element}{list(item.shape or ())}",
                 found=f"{item.size} bytes",
                 fix="correct shape, element_type or size",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_data, describe
 from irloop.graph.types import ElementType
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
@@ -17,6 +16,7 @@ class BooleanByte(
     severity=Severity.WARNING,
     title="boolean constant with bytes other than 0 and 1",
     requires=("IRL301", "IRL302", "IRL303"),
+    legacy=True,
 ):
     """A boolean constant holds a byte that is neither 0 nor 1.
 
@@ -49,8 +49,8 @@ class BooleanByte(
                     continue
                 place = position + chunk.index(rest[:1])
                 yield self.found(
-                    at_data(item.layer),
-                    f"{describe(item.layer)} holds a byte that is not boolean",
+                    item.place(),
+                    f"{item} holds a byte that is not boolean",
                     expected="0 or 1",
                     found=f"0x{rest[0]:02x} at element {place}",
                     cause="element_type or offset of another constant",

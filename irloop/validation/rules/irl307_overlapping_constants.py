@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_data, describe
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -16,6 +15,7 @@ class OverlappingConstants(
     severity=Severity.INFO,
     title="constants overlap in part",
     requires=("IRL302", "IRL303"),
+    legacy=True,
 ):
     """Two constants share some of their bytes, but not all.
 
@@ -46,8 +46,8 @@ class OverlappingConstants(
             if offset < end < last:
                 item, other = context.constants[number], context.constants[owner]
                 yield self.found(
-                    at_data(item.layer, "offset"),
-                    f"{describe(item.layer)} shares part of its bytes with {describe(other.layer)}",
+                    item.place("offset"),
+                    f"{item} shares part of its bytes with {other}",
                     expected=f"bytes from {end} on, or all of the other's bytes",
                     found=f"bytes {offset} to {last}",
                     fix="check offset and size of both",

@@ -23,6 +23,7 @@ class UnreferencedBytes(
     title="bytes of the weights file that no constant uses",
     requires=("IRL104", "IRL110", "IRL301", "IRL302", "IRL303", "IRL305"),
     scope=FILE,
+    legacy=True,
 ):
     """The .bin holds bytes that no constant refers to.
 
@@ -42,7 +43,8 @@ class UnreferencedBytes(
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """At most one finding per file, if some bytes of the .bin belong to no constant."""
         size = context.weights.size
-        if not size:
+        sections = context.document.net.sections
+        if not size or any(section.tag == "pre-process" for section in sections):
             return
         ranges = sorted(
             (item.offset, item.offset + item.size)

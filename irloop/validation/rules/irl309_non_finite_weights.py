@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from functools import partial
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.formats.openvino.places import at_data, describe
 from irloop.graph.types import ElementType
 from irloop.validation.context import Context
 from irloop.validation.declared import Constant
@@ -19,6 +18,7 @@ class NonFiniteWeights(
     severity=Severity.WARNING,
     title="constant with nan or infinite elements",
     requires=("IRL301", "IRL302", "IRL303"),
+    legacy=True,
 ):
     """A floating-point constant holds nan or infinity.
 
@@ -55,8 +55,8 @@ class NonFiniteWeights(
                 continue
             position, data = place
             yield self.found(
-                at_data(item.layer),
-                f"{describe(item.layer)} holds a number that is not finite",
+                item.place(),
+                f"{item} holds a number that is not finite",
                 expected="finite numbers",
                 found=f"bytes {data.hex()} at element {position}",
                 cause="an overflow at compression, or bytes of another constant",

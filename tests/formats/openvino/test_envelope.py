@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import random
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -15,24 +17,37 @@ from irloop.validation import schema
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 FILES = sorted([*FIXTURES.glob("ir/*.xml"), *FIXTURES.glob("models/*/model.xml")])
+
+
+def old_files() -> list[bytes]:
+    """IR of versions 4 to 7, with bodies, blobs and all sections."""
+    with tarfile.open(FIXTURES / "legacy_ir.tar.xz") as archive:
+        files = [archive.extractfile(item) for item in archive if item.name.endswith(".xml")]
+        return [file.read() for file in files if file is not None]
+
+
+CONTENTS = [path.read_bytes() for path in FILES]
+OLD = old_files()
 #: Elements and attributes to add: known ones in the wrong place, and unknown ones.
 TAGS = ("layers", "layer", "edges", "edge", "data", "input", "output", "port", "dim", "body",
         "then_body", "port_map", "else_port_map", "back_edges", "rt_info", "meta_data", "blobs",
-        "statistics", "net", "strange")  # fmt: skip
+        "weights", "custom", "statistics", "net", "strange")  # fmt: skip
 NAMES = ("id", "name", "type", "version", "precision", "names", "axis", "purpose", "from-port",
-         "output_names", "strange", "xmlns", "xml:id", "{urn:x}id")  # fmt: skip
+         "offset", "batch", "internal_port_id", "output_names", "strange", "xmlns", "xml:id",
+         "{urn:x}id")  # fmt: skip
 
 
-def root_of(path: Path) -> etree._Element:
+def root_of(content: bytes) -> etree._Element:
     """The root of a file without the file's comments, which the parser leaves to the schema
     check.
     """
-    return etree.parse(path, etree.XMLParser(remove_comments=True, remove_pis=True)).getroot()
+    parser = etree.XMLParser(remove_comments=True, remove_pis=True)
+    return etree.fromstring(content, parser)
 
 
-def changed(path: Path, draw: random.Random) -> bytes:
+def changed(content: bytes, draw: random.Random) -> bytes:
     """A file with one to three random changes of its structure."""
-    root = root_of(path)
+    root = root_of(content)
     for _ in range(draw.randint(1, 3)):
         elements = list(root.iter("*"))
         element, other = draw.choice(elements), draw.choice(elements)
@@ -43,8 +58,9 @@ def changed(path: Path, draw: random.Random) -> bytes:
         elif kind == "add":
             element.append(etree.Element(draw.choice(TAGS)))
         elif kind == "repeat" and parent is not None:
-            copy = etree.fromstring(etree.tostring(element, with_tail=False))
-            draw.choice([parent, other]).append(copy)
+            twin = copy.deepcopy(element)
+            twin.tail = None
+            draw.choice([parent, other]).append(twin)
         elif kind == "attribute":
             name = draw.choice(NAMES)
             name = "{http://www.w3.org/XML/1998/namespace}id" if name == "xml:id" else name
@@ -58,22 +74,33 @@ def changed(path: Path, draw: random.Random) -> bytes:
 
 def is_valid_for_libxml2(document: Document) -> bool:
     try:
-        return not schema.check(document.root)
+        name = schema.OLD if document.is_legacy else schema.NEW
+        return not schema.check(document.root, name)
     except ReadError:  # libxml2 refuses to read the file
         return False
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_files_of_exporters_conform(path: Path) -> None:
-    assert parse(etree.tostring(root_of(path))).conforms
+    assert parse(etree.tostring(root_of(path.read_bytes()))).conforms
 
 
+def test_old_files_conform() -> None:
+    assert len(OLD) > 250
+    for content in OLD:
+        document = parse(content)
+        assert document.is_legacy
+        assert document.conforms, content
+        assert is_valid_for_libxml2(document), content
+
+
+@pytest.mark.parametrize("contents", [CONTENTS, OLD], ids=["new", "old"])
 @pytest.mark.parametrize("seed", range(8))
-def test_every_violation_of_the_schema_is_detected(seed: int) -> None:
+def test_every_violation_of_the_schema_is_detected(seed: int, contents: list[bytes]) -> None:
     draw = random.Random(seed)  # noqa: S311
     conforming = 0
     for _ in range(250):
-        data = changed(draw.choice(FILES), draw)
+        data = changed(draw.choice(contents), draw)
         try:
             document = parse(data)
         except ReadError:

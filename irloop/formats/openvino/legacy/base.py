@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from irloop.formats.openvino.attributes import codec_of
+from irloop.formats.openvino.attributes import AttributeProblem, codec_of
+from irloop.formats.openvino.document import Extra
 from irloop.graph.op import Op, Registry
 from irloop.graph.types import ElementType
 
@@ -28,6 +29,7 @@ __all__ = [
     "LayerFault",
     "LegacyLayer",
     "axis_of",
+    "other_rank",
     "precision_of",
     "product",
 ]
@@ -56,7 +58,8 @@ Dims2 = Sequence[Dims]
 class LayerFault(ValueError):  # noqa: N818 (does not leave: the reader places it)
     """Raised for a layer that contradicts itself, or that irloop refuses.
 
-    `code` is the code of the finding; `what` completes the sentence "the layer ...".
+    `code` is the code of the finding; `what` completes the sentence "the layer ...". `blob` is the
+    element with the fault, if it is one of the layer's blobs, and `attribute` the attribute.
     """
 
     def __init__(
@@ -68,6 +71,8 @@ class LayerFault(ValueError):  # noqa: N818 (does not leave: the reader places i
         found: str = "",
         cause: str = "",
         fix: str = "",
+        blob: Extra | None = None,
+        attribute: str = "",
     ) -> None:
         super().__init__(what)
         self.what = what
@@ -76,6 +81,8 @@ class LayerFault(ValueError):  # noqa: N818 (does not leave: the reader places i
         self.found = found
         self.cause = cause
         self.fix = fix
+        self.blob = blob
+        self.attribute = attribute
 
 
 class LegacyLayer(Op):
@@ -89,6 +96,8 @@ class LegacyLayer(Op):
     aliases: ClassVar[Mapping[str, tuple[str | tuple[str, ...], ...]]] = {}
     #: The blobs that the layer cannot do without.
     needed: ClassVar[tuple[str, ...]] = ()
+    #: The layer has at least one output.
+    has_outputs: ClassVar[bool] = True
     #: Why irloop refuses the layer, or "".
     refusal: ClassVar[str] = ""
     #: The layer computes floats; integers among its inputs are converted first.
@@ -104,14 +113,25 @@ class LegacyLayer(Op):
         Attributes that the class does not have are ignored, as the engine of then did.
 
         Raises:
-            AttributeProblem: for an invalid text or a missing mandatory attribute.
+            LayerFault: for an invalid text, a number out of range or a missing mandatory attribute.
         """
         texts = {name.lower(): text for name, text in data.items()}
         for name, others in cls.aliases.items():
             found = None if name in texts else _of_alias(texts, others)
             if found is not None:
                 texts[name] = found
-        op, _ = codec_of(cls).read(texts)
+        try:
+            op, _ = codec_of(cls).read(texts)
+        except AttributeProblem as problem:
+            raise _unreadable(problem, texts) from None
+        for name, expected, found in op.out_of_range():
+            raise LayerFault(
+                f"has {name} out of range",
+                code="IRL405",
+                expected=expected,
+                found=found,
+                attribute=name,
+            )
         assert isinstance(op, LegacyLayer)
         return op
 
@@ -134,6 +154,28 @@ class LegacyLayer(Op):
         return None
 
 
+def _unreadable(problem: AttributeProblem, texts: Mapping[str, str]) -> LayerFault:
+    """The fault of an attribute that is missing, or that cannot be read."""
+    name = problem.name
+    if name not in texts:
+        return LayerFault(
+            f"has no {name}",
+            code="IRL103",
+            expected=f"an attribute {name}",
+            found="none",
+            fix=f"add {name} to its data",
+            attribute=name,
+        )
+    return LayerFault(
+        f"has an attribute {name} that {problem.what}",
+        code="IRL115",
+        expected=problem.expected,
+        found=repr(texts[name]),
+        fix=f"write {problem.expected}",
+        attribute=name,
+    )
+
+
 def _of_alias(texts: Mapping[str, str], others: Sequence[str | tuple[str, ...]]) -> str | None:
     for other in others:
         if isinstance(other, str):
@@ -144,6 +186,16 @@ def _of_alias(texts: Mapping[str, str], others: Sequence[str | tuple[str, ...]])
             missing = "0" if other[0].startswith("pad") else "1"
             return ",".join(texts.get(name, missing) for name in other)
     return None
+
+
+def other_rank(dims: Dims, declared: Dims) -> LayerFault:
+    """The fault of a layer whose output must have the rank of its input."""
+    return LayerFault(
+        "declares an output of another rank than its input",
+        code="IRL401",
+        expected=f"{len(dims)} dimensions, as in {list(dims)}",
+        found=str(list(declared)),
+    )
 
 
 def precision_of(text: str | None, what: str) -> ElementType:

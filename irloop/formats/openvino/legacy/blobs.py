@@ -6,7 +6,7 @@ from irloop.formats.openvino import problems
 from irloop.formats.openvino.document import Extra, Layer
 from irloop.formats.openvino.legacy.base import Dims, LayerFault, precision_of, product
 from irloop.formats.openvino.numbers import unsigned
-from irloop.formats.openvino.places import at_layer
+from irloop.formats.openvino.places import at_bytes, at_data, at_layer
 from irloop.formats.openvino.weights import Weights
 from irloop.graph.tensor import Tensor
 from irloop.graph.types import ElementType
@@ -53,12 +53,11 @@ class Blobs:
             LayerFault: when the blob has not the size that the tensor needs.
             ReadError: when the .bin cannot be read or does not have these bytes.
         """
-        tag = blob.tag
-        offset, size = range_of(blob)
+        place = range_of(blob)
         needed = element.nbytes(product(shape))
-        if size != needed:
-            raise wrong_size(tag, shape, element, needed, size)
-        return self._weights.tensor(self._layer, element, shape, offset, size)
+        if place[1] != needed:
+            raise wrong_size(blob, shape, element, place[1])
+        return self._weights.tensor(self._layer, element, shape, place, blob)
 
 
 def range_of(blob: Extra) -> tuple[int, int]:
@@ -80,6 +79,7 @@ def range_of(blob: Extra) -> tuple[int, int]:
                 expected="decimal digits",
                 found="none" if text is None else repr(text),
                 fix=f"write {name} in decimal digits",
+                blob=blob,
             )
         numbers.append(number)
     return numbers[0], numbers[1]
@@ -96,23 +96,30 @@ def missing_blob(tag: str) -> LayerFault:
     )
 
 
-def wrong_size(tag: str, shape: Dims, element: ElementType, needed: int, size: int) -> LayerFault:
+def wrong_size(blob: Extra, shape: Dims, element: ElementType, size: int) -> LayerFault:
     """The fault of a blob that has not the size that follows from the layer."""
+    needed = element.nbytes(product(shape))
     return LayerFault(
-        f"has {tag} of {size} bytes, but the layer needs {needed}",
+        f"has {blob.tag} of {size} bytes, but the layer needs {needed}",
         code="IRL303" if size < needed else "IRL304",
         expected=f"{element}{list(shape)}: {needed} bytes",
         found=f"{size} bytes",
         cause="the .xml and the .bin belong to different models, or the layer was edited",
         fix="use the .bin that was written together with this .xml",
+        blob=blob,
     )
 
 
 def placed(layer: Layer, fault: LayerFault) -> problems.Problem:
     """A fault as a problem at the layer."""
+    place = at_layer(layer)
+    if fault.blob is not None:
+        place = at_bytes(layer, fault.blob)
+    elif fault.attribute:
+        place = at_data(layer, fault.attribute if fault.attribute in layer.data else "")
     return problems.Problem(
         fault.code,
-        at_layer(layer),
+        place,
         f"{layer.type} {layer.name!r} {fault.what}",
         fault.expected,
         fault.found,

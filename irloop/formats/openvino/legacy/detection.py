@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from irloop.dialects.openvino import activation, nms, proposals
+from irloop.dialects.openvino import activation, elementwise, nms, proposals
 from irloop.dialects.openvino import detection as today
 from irloop.formats.openvino.legacy.base import Dims, Dims2, LayerFault, LegacyLayer, product
 from irloop.formats.openvino.legacy.steps import F32, I32, Steps
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from irloop.kernels.prior_box import Priors
 
     Array = np.ndarray[Any, np.dtype[Any]]
+
+#: How boxes are encoded; the engine of then took all other words for `CORNER`.
+CENTER_SIZE, CORNER = "caffe.PriorBoxParameter.CENTER_SIZE", "caffe.PriorBoxParameter.CORNER"
 
 #: The largest number of elements of boxes that are computed while reading.
 LARGEST_BOXES = 1 << 22
@@ -198,7 +201,7 @@ class PriorBoxClustered(Boxed, type="PriorBoxClustered", inputs=2):
             clip=self.clip,
         )
         # Of a single variance the engine of then wrote one number a box, one after the other.
-        written = found.shape[1] // (4 if len(self.variance) == 1 else 1)
+        written = found.shape[1] // (4 if len(self.variance) < 2 else 1)
         found[1] = _variances(self.variance, written, found.shape[1])
         return found
 
@@ -223,7 +226,8 @@ def _variances(variance: tuple[float, ...], written: int, count: int) -> Array:
 class DetectionOutput(LegacyLayer, type="DetectionOutput", inputs=(3, 5)):
     """The boxes with the highest scores that do not overlap each other.
 
-    Rows are (image, class, score, x1, y1, x2, y2); the row after the last has the image -1.
+    Rows are (image, class, score, x1, y1, x2, y2); the row after the last has the image -1. The
+    engine of then ignored `eta`, which lowers the threshold after each box.
     """
 
     num_classes: int = attribute(least=1)
@@ -233,7 +237,7 @@ class DetectionOutput(LegacyLayer, type="DetectionOutput", inputs=(3, 5)):
     variance_encoded_in_target: bool = False
     nms_threshold: float  # type: ignore[misc]
     confidence_threshold: float = -3.4028234663852886e38
-    code_type: str = "caffe.PriorBoxParameter.CORNER"
+    code_type: str = CORNER
     share_location: bool = True
     clip: bool = False
     clip_before_nms: bool = False
@@ -243,16 +247,8 @@ class DetectionOutput(LegacyLayer, type="DetectionOutput", inputs=(3, 5)):
     input_height: int = 1
     input_width: int = 1
     objectness_score: float = 0.0
-    eta: float = 1.0
 
     def build(self, s: Steps, *values: Value) -> Value:
-        if self.eta != 1 and self.nms_threshold > 0.5:
-            raise LayerFault(
-                "lowers its threshold after each box, which no operation of today does",
-                code="IRL121",
-                expected="eta 1, or nms_threshold at most 0.5",
-                found=f"eta {self.eta}, nms_threshold {self.nms_threshold}",
-            )
         op = today.DetectionOutput1(
             num_classes=self.num_classes,
             keep_top_k=(self.keep_top_k,),
@@ -260,7 +256,7 @@ class DetectionOutput(LegacyLayer, type="DetectionOutput", inputs=(3, 5)):
             background_label_id=self.background_label_id,
             top_k=self.top_k,
             variance_encoded_in_target=self.variance_encoded_in_target,
-            code_type=self.code_type,
+            code_type=CENTER_SIZE if self.code_type == CENTER_SIZE else CORNER,
             share_location=self.share_location,
             confidence_threshold=self.confidence_threshold,
             clip_before_nms=self.clip_before_nms or self.clip,
@@ -271,6 +267,11 @@ class DetectionOutput(LegacyLayer, type="DetectionOutput", inputs=(3, 5)):
             input_width=self.input_width,
             objectness_score=self.objectness_score,
         )
+        if s.rank(values[2]) != 3 or any(s.rank(value) < 2 for value in values):
+            raise LayerFault(
+                "needs locations and scores of each image, and prior boxes of 3 dimensions",
+                found=" and ".join(str(list(s.dims(value))) for value in values),
+            )
         flat = [
             s.reshape(value, (s.dims(value)[0], product(s.dims(value)[1:]))) for value in values
         ]
@@ -335,9 +336,15 @@ class NonMaxSuppression(LegacyLayer, type="NonMaxSuppression", inputs=(2, 5)):
 
     def build(self, s: Steps, boxes: Value, scores: Value, *limits: Value) -> Value:
         rows = s.out()[0]
+        if s.rank(boxes) != 3 or s.rank(scores) != 3:
+            raise LayerFault("needs boxes and scores of 3 dimensions")
         given = [s.reshape(value, ()) for value in limits]
-        most = s.whole(given[0]) if given else s.i64(0)
-        overlap = s.real(given[1]) if len(given) > 1 else s.number(0.0)
+        # The engine of then took the first box of a class before it looked at the limit, and
+        # without limits it took all.
+        most = s.i64(s.dims(boxes)[1])
+        if given:
+            most = s(elementwise.Maximum(), s.whole(given[0]), s.i64(1))
+        overlap = s.real(given[1]) if len(given) > 1 else s.number(1.0)
         least = s.real(given[2]) if len(given) > 2 else s.number(0.0)
         op = nms.NonMaxSuppression5(
             box_encoding="center" if self.center_point_box else "corner",

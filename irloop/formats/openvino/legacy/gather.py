@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from irloop.dialects.openvino import (
     comparison,
@@ -14,7 +14,14 @@ from irloop.dialects.openvino import (
     shape,
 )
 from irloop.dialects.openvino import gather as today
-from irloop.formats.openvino.legacy.base import Dims2, LayerFault, LegacyLayer, axis_of, product
+from irloop.formats.openvino.legacy.base import (
+    Dims2,
+    LayerFault,
+    LegacyLayer,
+    axis_of,
+    other_rank,
+    product,
+)
 from irloop.formats.openvino.legacy.steps import I32, I64, Steps
 from irloop.graph.builder import element_of
 from irloop.graph.model import Value
@@ -59,18 +66,17 @@ class TopK(LegacyLayer, type="TopK", inputs=2, outputs=2):
     """The largest or the smallest elements along an axis, and their indices."""
 
     axis: int = -1
-    mode: str = attribute(default="max", words=("max", "min"))
-    sort: str = attribute(default="index", words=("index", "value", "none"))
+    mode: Literal["max", "min"] = attribute(default="max")
+    sort: Literal["index", "value", "none"] = attribute(default="index")
     is_real: ClassVar[bool] = False
 
     def build(self, s: Steps, x: Value, k: Value) -> tuple[Value, ...]:
         axis = s.axis(self.axis, x)
-        sort = self.sort.lower()
-        op = search.TopK3(axis, self.mode.lower(), "value" if sort == "none" else sort)
-        count = s.out()[axis] if s.rank(x) == len(s.out()) else None
-        if count is None:
-            raise LayerFault("declares an output of another rank than its input", code="IRL401")
-        return s.emit(op, s.real(x), s.i64(count)).outputs
+        # The engine of then sorted by index, too, if it need not sort.
+        op = search.TopK3(axis, self.mode, "value" if self.sort == "value" else "index")
+        if s.rank(x) != len(s.out()):
+            raise other_rank(s.dims(x), s.out())
+        return s.emit(op, s.real(x), s.i64(s.out()[axis])).outputs
 
 
 class ArgMax(LegacyLayer, type="ArgMax", inputs=1):

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 
 from irloop.errors import InferenceError
 from irloop.formats.openvino import edge_problems, problems
-from irloop.formats.openvino.attributes import AttributeProblem
 from irloop.formats.openvino.document import Layer, Net, Port
 from irloop.formats.openvino.legacy import LEGACY, LegacyLayer
 from irloop.formats.openvino.legacy.base import Dims, LayerFault, precision_of
@@ -20,7 +19,7 @@ from irloop.formats.openvino.legacy.refused import unknown_type
 from irloop.formats.openvino.legacy.steps import Steps
 from irloop.formats.openvino.net import NetReader
 from irloop.formats.openvino.numbers import dim_integer
-from irloop.formats.openvino.places import at_layer
+from irloop.formats.openvino.places import at_layer, at_net
 from irloop.formats.openvino.reader_state import Shared
 from irloop.graph.builder import element_of
 from irloop.graph.model import Graph, Value
@@ -62,7 +61,7 @@ class LegacyNet(NetReader):
         for layer in self.net.layers:
             self._outputs(graph, layer)
         if not graph.results:
-            raise self._error(problems.no_result(self.index))
+            raise self._error(nothing_to_compute(self.net))
         self.drop_unread()
         return graph
 
@@ -73,21 +72,33 @@ class LegacyNet(NetReader):
             ReadError: for the first problem of the net.
         """
         self._refuse_unnamed()
+        for _, edge in self.index.ending_nowhere(self.index.incoming):
+            raise self._error(edge_problems.edge_to_unknown(self.index, edge))
         for layer in self.net.layers:
             self.steps.names.reserve(layer.name or "")
         layers: Collection[Layer] | Iterator[Layer] = self._ordered()
         if not self.net.path:
             layers = counted("layers", layers, len(self.net.layers), every=256)
         for layer in layers:
-            try:
-                self._layer(layer)
-            except AttributeProblem as problem:
-                raise problem.placed(layer).error(self.reader.file) from None
-            except LayerFault as fault:
-                raise self._error(placed(layer, fault)) from None
-            except InferenceError as error:
-                first = error.diagnostics[0]
-                raise self._error(_contradiction(layer, first.message, first)) from error
+            self.read_layer(layer)
+
+    def read_layer(self, layer: Layer) -> None:
+        """Build one layer, whose sources are built.
+
+        Raises:
+            ReadError: for the first problem of the layer, or of its body.
+        """
+        try:
+            self._layer(layer)
+        except LayerFault as fault:
+            raise self._error(placed(layer, fault)) from None
+        except InferenceError as error:
+            first = error.diagnostics[0]
+            raise self._error(_contradiction(layer, first.message, first)) from error
+
+    def body(self, net: Net, steps: Steps, bound: Mapping[Place, Value]) -> LegacyNet:
+        """The reader of the body of a layer of this net."""
+        return LegacyNet(self.reader, net, steps, self.precision, bound)
 
     def drop_unread(self) -> None:
         """Erase the constants that no operation reads, such as shapes that the ports state, too."""
@@ -130,6 +141,8 @@ class LegacyNet(NetReader):
         least, most = op.arity
         if len(inputs) < least or (most is not None and len(inputs) > most):
             raise self._error(problems.number_of_inputs(layer, len(inputs), least, most))
+        if op.has_outputs:
+            steps.out()  # refuses a layer without outputs
         ins = tuple(steps.dims(value) for value in inputs)
         outs = tuple(steps.out(at) for at in range(len(steps.outputs)))
         steps.shapes = op.weights(ins, outs)
@@ -314,6 +327,19 @@ class LegacyNet(NetReader):
                 )
             dims.append(dim)
         return tuple(dims)
+
+
+def nothing_to_compute(net: Net) -> problems.Problem:
+    """The problem of a net all of whose outputs are read, or that has no layers."""
+    return problems.Problem(
+        "IRL108",
+        at_net(net),
+        "the net has no output: every output of its layers is read by another layer",
+        expected="an output port without an edge, which is an output of the model",
+        found=f"{len(net.layers)} layers",
+        cause="" if net.layers else "the layers were removed",
+        fix="restore the layers, or remove the edge from the output of the model",
+    )
 
 
 def _contradiction(layer: Layer, message: str, first: object) -> problems.Problem:

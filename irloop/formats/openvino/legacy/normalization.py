@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from irloop.dialects.openvino import activation, elementwise, pooling
 from irloop.dialects.openvino import normalization as today
@@ -25,13 +25,13 @@ class Norm(Pointwise, type="Norm", inputs=1):
     local_size: int = attribute(name="local-size", least=1, default=5)
     #: The engine of then read it as an integer: 1.5 is 1.
     k: int = 1
-    region: str = attribute(default="across", words=("across", "same"))
+    region: Literal["across", "same"] = attribute(default="across")
 
     def build(self, s: Steps, x: Value) -> Value:
         rank = s.rank(x)
         if rank < 2:
             raise LayerFault("needs an input with channels", found=f"{rank} dimensions")
-        across = self.region.lower() == "across"
+        across = self.region == "across"
         axes = [1] if across else list(range(2, rank))
         # A window of an even size is that of the next smaller odd size.
         size = self.local_size - (self.local_size + 1) % 2

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from irloop.dialects.openvino import pooling as today
-from irloop.formats.openvino.legacy.base import Dims, Dims2, LayerFault
+from irloop.formats.openvino.legacy.base import Dims, Dims2, LayerFault, other_rank
 from irloop.formats.openvino.legacy.steps import Steps
 from irloop.formats.openvino.legacy.windows import Window, Windowed
 from irloop.graph.model import Value
@@ -16,7 +16,8 @@ class Pooling(Windowed, type="Pooling", inputs=1):
     """The maximum or the average in each window.
 
     The declared output decides whether sizes are rounded up. With `exclude_pad` the average is that
-    of the elements, otherwise that of the window, clipped to the padded input.
+    of the elements, otherwise that of the window, clipped to the input with its first pads on both
+    sides.
     """
 
     aliases: ClassVar = {
@@ -26,7 +27,7 @@ class Pooling(Windowed, type="Pooling", inputs=1):
         "exclude-pad": ("exclude_pad",),
     }
 
-    method: str = attribute(default="max", name="pool-method", words=("max", "avg"))
+    method: Literal["max", "avg"] = attribute(default="max", name="pool-method")
     exclude_pad: bool = attribute(default=False, name="exclude-pad")
     rounding_type: str = ""
 
@@ -37,6 +38,8 @@ class Pooling(Windowed, type="Pooling", inputs=1):
         """The window, with pads for the declared sizes, and the sizes that it gives."""
         if len(dims) < 3:
             raise LayerFault("needs an input of 3 to 5 dimensions", found=str(list(dims)))
+        if len(declared) != len(dims):
+            raise other_rank(dims, declared)
         spatial = dims[2:]
         window = self.window(spatial)
         for ceil in (False, True):
@@ -77,12 +80,14 @@ class Pooling(Windowed, type="Pooling", inputs=1):
         ends = tuple(map(sum, zip(window.ends, beyond, strict=True)))
         if self.exclude_pad or not any((*window.begins, *ends)):
             return s(self._op(window, window.begins, ends, exclude=True), x)
-        if not any(beyond):
+        # The engine of 2020 counted as many elements behind the input as there are pads before it.
+        counted = tuple(map(min, ends, window.begins))
+        rest = tuple(a - b for a, b in zip(ends, counted, strict=True))
+        if not any(rest):
             return s(self._op(window, window.begins, ends, exclude=False), x)
-        # The window counts the pads but not what is beyond them: pad first, then exclude the rest.
-        padded = s.pad(x, (0, 0, *window.begins), (0, 0, *window.ends))
-        zeros = (0,) * len(beyond)
-        return s(self._op(window, zeros, beyond, exclude=True), padded)
+        padded = s.pad(x, (0, 0, *window.begins), (0, 0, *counted))
+        zeros = (0,) * len(rest)
+        return s(self._op(window, zeros, rest, exclude=True), padded)
 
     def _op(self, window: Window, begins: Dims, ends: Dims, *, exclude: bool) -> today.AvgPool:
         return today.AvgPool(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from irloop.dialects.openvino import ctc, region, roi
 from irloop.formats.openvino.legacy.base import LegacyLayer
@@ -17,14 +17,14 @@ class ROIPooling(LegacyLayer, type="ROIPooling", inputs=2):
     pooled_h: int = attribute(default=0, least=0)
     pooled_w: int = attribute(default=0, least=0)
     spatial_scale: float  # type: ignore[misc]
-    method: str = attribute(default="max", words=("max", "bilinear"))
+    method: Literal["max", "bilinear"] = attribute(default="max")
 
     def build(self, s: Steps, x: Value, regions: Value) -> Value:
         op = roi.ROIPooling(
             pooled_h=self.pooled_h or s.out()[2],
             pooled_w=self.pooled_w or s.out()[3],
             spatial_scale=self.spatial_scale,
-            method=self.method.lower(),
+            method=self.method,
         )
         return s(op, x, s.reshape(regions, s.dims(regions)[:2]))
 
@@ -35,7 +35,7 @@ class PSROIPooling(LegacyLayer, type="PSROIPooling", inputs=(2, 3)):
     output_dim: int = attribute(least=1)
     spatial_scale: float
     group_size: int = attribute(default=1, least=1)
-    mode: str = attribute(default="average", words=("average", "bilinear", "bilinear_deformable"))
+    mode: Literal["average", "bilinear", "bilinear_deformable"] = attribute(default="average")
     spatial_bins_x: int = attribute(default=1, least=1)
     spatial_bins_y: int = attribute(default=1, least=1)
     no_trans: bool = True
@@ -43,12 +43,12 @@ class PSROIPooling(LegacyLayer, type="PSROIPooling", inputs=(2, 3)):
     part_size: int = attribute(default=1, least=1)
 
     def build(self, s: Steps, x: Value, regions: Value, *moves: Value) -> Value:
-        if self.mode.lower() != "bilinear_deformable":
+        if self.mode != "bilinear_deformable":
             op = roi.PSROIPooling(
                 self.output_dim,
                 self.spatial_scale,
                 self.group_size,
-                self.mode.lower(),
+                self.mode,
                 self.spatial_bins_x,
                 self.spatial_bins_y,
             )

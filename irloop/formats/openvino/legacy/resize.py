@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from irloop.dialects.openvino import matmul
 from irloop.dialects.openvino import resize as today
-from irloop.formats.openvino.legacy.base import LayerFault, LegacyLayer
+from irloop.formats.openvino.legacy.base import Dims, LayerFault, LegacyLayer
 from irloop.formats.openvino.legacy.steps import F32, Steps
 from irloop.graph.model import Value
 from irloop.graph.op import attribute
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+#: The largest matrix of weights that is computed while reading.
+LARGEST_WEIGHTS = 1 << 22
 
 
 class Resizing(LegacyLayer):
@@ -15,16 +26,46 @@ class Resizing(LegacyLayer):
     def _resized(self, s: Steps, x: Value, op: today.Interpolate) -> Value:
         dims, out = s.dims(x), s.out()
         if len(out) != len(dims) or out[:2] != dims[:2] or len(dims) < 3:
-            raise LayerFault(
-                "changes other sizes than those of the image",
-                code="IRL401",
-                expected=f"{list(dims[:2])} and the sizes of the image",
-                found=str(list(out)),
-            )
+            raise _other_sizes(dims, out)
+        if out == dims:
+            return x
         axes = list(range(2, len(dims)))
         scales = [out[axis] / dims[axis] if dims[axis] else 1.0 for axis in axes]
         sizes = s.i64(list(out[2:]))
         return s(op, x, sizes, s.constant(scales, F32), s.i64(axes))
+
+
+def _other_sizes(dims: Dims, out: Dims) -> LayerFault:
+    return LayerFault(
+        "changes other sizes than those of the image",
+        code="IRL401",
+        expected=f"{list(dims[:2])} and the sizes of the image",
+        found=str(list(out)),
+    )
+
+
+def _weights(size: int, count: int) -> Array:
+    """The weight of each of `size` elements in each of `count` results: a triangle, widened.
+
+    Raises:
+        LayerFault: when there are more weights than irloop computes.
+    """
+    import numpy as np
+
+    if size * count > LARGEST_WEIGHTS:
+        raise LayerFault(
+            "shrinks too large an image with a wider filter",
+            code="IRL405",
+            expected=f"at most {LARGEST_WEIGHTS} weights",
+            found=f"{size} times {count}",
+        )
+    step = size / count
+    centres = np.arange(count)[:, None] * step + step / 2 - 0.5
+    # Along an axis that grows the triangle is narrower, and may contain no element.
+    distances = np.abs(np.arange(size) - centres) / step
+    found = np.maximum(1 - distances, 0)
+    weights: Array = found / np.maximum(found.sum(axis=1, keepdims=True), 1e-30)
+    return weights
 
 
 class Resample(Resizing, type="Resample", inputs=(1, 2)):
@@ -50,16 +91,23 @@ class Resample(Resizing, type="Resample", inputs=(1, 2)):
                 found=kind,
             )
         if self.antialias and any(a < b for a, b in zip(s.out(), s.dims(x), strict=False)):
-            raise LayerFault(
-                "shrinks with a wider filter, which OpenVINO of today computes differently",
-                code="IRL121",
-                expected="antialias of 0",
-                found="antialias of 1",
-            )
+            return self._filtered(s, x)
         op = today.Interpolate(
-            mode="linear", coordinate_transformation_mode="half_pixel", antialias=self.antialias
+            mode="linear", coordinate_transformation_mode="half_pixel", antialias=False
         )
         return self._resized(s, x, op)
+
+    def _filtered(self, s: Steps, x: Value) -> Value:
+        """Shrink with a wider filter, one product with a matrix of weights for each axis.
+
+        No operation of today has this filter in all engines.
+        """
+        dims, out = s.dims(x), s.out()
+        if len(dims) != 4 or len(out) != 4 or out[:2] != dims[:2]:
+            raise _other_sizes(dims, out)
+        rows, columns = (_weights(dims[at], out[at]) for at in (2, 3))
+        wide = s(matmul.MatMul(transpose_b=True), x, s.constant(columns, F32))
+        return s(matmul.MatMul(), s.constant(rows, F32), wide)
 
 
 class Interp(Resizing, type="Interp", inputs=(1, 2)):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from irloop.dialects.openvino import padding
 from irloop.dialects.openvino import slicing as today
 from irloop.formats.openvino.legacy.base import Dims, Dims2, LayerFault, LegacyLayer, axis_of
 from irloop.formats.openvino.legacy.steps import Steps
-from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.op import attribute
 
@@ -34,7 +33,7 @@ class Concat(LegacyLayer, type="Concat", inputs=(1, None)):
         return [(*first[:axis], total, *first[axis + 1 :])]
 
     def build(self, s: Steps, *values: Value) -> Value:
-        element = s.outputs[0].element if s.outputs else element_of(values[0])
+        element = s.outputs[0].element
         parts = [s.cast(value, element) for value in values]
         return s.concat(s.axis(self.axis, values[0]), *parts)
 
@@ -139,9 +138,9 @@ class StridedSlice(LegacyLayer, type="StridedSlice", inputs=(3, 4)):
             # In these masks 1 means that the number counts; today it means that it is ignored.
             begin_mask=_turned(self.begin_mask, count),
             end_mask=_turned(self.end_mask, count),
-            new_axis_mask=_marks(self.new_axis_mask),
-            shrink_axis_mask=_marks(self.shrink_axis_mask),
-            ellipsis_mask=_marks(self.ellipsis_mask),
+            new_axis_mask=_marks(self.new_axis_mask, count),
+            shrink_axis_mask=_marks(self.shrink_axis_mask, count),
+            ellipsis_mask=_marks(self.ellipsis_mask, count),
         )
         bounds = [s.whole(value) for value in (begin, end, *strides)]
         return s(op, x, *bounds)
@@ -153,8 +152,9 @@ def _turned(mask: tuple[int, ...], count: int) -> tuple[int, ...]:
     return tuple(int(not item) for item in whole)
 
 
-def _marks(mask: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(int(bool(item)) for item in mask)
+def _marks(mask: tuple[int, ...], count: int) -> tuple[int, ...]:
+    whole = (*mask, *[0] * max(count - len(mask), 0))
+    return tuple(int(bool(item)) for item in whole)
 
 
 class Pad(LegacyLayer, type="Pad", inputs=1):
@@ -162,9 +162,7 @@ class Pad(LegacyLayer, type="Pad", inputs=1):
 
     pads_begin: tuple[int, ...] = attribute(default=(), least=0)
     pads_end: tuple[int, ...] = attribute(default=(), least=0)
-    pad_mode: str = attribute(
-        default="constant", words=("constant", "edge", "reflect", "symmetric")
-    )
+    pad_mode: Literal["constant", "edge", "reflect", "symmetric"] = attribute(default="constant")
     pad_value: float = 0.0
 
     def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2:
@@ -179,7 +177,7 @@ class Pad(LegacyLayer, type="Pad", inputs=1):
         return [tuple(map(sum, zip(dims, self.pads_begin, self.pads_end, strict=True)))]
 
     def build(self, s: Steps, x: Value) -> Value:
-        if self.pad_mode.lower() == "constant":
+        if self.pad_mode == "constant":
             return s.pad(x, self.pads_begin, self.pads_end, self.pad_value)
         begins, ends = s.i64(list(self.pads_begin)), s.i64(list(self.pads_end))
-        return s(padding.Pad(self.pad_mode.lower()), x, begins, ends)
+        return s(padding.Pad(self.pad_mode), x, begins, ends)

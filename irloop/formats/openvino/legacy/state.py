@@ -18,6 +18,7 @@ class Memory(LegacyLayer, type="Memory", inputs=(0, 1), outputs=None):
     index: int = 0
     size: int = 2
     is_real: ClassVar[bool] = False
+    has_outputs: ClassVar[bool] = False
 
     def build(self, s: Steps, *given: Value) -> tuple[Value, ...]:
         if self.size != 2 or self.index not in (0, 1):

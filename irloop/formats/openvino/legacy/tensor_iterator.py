@@ -78,8 +78,7 @@ class Iterating:
                 found=f"layer {missing[0]}, port {missing[1]}",
                 fix="add an input of the port map with the first value of the state",
             )
-        reader = self.outer.reader
-        body = type(self.outer)(reader, self.net, self.steps, self.outer.precision, bound)
+        body = self.outer.body(self.net, self.steps, bound)
         body.read_layers()
         ins = [self._input(body, at, *pair, starts) for at, pair in enumerate(entries)]
         outs = [self._output(body, entry) for entry in self.section.outputs]

@@ -22,7 +22,6 @@ DIFFERENT = {
     "DepthToSpace__b2": "the engine's order is neither of the two that documents know; a warning",
     "Int8__statistics": "stored are the results of 8-bit arithmetic, not those of the f32 weights",
     "Resample__cubic": "refused: the engine accepted the type, but did not compute it",
-    "Resample__linear_down_aa": "refused: OpenVINO of today computes antialiasing in another way",
     "SimplerNMS__b": "refused: the engine left rows uninitialised",
 }
 
