@@ -20,7 +20,7 @@ from irloop.dialects.unpacked import STAND_INS
 from irloop.errors import UnsupportedError, UsageError
 from irloop.faults.catalogue import faults_of
 from irloop.faults.measured import FIRST, Release, releases
-from irloop.faults.repairing import repairs_of_target_only
+from irloop.faults.repairing import repairs_of_target
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.input_types import shape_option
@@ -33,7 +33,6 @@ from irloop.passes.base import Pass
 from irloop.passes.common import (
     BodyBarriers,
     CanonicalPorts,
-    ChooseInitialStates,
     CompressToFp16,
     ConvertLikeToConvert,
     DeadCode,
@@ -216,14 +215,12 @@ def _passes(target: Target) -> Iterator[Pass]:
         yield FoldShapes()
     if target.name == OLDEST:
         # This target refuses nested TensorIterators and unread slices. It slices partial ranges
-        # from the end of the axis, cannot read loops with unneeded connections, and returns zeros
-        # if a loop runs no iteration. It loses the rank of a reduction to a scalar, has no
-        # ConvertLike, aligns operands for broadcasting in its own way, and computes differences of
-        # unsigned integers wrongly.
+        # from the end of the axis, and cannot read loops with unneeded connections. It loses the
+        # rank of a reduction to a scalar, has no ConvertLike, aligns operands for broadcasting in
+        # its own way, and computes differences of unsigned integers wrongly.
         yield TensorIteratorToLoop()
         yield CanonicalPorts()
         yield DeadCode()
-        yield ChooseInitialStates()
         yield KeepReducedDims()
         yield ConvertLikeToConvert()
         yield PlainArithmetic()
@@ -235,7 +232,8 @@ def _passes(target: Target) -> Iterator[Pass]:
     if target.name == OLDEST:
         yield ConstantReshapes()
         yield DropEmptyParts()
-        yield repairs_of_target_only(target.name)
+    yield from repairs_of_target(target.name)
+    if target.name == OLDEST:
         yield WidenNarrowIntegers()
 
 
