@@ -5,8 +5,8 @@
 
 For each release, it makes an environment with one of the given Pythons (by default, the one that
 runs this), runs the smallest case of each fault in it, as `irloop explain CODE --reproduce` writes
-it, and deletes the environment. For OpenVINO, it also runs each case after a conversion to ONNX and
-back, which should avoid the fault. The results are entered into the table of the engine in
+it, and deletes the environment. For OpenVINO, it also runs each case after a conversion to ONNX, and
+back for this release, which should avoid the fault or warn. The results are entered into the table of the engine in
 `irloop/faults`. By default, a release is the newest patch of each minor version for which pip finds
 a file for one of the Pythons: OpenVINO from 2023.0 and also 2021.4.2, ONNX Runtime from 1.16. A
 release that was named, but for which there is no file, is reported as not measured.
@@ -43,7 +43,7 @@ from irloop.faults.case import Case, onnx_text
 from irloop.faults.case import run as run_of
 from irloop.faults.catalogue import ENGINES, faults, faults_of_engine
 from irloop.faults.fault import Effect, Fault
-from irloop.faults.measured import FIRST, NOT_RUN, RIGHT, SEEN, table_path
+from irloop.faults.measured import FIRST, NOT_RUN, RIGHT, SEEN, releases, table_path
 from irloop.formats.openvino.writer import write as write_ir
 from irloop.graph.inference import Inference
 from irloop.graph.model import Model, Value
@@ -225,7 +225,7 @@ def measure(
             return verdict_of(fault, environment, script)
 
         def is_left(fault: type[Fault]) -> bool:
-            script = written_again(fault, folder / f"{fault.code}_written")
+            script = written_again(fault, version, folder / f"{fault.code}_written")
             return script is not None and verdict_of(fault, environment, script) != RIGHT
 
         with ThreadPoolExecutor(jobs) as pool:
@@ -237,20 +237,22 @@ def measure(
         return column | ({"left": " ".join(codes) or "none"} if is_whole else {})
 
 
-def written_again(fault: type[Fault], folder: Path) -> Path | None:
-    """The script of a case that was converted to ONNX and back, or None.
+def written_again(fault: type[Fault], version: str, folder: Path) -> Path | None:
+    """The script of a case that was converted to ONNX, and back for a release, or None.
 
-    None if the case cannot be converted, if a note warns of the fault, or if the case is an ONNX
-    model.
+    The release is no target before it was measured for the first time. None if the case cannot be
+    converted, if a note warns of a fault, or if the case is an ONNX model.
     """
     if fault.smallest.format == "onnx":
         return None
     try:
-        there, before = irloop.convert(fault.smallest_model(), "onnx")
-        back, after = irloop.convert(there, "openvino")
+        is_known = any(item.version == version for item in releases("openvino"))
+        target = f"openvino-{version}" if is_known else None
+        there, _ = irloop.convert(fault.smallest_model(), "onnx")
+        back, notes = irloop.convert(there, "openvino", target=target)
     except UnsupportedError:
         return None
-    if any(f"({fault.code})" in note.message for note in (*before, *after)):
+    if any(note.code == "CNV109" for note in notes):
         return None
     back.version = 11
     case = replace(fault.smallest, model=lambda: back)

@@ -88,7 +88,7 @@ def of_releases(engine: str) -> str:
     ]
     head = (
         *("release", "newest opset", "faults of loops and branches", "other faults", "not run"),
-        "left after conversion",
+        "left by conversion",
     )
     return "\n\n".join(
         [table(head, counts), table(("code", "pattern", "measured in", "right since"), rows)]

@@ -38,9 +38,9 @@ class Release(Record):
     """A release of an engine, and how it ran the case of each fault.
 
     `opset` is the newest opset that it has whole, and `lacks` names the element types that it does
-    not know. `left` has the faults whose case it does not run right after a conversion to ONNX and
-    back either, although the conversion does not warn; None if that was not measured. A verdict is
-    `RIGHT`, `NOT_RUN`, `SEEN`, or what went wrong: wrong, refused, crashed or hung.
+    not know. `left` has the faults whose case it does not run right after a conversion to ONNX, and
+    back for this release, although the conversion does not warn; None if that was not measured. A
+    verdict is `RIGHT`, `NOT_RUN`, `SEEN`, or what went wrong: wrong, refused, crashed or hung.
     """
 
     version: str
