@@ -5,11 +5,12 @@
 
 For each release, it makes an environment with one of the given Pythons (by default, the one that
 runs this), runs the smallest case of each fault in it, as `irloop explain CODE --reproduce` writes
-it, and deletes the environment. For OpenVINO, it also runs each case after a conversion to ONNX, and
-back for this release, which should avoid the fault or warn. The results are entered into the table of the engine in
-`irloop/faults`. By default, a release is the newest patch of each minor version for which pip finds
-a file for one of the Pythons: OpenVINO from 2023.0 and also 2021.4.2, ONNX Runtime from 1.16. A
-release that was named, but for which there is no file, is reported as not measured.
+it, and deletes the environment. For OpenVINO, it also runs each case after a conversion to ONNX,
+and back for this release, which should avoid the fault or warn. The results are entered into the
+table of the engine in `irloop/faults`. By default, a release is the newest patch of each minor
+version for which pip finds a file for one of the Pythons: OpenVINO from 2023.0 and also 2021.4.2,
+ONNX Runtime from 1.16. A release that was named, but for which there is no file, is reported as
+not measured.
 """
 
 from __future__ import annotations
