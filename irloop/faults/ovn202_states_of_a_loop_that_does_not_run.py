@@ -24,7 +24,7 @@ class StatesOfALoopThatDoesNotRun(
     title="The states of a Loop that runs zero times",
     effect=Effect.WRONG,
     passes=("choose_initial_states",),
-    fix="irloop convert --target openvino-VERSION",
+    fix="irloop convert --target openvino-VERSION, and --shape if the states have unknown sizes",
     avoided_by=("initial_states",),
     on_target=True,
 ):
