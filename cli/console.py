@@ -29,6 +29,9 @@ __all__ = ["STDIN", "Command", "Console", "common_options", "console_of", "say"]
 #: The name of the standard input in messages and reports.
 STDIN = "<stdin>"
 
+#: The name of the standard output in messages and reports.
+STDOUT = "<stdout>"
+
 #: Seconds of work before progress is shown.
 _PATIENCE = 1.0
 
@@ -62,6 +65,8 @@ class Console:
         self.max_seconds: float | None = None
         #: The file that holds the standard input.
         self.stdin: str | None = None
+        #: The file that holds what goes to the standard output at the end.
+        self.stdout: str | None = None
         self._doing = ""
         #: The unfinished work, outermost first; each entry is a part of the one before it.
         self._works: dict[str, _Work] = {}
@@ -85,8 +90,11 @@ class Console:
     def named(self, text: str) -> str:
         """Replace the path of the copy of the standard input by `<stdin>` in `text`.
 
-        The path of a .bin with the same name is replaced by `<stdin>.bin`.
+        The path of a .bin with the same name is replaced by `<stdin>.bin`, and the path of a file
+        that becomes the standard output by `<stdout>`.
         """
+        if self.stdout is not None:
+            text = text.replace(self.stdout, STDOUT)
         if self.stdin is None:
             return text
         weights = os.fspath(weights_beside(self.stdin))
@@ -95,10 +103,10 @@ class Console:
     def shown(self, item: Diagnostic) -> Diagnostic:
         """Replace the name of the file that holds the standard input by `<stdin>` in a finding."""
         place = item.location
-        if self.stdin is None or place.file != self.stdin:
-            return item
         message = self.named(item.message)
-        return replace(item, message=message, location=replace(place, file=STDIN))
+        if place.file is None or place.file not in (self.stdin, self.stdout):
+            return item if message == item.message else replace(item, message=message)
+        return replace(item, message=message, location=replace(place, file=self.named(place.file)))
 
     @property
     def shows_progress(self) -> bool:

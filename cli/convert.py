@@ -15,6 +15,7 @@ from irloop.errors import InternalError, IrloopError, ReadError, UsageError, Ver
 from irloop.files import ParsedOnce, move_together, scratch
 from irloop.format_options import require_fitting
 from irloop.graph.collector import collector_paused
+from irloop.opening import weights_beside
 
 from . import report_json, report_text
 from .check import comparison_text, exit_of
@@ -51,7 +52,6 @@ _SPELLING = {
     "standard": "--standard",
     "contrib": "--contrib",
     "stateless": "--stateless",
-    "ir_version": "--ir-version",
     "target": "--target",
     "lengths": "--length",
 }
@@ -59,12 +59,14 @@ _SPELLING = {
 EPILOG = """\
 \b
 Examples:
+  irloop convert model.xml
   irloop convert model.xml -o model.onnx --check
   irloop convert model.onnx -o model.xml --ir-version 11
   irloop convert model.onnx -o model.xml --target openvino-2021.4
   irloop convert big.xml -o big.onnx --weights share
   irloop convert model.onnx -o model.xml --shape x=1,3,224,224
   irloop convert old.xml -o new.xml --ir-version 11
+  irloop convert new.onnx -o old.onnx --opset 13 --ir-version 8
   irloop convert optimized.onnx -o plain.onnx --standard
   irloop convert int4.xml -o int4.onnx --contrib --check
   irloop convert detector.onnx -o detector.xml --check --inputs boxes.npz
@@ -76,13 +78,14 @@ Examples:
 
 @click.command("convert", epilog=EPILOG, short_help="Convert OpenVINO IR to ONNX and back.")
 @click.argument("source", metavar="INPUT", type=ModelPath())
+@click.argument("place", required=False, metavar="[OUTPUT]", type=click.Path(dir_okay=False))
 @click.option(
     "-o",
     "--output",
-    required=True,
     metavar="OUTPUT",
     type=click.Path(dir_okay=False),
-    help="The .onnx or .xml to write; a .bin is written beside an .xml. -: ONNX to stdout.",
+    help="The .onnx or .xml to write; a .bin is written beside an .xml. -: ONNX to stdout.  "
+    "[default: INPUT with the suffix of the other format, if there is no such file]",
 )
 @weights_option("weights_file")
 @click.option("--check", is_flag=True, help="Run both models and compare before writing.")
@@ -92,8 +95,9 @@ Examples:
 )
 @click.option(
     "--ir-version",
-    type=click.Choice(["10", "11"]),
-    help="The version of the IR to write.  [default: 10]",
+    type=click.IntRange(min=3),
+    help="The version of the file: 10 or 11 of an IR, or the IR version of ONNX.  [default: 10 of "
+    "an IR, that of ONNX which the opset needs]",
 )
 @click.option(
     "--target",
@@ -139,7 +143,9 @@ Examples:
 @format_option(help="The format of findings on stdout.")
 @common_options
 @click.pass_context
-def command(ctx: click.Context, /, source: str, output: str, **options: Any) -> None:
+def command(
+    ctx: click.Context, /, source: str, place: str | None, output: str | None, **options: Any
+) -> None:
     """Convert INPUT to the format given by the suffix of OUTPUT.
 
     .xml to .onnx and .onnx to .xml convert; .xml to .xml and .onnx to .onnx rewrite the model.
@@ -151,12 +157,14 @@ def command(ctx: click.Context, /, source: str, output: str, **options: Any) -> 
     result, and 2 if nothing could be compared; in both cases nothing is written. If only INPUT does
     not run in its engine, OUTPUT is written, and the first line of the check says so.
     """
+    output = _output_of(source, place, output, console_of(ctx))
     piped = output == "-"
     if piped:
         # Nothing but the model may go to stdout.
         console_of(ctx).style = "text"
         _require_pipeable(options)
         output = os.path.join(ctx.with_resource(scratch()), "stdout.onnx")
+        console_of(ctx).stdout = output
     job = _Job(source, output, console_of(ctx), piped=piped, **options)
     try:
         files = job.run()
@@ -168,17 +176,36 @@ def command(ctx: click.Context, /, source: str, output: str, **options: Any) -> 
         click.echo(Path(output).read_bytes(), nl=False)
 
 
+def _output_of(source: str, place: str | None, named: str | None, console: Console) -> str:
+    """The file to write: the one that is named or, for INPUT alone, its name in the other format.
+
+    Raises:
+        UsageError: when two files are named, or the default one exists.
+    """
+    if place is not None and named is not None:
+        raise UsageError("the output is named twice", found=f"{place} and -o {named}")
+    if place is not None or named is not None:
+        return place or named or ""
+    from irloop.formats.detect import detect
+
+    if source == console.stdin:
+        raise UsageError("a model of the standard input has no name", fix="name the output with -o")
+    suffix = ".onnx" if detect(source) == "openvino" else ".xml"
+    default = os.path.splitext(source)[0] + suffix
+    for file in (default, os.fspath(weights_beside(default)) if suffix == ".xml" else default):
+        if os.path.lexists(file):
+            raise UsageError(f"{file} exists", fix=f"-o {default} writes over it")
+    return default
+
+
 def _require_pipeable(options: dict[str, Any]) -> None:
     """Refuse options that conflict with `-o -`, which writes one ONNX file to stdout.
 
     Raises:
         UsageError: naming the option, for example `--external-data` or `--format json`.
     """
-    for name in ("external_data", "ir_version"):
-        if options[name]:
-            raise UsageError(
-                f"--{name.replace('_', '-')} cannot be combined with -o -: it is one ONNX file"
-            )
+    if options["external_data"]:
+        raise UsageError("--external-data cannot be combined with -o -: it is one ONNX file")
     if options["weights"] == "share":
         raise UsageError("--weights share cannot be combined with -o -: the model has no folder")
     if options["style"] == "json":
@@ -232,7 +259,7 @@ class _Job:
         max_iterations: int | None,
         max_memory: int,
         opset: int | None,
-        ir_version: str | None,
+        ir_version: int | None,
         target: str | None,
         loops: Literal["keep", "scan", "loop", "unroll", "sequence"] | None,
         shapes: dict[str, list[int | None]],
@@ -261,7 +288,7 @@ class _Job:
         self.max_iterations = max_iterations
         self.max_memory = max_memory
         self.opset = opset
-        self.ir_version = None if ir_version is None else int(ir_version)
+        self.ir_version = ir_version
         self.target = target
         self.loops = loops
         self.shapes = shapes
@@ -349,7 +376,6 @@ class _Job:
             "standard": self.standard,
             "contrib": self.contrib,
             "stateless": self.stateless,
-            "ir_version": self.ir_version is not None,
             "target": self.target is not None,
             "lengths": bool(self.lengths),
         }
@@ -460,5 +486,11 @@ class _Job:
         with collector_paused():
             if self.to_dialect == "onnx":
                 external = True if self.external_data else False if self.piped else None
-                return save_model(model, path, external_data=external, weights=self.weights)
+                return save_model(
+                    model,
+                    path,
+                    ir_version=self.ir_version,
+                    external_data=external,
+                    weights=self.weights,
+                )
             return save_model(model, path, ir_version=self.ir_version or 10)

@@ -79,8 +79,8 @@ def require_free(output: str, taken: Iterable[str]) -> None:
             )
 
 
-def writer_for(file: str, writers: Mapping[str, Writer]) -> Writer:
-    """Return the function that writes a report to `file`; the suffix of `file` selects it.
+def writer_for(file: str, writers: Mapping[str, Writer], what: str = "reports are") -> Writer:
+    """Return the function that writes `what` to `file`; the suffix of `file` selects it.
 
     `writers` holds the functions, keyed by suffix.
 
@@ -90,7 +90,7 @@ def writer_for(file: str, writers: Mapping[str, Writer]) -> Writer:
     writer = writers.get(Path(file).suffix.lower())
     if writer is None:
         raise UsageError(
-            f"{file}: reports are written as {', '.join(sorted(writers))}",
+            f"{file}: {what} written as {', '.join(sorted(writers))}",
             expected="a name that ends in one of them",
         )
     return writer

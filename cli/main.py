@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from . import interrupts  # isort: skip (Ctrl-C while the others load must be quiet, too)
 
-import errno
 import gc
 import importlib
 import io
 import os
 import signal
+import stat
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from irloop.diagnostics import DETAILS, one_line
+from irloop.errors import did_you_mean
 
 from .console import console_of
 from .exits import Exit
@@ -84,6 +85,16 @@ class IrloopGroup(click.Group):
         command: click.Command = module.command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or ask for one with a similar name."""
+        name = args[0]
+        if name in COMMANDS or name.startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        near = did_you_mean(name, COMMANDS)
+        raise click.UsageError(f"No such command {name!r}.{near and f' D{near[1:]}'}", ctx)
+
     def main(self, args: Sequence[str] | None = None, *more: Any, **extra: Any) -> Any:
         """Run the command; if `args` is None, run it as the main program and end the process."""
         if args is not None:
@@ -95,6 +106,7 @@ class IrloopGroup(click.Group):
         interrupts.end_at_once()
         _open_closed_streams()
         _escape_what_streams_lack()
+        _outlive_readers()
         try:
             super().main(args, *more, **extra)
         except SystemExit as leaving:
@@ -107,6 +119,8 @@ class IrloopGroup(click.Group):
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         try:
             return super().make_context(*args, **extra)
+        except click.exceptions.NoArgsIsHelpError:
+            raise
         except click.ClickException as error:
             object.__setattr__(error, "message", one_line(error.message))
             raise
@@ -162,6 +176,36 @@ def _escape_what_streams_lack() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+class _Pipe(io.FileIO):
+    """A pipe; what is written after its reader has gone is dropped."""
+
+    def write(self, data: Any, /) -> int:
+        """Write to the pipe, or to nothing."""
+        try:
+            return super().write(data) or 0
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
+            return memoryview(data).nbytes
+
+
+def _outlive_readers() -> None:
+    """Let the command end as it would if the readers of its output read all of it.
+
+    ``irloop rules | head -1`` is no failure, and the status of ``irloop validate models | head``
+    tells whether there are findings.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper) and stat.S_ISFIFO(
+            os.fstat(stream.fileno()).st_mode
+        ):
+            pipe = io.BufferedWriter(_Pipe(stream.fileno(), "w", closefd=False))
+            kept = io.TextIOWrapper(
+                pipe, stream.encoding, stream.errors, write_through=name == "stderr"
+            )
+            setattr(sys, name, kept)
+
+
 def _leave(leaving: SystemExit) -> NoReturn:
     """End the process with the exit code of `leaving`, without unloading modules.
 
@@ -206,11 +250,6 @@ def _report(ctx: click.Context, error: Exception) -> NoReturn:
             click.echo(report_text.render(map(console_of(ctx).shown, error.diagnostics)))
         ctx.exit(Exit.FINDINGS)
     if isinstance(error, OSError):
-        if error.errno == errno.EPIPE:
-            # Nobody reads the buffered output any more. Discard it, because the interpreter would
-            # otherwise complain at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(Exit.NOT_CHECKED)
         _fail(ctx, f"{error.filename or 'output'}: {error.strerror or type(error).__name__}")
     _internal(ctx, error)
 
@@ -221,7 +260,7 @@ def _write_document(ctx: click.Context, error: Exception) -> bool:
     A program that reads a document from stdout gets one, whatever happens.
     """
     console = console_of(ctx)
-    if console.style == "text" or (isinstance(error, OSError) and error.errno == errno.EPIPE):
+    if console.style == "text":
         return False
     from irloop.errors import InternalError, IrloopError, UsageError
 
@@ -263,13 +302,37 @@ def _internal(ctx: click.Context, error: BaseException, step: str = "") -> NoRet
     )
 
 
+def _version(ctx: click.Context, param: click.Parameter, asked: bool) -> None:
+    """Print the version of irloop; with -v, those of the engines and packages as well."""
+    if not asked or ctx.resilient_parsing:
+        return
+    from importlib.metadata import version
+
+    click.echo(f"irloop, version {version('irloop')}")
+    if ctx.params.get("verbose"):
+        from irloop import environment
+
+        found = environment()
+        engines = {item.name: item.version for item in found.engines if item.version}
+        for name, number in {**engines, **found.packages, "python": found.python}.items():
+            click.echo(f"{name} {number or 'is not installed'}")
+    ctx.exit()
+
+
 @click.group(
     cls=IrloopGroup,
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(package_name="irloop", prog_name="irloop")
-def main() -> None:
+@click.option("-v", "verbose", is_flag=True, is_eager=True, hidden=True)
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    callback=_version,
+    help="Show the version; with -v, those of the engines and packages as well.",
+)
+def main(verbose: bool) -> None:
     """Convert between OpenVINO IR and ONNX, including loops, and prove it by running both."""
 
 

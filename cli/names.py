@@ -12,6 +12,7 @@ from click.shell_completion import CompletionItem
 
 from irloop.errors import UsageError
 from irloop.files import scratch
+from irloop.opening import require_local
 
 from .console import console_of
 
@@ -39,6 +40,11 @@ class ModelPath(click.Path):
         """Return the path; for ``-``, return the path of a file that holds the standard input."""
         if value == "-" and ctx is not None:
             return from_stdin(ctx)
+        require_local(value)
+        if os.path.isdir(value):
+            from irloop.formats.detect import detect
+
+            detect(value)  # names the model that the folder is, or refuses the folder
         return super().convert(value, param, ctx)
 
 

@@ -61,7 +61,7 @@ def command(
     element types, defaults and ranges.
     """
     from irloop import operations
-    from irloop.errors import UsageError
+    from irloop.errors import UsageError, did_you_mean
 
     wanted = [name.lower() for name in names] or ["*"]
     rows = [
@@ -73,8 +73,11 @@ def command(
         and not (missing and row.complete)
     ]
     if names and not rows:
+        near = (did_you_mean(name, {row.type for row in operations()}) for name in names)
         raise UsageError(
-            f"no operation is called {' or '.join(names)}", expected="see 'irloop ops'"
+            f"no operation is called {' or '.join(names)}",
+            expected="see 'irloop ops'",
+            fix=" ".join(filter(None, near)),
         )
     if style == "json":
         click.echo(report_json.dump({"schema": "irloop-ops/1", "ops": list(map(_entry, rows))}))

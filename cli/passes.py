@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from irloop.errors import UsageError
+from irloop.errors import UsageError, did_you_mean
 
 from . import report_json
 from .console import common_options, say
@@ -49,8 +49,12 @@ def command(name: str | None, dialect: str | None, style: str) -> None:
     if name is not None:
         shown = [item for item in known if item.name == name.replace("-", "_")]
         if not shown:
-            names = ", ".join(item.name for item in known)
-            raise UsageError(f"no pass is called {name!r}", expected=names)
+            names = [item.name for item in known]
+            raise UsageError(
+                f"no pass is called {name!r}",
+                expected=", ".join(names),
+                fix=did_you_mean(name, names),
+            )
     if style == "json":
         click.echo(
             report_json.dump(

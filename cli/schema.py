@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from .console import common_options, console_of
-from .files import write_whole
+from .files import require_folder, write_whole, writer_for
 
 __all__ = ["command"]
 
@@ -37,6 +37,9 @@ def command(ctx: click.Context, /, output: str, ir_version: str) -> None:
     """
     from irloop import editor_schema
 
+    if output != "-":
+        writer_for(output, {".xsd": write_whole}, "the schema is")
+        require_folder(output)
     write_whole(output, editor_schema(int(ir_version)).rstrip("\n"))
     if output != "-":
         console_of(ctx).note(f"wrote {output}")

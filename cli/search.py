@@ -9,7 +9,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from irloop.errors import UsageError
-from irloop.opening import open_regular, weights_beside
+from irloop.formats.other_formats import other_folder
+from irloop.opening import open_regular, require_local, weights_beside
+
+from .exclusion import Exclusion
 
 __all__ = ["changed_models", "find_models"]
 
@@ -19,8 +22,12 @@ _SUFFIXES = (".xml", ".onnx")
 Found = tuple[list[str], list[str]]
 
 
-def find_models(paths: Sequence[str], *, follow: bool = False) -> Found:
+def find_models(
+    paths: Sequence[str], exclusion: Exclusion | None = None, *, follow: bool = False
+) -> Found:
     """Find the model files in files, folders and patterns.
+
+    `exclusion` leaves out files and folders that `paths` do not name themselves.
 
     A link that the user names is followed. A link in a folder that leads out of the folder is
     listed separately, and read only with `follow`: the sender of a folder must not choose which
@@ -31,21 +38,32 @@ def find_models(paths: Sequence[str], *, follow: bool = False) -> Found:
     """
     found: dict[str, str] = {}
     leaving: list[str] = []
+    excluded = exclusion or Exclusion(respects_git=False)
     for path in paths:
         any_model = False
-        for model, leaves in _models_of(path, follow=follow):
+        for model, leaves in _models_of(path, excluded, follow=follow):
             any_model = True
             if leaves:
                 leaving.append(model)
             else:
                 found.setdefault(os.path.realpath(model), model)
         if not any_model:
-            raise UsageError(f"{path}: no model found", fix="give .xml or .onnx files")
+            other = other_folder(path) if os.path.isdir(path) else None
+            fix = (
+                "give .xml or .onnx files" if other is None else f"it is {other.what}: {other.fix}"
+            )
+            if excluded.left_out:
+                fix = "Git ignores some of the files: name them, or add --no-respect-gitignore"
+            raise UsageError(f"{path}: no model found", fix=fix)
     return list(found.values()), leaving
 
 
-def changed_models(paths: Sequence[str], *, follow: bool = False) -> Found:
+def changed_models(
+    paths: Sequence[str], exclusion: Exclusion | None = None, *, follow: bool = False
+) -> Found:
     """List the models to which the changed files in `paths` belong.
+
+    `exclusion` has no effect, because `paths` name the files.
 
     A .bin belongs to the .xml of the same name. Files that do not exist any more, or are no models,
     are skipped. The second result lists models that are left out, because they or their weights are
@@ -71,8 +89,8 @@ def _leaves(model: str, root: str) -> bool:
 
     A link to a file that is hidden or no model counts as well: messages quote what is in it.
     """
-    home = _real_folder(root)
-    folder = Path(_real_folder(os.path.dirname(model)))
+    home = _real_folder(os.path.abspath(root))
+    folder = Path(_real_folder(os.path.abspath(os.path.dirname(model))))
     # Nearly no file is a link, and following the path of each file takes longer than this question.
     links = [path for path in (model, weights_beside(model)) if os.path.islink(path)]
     places = [Path(os.path.realpath(path)) for path in links]
@@ -90,18 +108,19 @@ def _real_folder(folder: str) -> str:
     return os.path.realpath(folder)
 
 
-def _models_of(path: str, *, follow: bool) -> Iterator[tuple[str, bool]]:
+def _models_of(path: str, exclusion: Exclusion, *, follow: bool) -> Iterator[tuple[str, bool]]:
     """Yield each model, and whether a link to it leads out of the folder that was searched.
 
     Such a model is not opened, so it need not be one. With `follow`, and for a model that `path`
     names itself, the second value is False.
     """
     if os.path.isdir(path):
-        yield from _models_in(path, path, follow=follow)
+        yield from _models_in(path, path, exclusion, follow=follow)
         return
     if os.path.lexists(path):
         yield path, False
         return
+    require_local(path)
     import glob
 
     if not glob.has_magic(path):
@@ -110,19 +129,30 @@ def _models_of(path: str, *, follow: bool) -> Iterator[tuple[str, bool]]:
     while glob.has_magic(start):
         start = os.path.dirname(start)
     for match in sorted(glob.glob(path, recursive=True)):
+        if exclusion.leaves_out_below(start, match):
+            continue
         if os.path.isfile(match) and Path(match).suffix.lower() in _SUFFIXES:
             yield match, not follow and _leaves(match, start)
         elif os.path.isdir(match) and "**" not in path:
-            yield from _models_in(match, start, follow=follow)
+            yield from _models_in(match, start, exclusion, follow=follow)
 
 
-def _models_in(folder: str, root: str, *, follow: bool) -> Iterator[tuple[str, bool]]:
+def _models_in(
+    folder: str, root: str, exclusion: Exclusion, *, follow: bool
+) -> Iterator[tuple[str, bool]]:
     seen: set[str] = set()
     for place, folders, files in os.walk(folder, followlinks=follow):
         # Links can form a cycle.
-        folders[:] = [name for name in sorted(folders) if _is_new(place, name, seen, follow=follow)]
+        folders[:] = [
+            name
+            for name in sorted(folders)
+            if not exclusion.leaves_out(os.path.join(place, name), is_folder=True)
+            and _is_new(place, name, seen, follow=follow)
+        ]
         for path in (os.path.join(place, name) for name in sorted(files)):
             if Path(path).suffix.lower() not in _SUFFIXES:
+                continue
+            if exclusion.leaves_out(path, is_folder=False):
                 continue
             leaves = not follow and _leaves(path, root)
             if leaves or _looks_like_model(path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +12,9 @@ from irloop.diagnostics import Diagnostic, Severity
 from irloop.errors import LimitError, UsageError
 from irloop.opening import read_regular, what_else
 
-__all__ = ["Settings", "find_settings", "read_settings"]
+from .exclusion import DEFAULTS, Exclusion, Patterns
+
+__all__ = ["Settings", "exclusion_of", "find_settings", "read_settings"]
 
 FAIL_ON = ("error", "warning")
 #: The largest settings file that is read.
@@ -21,7 +23,10 @@ MOST = 1 << 24
 SECONDS = 5.0
 #: Maximum number of findings of one code in one file that are listed by default.
 MAX_SAME = 100
-KEYS = ("select", "ignore", "fail-on", "severity", "baseline", "engines", "max-same-findings")
+KEYS = (
+    *("select", "ignore", "fail-on", "severity", "baseline", "engines", "max-same-findings"),
+    *("exclude", "extend-exclude", "respect-gitignore"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,8 @@ class Settings:
     engines: tuple[str, ...] = ()
     #: The most findings of one code in one file that are listed; 0 lists all.
     max_same: int = MAX_SAME
+    #: What a search for models leaves out.
+    exclusion: Exclusion = field(default_factory=lambda: exclusion_of(None, ()))
     #: The name of the file; empty for the default settings.
     file: str = ""
 
@@ -190,7 +197,37 @@ def _settings(table: dict[str, Any], path: str) -> Settings:
         engines=_texts(table, "engines", path),
         baseline=baseline and os.path.join(os.path.dirname(path), baseline),
         max_same=max_same,
+        exclusion=_exclusion(table, path),
         file=os.path.relpath(path),
+    )
+
+
+def exclusion_of(
+    exclude: Sequence[str] | None,
+    extend: Sequence[str],
+    folder: str = ".",
+    *,
+    respects_git: bool = True,
+) -> Exclusion:
+    """What a search leaves out: `exclude`, by default `DEFAULTS`, and `extend`.
+
+    Patterns are relative to `folder`.
+    """
+    patterns = [Patterns(folder, [*(DEFAULTS if exclude is None else exclude), *extend])]
+    return Exclusion(patterns, respects_git=respects_git)
+
+
+def _exclusion(table: dict[str, Any], path: str) -> Exclusion:
+    respects = table.get("respect-gitignore", True)
+    if not isinstance(respects, bool):
+        raise UsageError(
+            f"{path}: respect-gitignore is neither true nor false", found=repr(respects)
+        )
+    return exclusion_of(
+        _texts(table, "exclude", path) if "exclude" in table else None,
+        _texts(table, "extend-exclude", path),
+        os.path.dirname(path),
+        respects_git=respects,
     )
 
 
@@ -201,7 +238,8 @@ def _codes(table: dict[str, Any], key: str, path: str) -> tuple[str, ...]:
 def _texts(table: dict[str, Any], key: str, path: str) -> tuple[str, ...]:
     texts = table.get(key, [])
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        what = "names" if key == "engines" else "codes"
+        others = {"engines": "names", "exclude": "patterns", "extend-exclude": "patterns"}
+        what = others.get(key, "codes")
         raise UsageError(f"{path}: {key} is not a list of {what}", found=repr(texts))
     return tuple(texts)
 

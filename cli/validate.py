@@ -17,13 +17,14 @@ from irloop.opening import open_regular, weights_beside
 
 from . import report_text
 from .console import Console, common_options, console_of
+from .exclusion import Exclusion
 from .exits import Exit
 from .files import require_folder, write_whole
 from .names import codes, from_stdin
 from .options import format_option
 from .parallel import outcomes, processes_for
 from .search import changed_models, find_models
-from .settings import FAIL_ON, Settings, find_settings, read_settings
+from .settings import FAIL_ON, Settings, exclusion_of, find_settings, read_settings
 from .validation_job import Job
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ Examples:
   irloop validate models/ --baseline known.json --write-baseline
   irloop validate models/ --baseline known.json
   irloop validate models/ --report findings.html
+  irloop validate . --extend-exclude tests/fixtures
   irloop validate model.xml --diff
   irloop validate models/ --fix
   irloop validate models/ --format github --output sarif=irloop.sarif --output junit=irloop.xml
@@ -74,6 +76,7 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
   baseline = "known.json"
   severity = {IRL9 = "info"}
   max-same-findings = 100
+  extend-exclude = ["tests/fixtures"]
 """
 
 
@@ -113,7 +116,7 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
     "--no-ignore",
     is_flag=True,
     help="Disregard what the models and the settings of their folder say should be ignored: "
-    "comments, metadata, irloop.toml and pyproject.toml.",
+    "comments, metadata, irloop.toml, pyproject.toml and .gitignore.",
 )
 @click.option(
     "--fail-on",
@@ -185,6 +188,25 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
     help="Follow links that lead out of the folders that are searched, or to other files.",
 )
 @click.option(
+    "--exclude",
+    metavar="PATTERN",
+    multiple=True,
+    help="Leave out what matches, as a line of a .gitignore, instead of the folders of tools and "
+    "other projects (.venv, node_modules, ...).",
+)
+@click.option(
+    "--extend-exclude",
+    metavar="PATTERN",
+    multiple=True,
+    help="Leave out what matches as well.",
+)
+@click.option(
+    "--respect-gitignore/--no-respect-gitignore",
+    "respects_git",
+    default=None,
+    help="Leave out what Git ignores.  [default: yes]",
+)
+@click.option(
     "--changed",
     is_flag=True,
     help="PATHs are changed files: a .bin selects its .xml, other files are ignored.",
@@ -195,7 +217,8 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     """Check models without running them.
 
     PATH is a model (.xml, .onnx), a folder that is searched for models, a pattern such as
-    'models/**/*.xml', or - for a model on the standard input. All findings are reported, not only
+    'models/**/*.xml', or - for a model on the standard input. A search leaves out what Git ignores,
+    and the folders of tools and other projects. All findings are reported, not only
     the first. The exit status is 2 if nothing matches. An option overrides the setting with the
     same name.
     """
@@ -206,7 +229,12 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     search = changed_models if options["changed"] else find_models
     named = tuple(from_stdin(ctx) if path == "-" else path for path in paths)
     follow: bool = options["follow_links"]
-    models, leaving = search(named, follow=follow)
+    models, leaving = search(named, settings.exclusion, follow=follow)
+    if settings.exclusion.left_out:
+        console.note(
+            f"left out because Git ignores them: {settings.exclusion.left_out} files or folders; "
+            "--no-respect-gitignore includes them"
+        )
     for link in leaving:
         place = "out of the folder that is searched, or to a file that is no model"
         message = f"{link}: this link leads {place}; --follow-links reads it all the same"
@@ -331,7 +359,20 @@ def _settings(options: dict[str, Any]) -> tuple[Settings, Settings]:
         engines=tuple(options["engines"]) or found.engines,
         baseline=options["baseline"] or found.baseline,
         max_same=found.max_same if options["max_same"] is None else options["max_same"],
+        exclusion=_exclusion(found, options),
     )
+
+
+def _exclusion(settings: Settings, options: dict[str, Any]) -> Exclusion:
+    """What the search leaves out: as the settings say, unless an option says otherwise.
+
+    With --no-ignore the checked folder has no say, so the .gitignore files in it have none either.
+    """
+    wish = options["respects_git"]
+    respects = settings.exclusion.respects_git if wish is None else wish
+    own = exclusion_of(options["exclude"], options["extend_exclude"])
+    patterns = own.patterns if options["exclude"] else (*settings.exclusion.patterns, *own.patterns)
+    return Exclusion(patterns, respects_git=respects and not options["no_ignore"])
 
 
 def _looked_for(

@@ -13,7 +13,7 @@ from irloop.errors import UsageError
 
 from .arrays import matched
 from .console import common_options, console_of
-from .files import require_free, weight_files, write_whole
+from .files import require_free, weight_files, write_whole, writer_for
 from .names import ArraysPath, ModelPath
 from .options import weights_option
 
@@ -59,6 +59,8 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     output = options["output"] or f"{os.path.splitext(os.path.basename(model))[0]}.html"
     if output == "-" and options["opened"]:
         raise UsageError("--open needs a file", fix="name one with -o")
+    if output != "-":
+        writer_for(output, {".html": write_whole, ".htm": write_whole}, "pages are")
     console = console_of(ctx)
     console.progress(f"reading {model}")
     loaded = read_model(model, options["weights"])

@@ -74,6 +74,8 @@ if TYPE_CHECKING:
     from irloop.validation.rule import Rule
 
     Path = str | os.PathLike[str]
+    #: A model, or what `read_model` reads one from.
+    Source = Any
     Array = np.ndarray[Any, np.dtype[Any]]
 
 #: The module of each public class, which is imported when the class is first used.
@@ -211,24 +213,32 @@ def __dir__() -> list[str]:
 
 
 @guarded("reading a model")
-def read_model(path: Path, bin: Path | None = None, *, functions: bool = False) -> Model:
-    """Read an OpenVINO IR (.xml, with its .bin) or an ONNX model (.onnx).
+def read_model(path: Source, bin: Any = None, *, functions: bool = False) -> Model:
+    """Read an OpenVINO IR (.xml, with its .bin) or an ONNX model (.onnx), from a file or memory.
 
-    Weights are not read into memory: each constant is a window into its file.
+    Weights are not read into memory: each constant is a window into its file, or into the bytes
+    that are given.
 
     Args:
-        path: the model; its suffix determines the format, or its first bytes if the suffix is
-            unknown.
-        bin: the weights of an IR; by default the .bin of the same name in the same folder.
+        path: a path, whose suffix determines the format, or the first bytes of the file if the
+            suffix is unknown. In its place all functions that take a model accept a `Model`; bytes
+            or a binary stream of an .onnx or of the text of an .xml; ``(xml, weights)``; an
+            `onnx.ModelProto`, `onnx_ir.Model`, a function of onnxscript, and an `openvino.Model`.
+        bin: the weights of an IR, as a path, bytes, an array or a tensor of OpenVINO; by default
+            the .bin of the same name in the same folder.
         functions: true to replace each ONNX operation that has no conversion of its own by the
             function with which the standard defines it.
 
     Raises:
-        UsageError: when a file cannot be opened, or `bin` is given for an ONNX model.
+        UsageError: when a file cannot be opened, `path` is no model, or `bin` is given for an ONNX
+            model.
         ReadError: when the file is not the model it claims to be.
     """
     from irloop.formats import model_files
+    from irloop.graph.model import Model
 
+    if isinstance(path, Model):
+        return path
     if not functions:
         return model_files.read(path, bin)
     from irloop.conversion.pipelines import only_by_function
@@ -253,7 +263,8 @@ def save_model(
     Args:
         model: the result of `read_model` or `convert`.
         path: the .xml or .onnx to write; its suffix must match the dialect of the model.
-        ir_version: 10 or 11 for an IR; by default that of the model.
+        ir_version: the version of the file: 10 or 11 for an IR; for ONNX 3 to the newest that the
+            installed onnx package knows. By default that of the model.
         external_data: write ONNX weights to a separate file; by default only if a protobuf would be
             too large.
         weights: "share" lets an ONNX model refer to the file that its weights come from, if that is
@@ -276,8 +287,8 @@ def save_model(
 
 @guarded("validating a model")
 def validate(
-    path: Path,
-    bin: Path | None = None,
+    path: Source,
+    bin: Any = None,
     *,
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
@@ -288,7 +299,8 @@ def validate(
     """Check a model file without running it, and report everything that is wrong with it.
 
     Args:
-        path: an IR (.xml) of version 10 or 11, or an ONNX model (.onnx).
+        path: an IR (.xml), an ONNX model (.onnx), or a model in memory, as for `read_model`; lines
+            in the report of an IR in memory are those of its .xml.
         bin: the weights of an IR; by default the .bin of the same name in the same folder.
         select: codes or groups ("IRL203", "IRL2") to report; empty means all.
         ignore: codes or groups not to report.
@@ -349,7 +361,7 @@ def fix(
 
 @guarded("converting a model")
 def convert(
-    model: Model | Path,
+    model: Source,
     to: Literal["onnx", "openvino"] | None = None,
     *,
     opset: int | None = None,
@@ -368,12 +380,12 @@ def convert(
     Inputs and outputs keep their order and names. Weights stay on disk.
 
     Args:
-        model: a model, or the path of one.
+        model: a model, or what `read_model` reads one from.
         to: the target format; by default the other format. A model that already has it is returned
             unchanged, or as a copy with the changes that the other arguments demand.
         opset: the version of the target opset (ai.onnx or OpenVINO). The default is 17 for ONNX and
             8 for OpenVINO; where the model needs a newer opset, that one is written, and a note
-            names it.
+            names it. A model that has the target format already is rewritten in this opset.
         loops: the preferred form of loops: a Scan (in IR a TensorIterator), a Loop, the unrolled
             operations of the body, or a recurrent sequence; "keep" selects the closest form. A note
             for each loop describes its new form and the reason. None means the closest form,
@@ -406,7 +418,7 @@ def convert(
     from irloop.conversion.convert_model import convert_model
     from irloop.errors import InferenceError, UnsupportedError
 
-    source = _model(model, functions=to != "onnx")
+    source = read_model(model, functions=to != "onnx")
     try:
         return convert_model(
             source,
@@ -430,7 +442,7 @@ def convert(
 
 @guarded("running passes")
 def transform(
-    model: Model | Path,
+    model: Source,
     passes: Iterable[str | Pass],
     *,
     disable: Iterable[str] = (),
@@ -444,7 +456,7 @@ def transform(
     repairs.
 
     Args:
-        model: a model, or the path of one.
+        model: a model, or what `read_model` reads one from.
         passes: in the order in which they run: ``"dead_code"``, ``"unroll=8"``,
             ``"unroll:trips=8:nodes=1000"``, a class in a file (``"my_passes.py:MyPass=8"``, which
             runs that file), or objects of `irloop.passes`.
@@ -465,7 +477,7 @@ def transform(
     from irloop.errors import InferenceError
     from irloop.graph.clone import clone_model
 
-    source = _model(model)
+    source = read_model(model)
     result = clone_model(source) if source is model else source
     try:
         profile = transform_model(
@@ -496,7 +508,7 @@ def transformations() -> tuple[PassInfo, ...]:
 
 @guarded("drawing a model")
 def draw(
-    model: Model | Path,
+    model: Source,
     format: Literal["svg", "dot"] = "svg",
     *,
     shapes: bool = True,
@@ -513,7 +525,7 @@ def draw(
     are dashed. Equal models give equal texts.
 
     Args:
-        model: a model, or the path of one.
+        model: a model, or what `read_model` reads one from.
         format: "svg" or "dot".
         shapes: show shapes.
         types: show element types.
@@ -533,7 +545,7 @@ def draw(
 
     if format not in ("svg", "dot"):
         raise UsageError(f"pictures are not drawn as {format!r}", expected="svg or dot")
-    source = _model(model)
+    source = read_model(model)
     if source is not model:
         infer(source)
     style = Style(shapes, types, info, depth, limit, marks or {})
@@ -548,7 +560,7 @@ def draw(
 
 
 @guarded("making a page")
-def view(model: Model | Path, path: Path | None = None, inputs: Any = None) -> str:
+def view(model: Source, path: Path | None = None, inputs: Any = None) -> str:
     """Make an interactive page of a model: one HTML file that loads nothing from the network.
 
     Bodies open in place; port maps are drawn as wires, back edges in colour. A click on an
@@ -556,8 +568,8 @@ def view(model: Model | Path, path: Path | None = None, inputs: Any = None) -> s
     file.
 
     Args:
-        model: a model, or the path of one. The types of a model in memory are shown as they are;
-            `infer` completes them.
+        model: a model, or what `read_model` reads one from. A `Model` is shown with the types that
+            it has; `infer` completes them.
         path: the .html to write; if None, the text is only returned.
         inputs: arrays by name or by position, as for `run`: the page then shows the values of each
             operation in each iteration (summaries of large values). For a long loop it shows only
@@ -575,7 +587,7 @@ def view(model: Model | Path, path: Path | None = None, inputs: Any = None) -> s
     from irloop.pages.page import save_page
     from irloop.pages.view import view as page_of
 
-    source = _model(model)
+    source = read_model(model)
     if source is not model:
         infer(source)
     text = page_of(source, inputs)
@@ -586,7 +598,7 @@ def view(model: Model | Path, path: Path | None = None, inputs: Any = None) -> s
 
 @guarded("making a report")
 def save_report(
-    result: Comparison | ModelDiff | Report, path: Path, models: Sequence[Model | Path] = ()
+    result: Comparison | ModelDiff | Report, path: Path, models: Sequence[Source] = ()
 ) -> None:
     """Write the result of `compare`, `diff` or `validate` as an interactive page.
 
@@ -621,7 +633,7 @@ def save_report(
     sources = []
     for model in drawn_models(result, several("models", models)):
         try:
-            sources.append(_model(model))
+            sources.append(read_model(model))
         except IrloopError:
             if not isinstance(result, Findings):
                 raise
@@ -634,7 +646,7 @@ def save_report(
 
 @guarded("running a model")
 def run(
-    model: Model | Path,
+    model: Source,
     inputs: Mapping[str, Any] | Sequence[Any],
     *,
     shapes: Mapping[str, Shape | Sequence[int | None]] | None = None,
@@ -642,13 +654,13 @@ def run(
     limits: Limits | None = None,
     trace: Tracer | None = None,
     profile: RunProfile | None = None,
-) -> dict[str, Any]:
+) -> dict[str, Array]:
     """Run a model with the built-in executor, each dialect by its own specification.
 
     A `Session` runs the same model again and keeps its state.
 
     Args:
-        model: a model, or the path of one.
+        model: a model, or what `read_model` reads one from.
         inputs: arrays by input or tensor name, or a sequence by position. Arrays have the element
             type that the model declares; lists and numbers become arrays of it.
         shapes: shapes of inputs, by name; None is an unknown dimension.
@@ -685,7 +697,7 @@ def run(
 
 @guarded("running a model")
 def iterations(
-    model: Model | Path,
+    model: Source,
     inputs: Mapping[str, Any] | Sequence[Any],
     loop: str | None = None,
     *,
@@ -697,7 +709,7 @@ def iterations(
     closed or deleted. Values of earlier iterations are not kept.
 
     Args:
-        model: a model, or the path of one.
+        model: a model, or what `read_model` reads one from.
         inputs: as in `run`.
         loop: the path of a loop, as ``"Loop_7"`` or ``"Loop_7/body/Loop_2"``. None means all loops;
             the iterations of an inner loop come before the outer iteration in which they ran.
@@ -712,13 +724,13 @@ def iterations(
     """
     from irloop.execution import stepping
 
-    return stepping.iterations(_model(model), inputs, loop, limits)
+    return stepping.iterations(read_model(model), inputs, loop, limits)
 
 
 @guarded("comparing two models")
 def compare(
-    first: Model | Path,
-    second: Model | Path,
+    first: Source,
+    second: Source,
     *,
     inputs: Any = None,
     engines: str | Sequence[str] = "auto",
@@ -741,8 +753,8 @@ def compare(
     """Run two models with the same inputs and report the differences.
 
     Args:
-        first: a model, or the path of one; its element types and shapes determine the generated
-            inputs.
+        first: a model, or what `read_model` reads one from; its element types and shapes
+            determine the generated inputs.
         second: the other model, in any format.
         inputs: arrays by name or by position, or a list of such sets; if None, they are generated.
         engines: "auto": irloop's own executor (numpy), and each installed engine that was made for
@@ -788,11 +800,11 @@ def compare(
         from irloop.conversion.framework.sequence_borders import set_input_lengths
         from irloop.graph.clone import clone_model
 
-        first = clone_model(_model(first))
+        first = clone_model(read_model(first))
         set_input_lengths(first, lengths)
     return comparing.compare(
-        first,
-        second,
+        _path_or_model(first),
+        _path_or_model(second),
         inputs=inputs,
         engines=engines,
         engine_a=engine_a,
@@ -860,7 +872,7 @@ def conform(
 
 
 @guarded("looking for differences")
-def diff(first: Model | Path, second: Model | Path, *, metadata: bool = False) -> ModelDiff:
+def diff(first: Source, second: Source, *, metadata: bool = False) -> ModelDiff:
     """Report what changed in `second`: operations, attributes, connections, port maps, weights.
 
     The models are not run. Nodes are matched by what they compute, so renaming them is not a
@@ -873,13 +885,13 @@ def diff(first: Model | Path, second: Model | Path, *, metadata: bool = False) -
     """
     from irloop.comparison import diff as differing
 
-    return differing.diff(_model(first), _model(second), metadata=metadata)
+    return differing.diff(read_model(first), read_model(second), metadata=metadata)
 
 
 @guarded("reducing two models")
 def reduce(
-    first: Model | Path,
-    second: Model | Path,
+    first: Source,
+    second: Source,
     *,
     inputs: Any = None,
     rtol: float | None = None,
@@ -889,7 +901,7 @@ def reduce(
     """Shrink two models as far as possible while their results still differ.
 
     Args:
-        first: a model, or the path of one.
+        first: a model, or what `read_model` reads one from.
         second: the other model, in any format.
         inputs: arrays for which the results differ, by name or by position; if None, such arrays
             are searched for.
@@ -906,12 +918,13 @@ def reduce(
     from irloop.comparison.reduction import reduce as reducing
 
     tolerance = Tolerance(rtol, atol)
-    return reducing.reduce(first, second, inputs=inputs, tolerance=tolerance, seconds=seconds)
+    models = _path_or_model(first), _path_or_model(second)
+    return reducing.reduce(*models, inputs=inputs, tolerance=tolerance, seconds=seconds)
 
 
 @guarded("making inputs")
 def random_inputs(
-    model: Model | Path,
+    model: Source,
     *,
     seed: int = 0,
     dims: Mapping[str, int] | None = None,
@@ -925,7 +938,7 @@ def random_inputs(
     runs the model; if it cannot run it at all, the sizes are 2.
 
     Args:
-        model: a model, or the path of one.
+        model: a model, or what `read_model` reads one from.
         seed: the seed of the random numbers.
         dims: sizes of unknown dimensions, by name ("?": those without a name).
         shapes: shapes of inputs, by name; None is an unknown dimension.
@@ -1068,7 +1081,7 @@ def editor_schema(version: int = 11) -> str:
 
 
 def _with_input_types(
-    model: Model | Path,
+    model: Source,
     shapes: Mapping[str, Shape | Sequence[int | None]] | None,
     types: Mapping[str, str] | None,
 ) -> Model:
@@ -1076,7 +1089,7 @@ def _with_input_types(
     from irloop.graph.clone import clone_model
     from irloop.graph.input_types import set_input_shapes, set_input_types
 
-    source = _model(model)
+    source = read_model(model)
     if not shapes and not types:
         return source
     told = clone_model(source) if source is model else source
@@ -1086,14 +1099,11 @@ def _with_input_types(
     return told
 
 
-def _model(model: Model | Path, *, functions: bool = False) -> Model:
-    """The model itself, or the model in the file with this path.
+def _path_or_model(source: Source) -> Path | Model:
+    """Return a path as it is, because engines run the file itself, and anything else as a model."""
+    import os
 
-    `functions` is passed to `read_model`.
-    """
-    from irloop.graph.model import Model
-
-    return model if isinstance(model, Model) else read_model(model, functions=functions)
+    return source if isinstance(source, str | os.PathLike) else read_model(source)
 
 
 #: Maximum number of operations and constants of a picture in a notebook, bodies included.
@@ -1113,4 +1123,28 @@ def _notebook_picture(graph: Graph, title: str) -> str:
     return svg(graph, Style(limit=_DRAWN), title)
 
 
+def _to_onnx(model: Model) -> Any:
+    from irloop.formats.onnx.writer import to_proto_model
+
+    return to_proto_model(model)
+
+
+def _to_openvino(model: Model) -> Any:
+    from dataclasses import replace
+
+    from irloop.errors import UsageError, WriteError
+    from irloop.formats.objects import xml_and_weights
+
+    try:
+        from irloop.engines.openvino_runner import model_of
+    except ImportError as error:
+        raise UsageError("OpenVINO is not installed", fix="pip install openvino") from error
+    try:
+        # OpenVINO changes the types of inputs and outputs of version 10.
+        return model_of(*xml_and_weights(replace(model, version=11)))
+    except RuntimeError as error:
+        raise WriteError(f"OpenVINO does not read the model: {error}") from error
+
+
 diagnostics.DRAWERS.append(_notebook_picture)
+diagnostics.MAKERS.update(onnx=_to_onnx, openvino=_to_openvino)

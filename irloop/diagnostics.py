@@ -18,6 +18,7 @@ __all__ = [
     "DRAWERS",
     "ENOUGH",
     "LONGEST",
+    "MAKERS",
     "NOWHERE",
     "SHOWN_ROWS",
     "Cap",
@@ -99,6 +100,10 @@ def html_picture(svg: str) -> str:
 #: notebook. The package irloop registers its own, because graphs cannot import the code that draws
 #: them.
 DRAWERS: list[Callable[[Any, str], str]] = []
+
+#: For each dialect, a function that makes the object of the format's own package from a model. The
+#: package irloop registers its own, because models cannot import the writers.
+MAKERS: dict[str, Callable[[Any], Any]] = {}
 
 _LEFT = ' style="text-align:left"'
 

@@ -18,7 +18,7 @@ cause and fix where they are known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, ClassVar, Literal
 
 from irloop.diagnostics import NOWHERE, Diagnostic, Location, Severity
@@ -37,6 +37,7 @@ __all__ = [
     "UsageError",
     "VerifyError",
     "WriteError",
+    "did_you_mean",
     "plain_reason",
 ]
 
@@ -279,3 +280,14 @@ MEANINGS = {
     "WRT001": "The model cannot be written to this place or in this way; no incomplete file is "
     "left.",
 }
+
+
+def did_you_mean(name: str, known: Collection[str], *, nearness: float = 0.6) -> str:
+    """Ask for the names in `known` that resemble `name`; "" if there are none.
+
+    `nearness` is the similarity that a name needs, from 0 to 1.
+    """
+    from difflib import get_close_matches  # needed after a mistake only
+
+    near = get_close_matches(name[:100], known, 3, nearness)
+    return f"did you mean {' or '.join(map(repr, near))}?" if near else ""

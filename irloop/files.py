@@ -32,8 +32,10 @@ class ParsedOnce(os.PathLike[str]):
     `take_model`.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, dialect: str | None = None) -> None:
         self.path = os.fspath(path)
+        #: The dialect of a model that is only in memory, in `content`; `path` is its name.
+        self.dialect = dialect
         self.content: Any = None
         self._model: tuple[Any, str] | None = None
 

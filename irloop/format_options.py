@@ -20,7 +20,6 @@ _FORMAT_OF = {
     "stateless": "onnx",
     "target": "openvino",
     "lengths": "openvino",
-    "ir_version": "openvino",
 }
 
 
@@ -51,23 +50,23 @@ def require_change(
 ) -> None:
     """Refuse options without effect for a model that has the requested format already.
 
-    These are `opset`, `lengths` and `stateless`. Shapes for inputs are refused only if the model is
-    not rewritten either.
+    These are `lengths` and `stateless`. Shapes for inputs are refused only if the model is not
+    rewritten either.
 
     Args:
         to: the format of the model and of the result.
         given: for each option, whether the caller uses it.
         sets_shapes: whether the caller gives shapes for inputs.
-        rewrites: whether the model is rewritten in its own format: for a target runtime, with
-            another form of loops, with weights as f16, with standard operations only, or with
-            operations of ONNX Runtime.
+        rewrites: whether the model is rewritten in its own format: for a target runtime, in another
+            opset, with another form of loops, with weights as f16, with standard operations only,
+            or with operations of ONNX Runtime.
 
     Raises:
         UsageError: when such an option is used.
     """
-    useless = given["opset"] or given["lengths"] or given["stateless"]
+    useless = given["lengths"] or given["stateless"]
     if useless or (sets_shapes and not rewrites):
         raise UsageError(
             f"the model is {to} already: nothing is converted",
-            fix="leave out opset, lengths, stateless and shapes, which need a conversion",
+            fix="leave out lengths, stateless and shapes, which need a conversion",
         )

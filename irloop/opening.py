@@ -13,6 +13,8 @@ import re
 import stat
 from collections.abc import Sequence
 
+from irloop.errors import UsageError
+
 __all__ = [
     "Path",
     "PathBelow",
@@ -20,6 +22,7 @@ __all__ = [
     "location_below",
     "open_regular",
     "read_regular",
+    "require_local",
     "weights_beside",
     "what_else",
 ]
@@ -54,6 +57,9 @@ _NEVER_WEIGHTS = re.compile(
 
 #: How a hidden file ends if it belongs to a model whose name begins with a dot.
 _ENDS_OF_WEIGHTS = (".bin", ".data", "_data")
+
+#: How an address begins; Windows has drives of one letter.
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 #: The errors of opening a link if links must not be followed.
 _IS_LINK = (errno.ELOOP, errno.ENOTDIR, getattr(errno, "EMLINK", errno.ELOOP))
@@ -125,6 +131,19 @@ def location_below(folder: Path, location: str) -> PathBelow:
         )
     _require_name_of_weights(_parts(location), location)
     return PathBelow(folder, location)
+
+
+def require_local(path: Path) -> None:
+    """Refuse the address of a file in a network or a store, such as ``https://...``.
+
+    Raises:
+        UsageError: saying what to do.
+    """
+    if isinstance(path, str) and _ADDRESS.match(path) and not os.path.exists(path):
+        raise UsageError(
+            f"{path} is an address, and models are read from files of this machine",
+            fix="download it first, with the .bin of an .xml; 'irloop sweep' reads addresses",
+        )
 
 
 def what_else(path: Path) -> str:

@@ -111,6 +111,8 @@ class Action:
             "RUNNER_TEMP": str(self.folder),
             "GITHUB_OUTPUT": str(output),
             "GITHUB_STEP_SUMMARY": str(self.summary),
+            # Where the documented workflow checks out the action.
+            "GITHUB_ACTION_PATH": str(self.folder / ".irloop"),
         }
         done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)],
@@ -149,6 +151,16 @@ def test_outputs_survive_the_failing_step(action: Action) -> None:
     sarif = json.loads((action.folder / "found.sarif").read_text(encoding="utf-8"))
     assert len(sarif["runs"][0]["results"]) == 1
     assert 'failures="1"' in (action.folder / "found.xml").read_text(encoding="utf-8")
+
+
+def test_the_checkout_of_the_action_is_not_validated(action: Action) -> None:
+    fixtures = action.folder / ".irloop" / "tests"
+    fixtures.mkdir(parents=True)
+    shutil.copy(action.folder / "models" / "bad.xml", fixtures)
+    (action.folder / "models" / "bad.xml").unlink()
+    for fork in ("", "true"):
+        done, outputs = action.run(fork=fork)
+        assert (done.returncode, outputs["errors"]) == (0, "0"), done.stdout
 
 
 def test_no_match_is_not_a_success(action: Action) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -94,6 +95,19 @@ def test_the_wheel_contains_the_right_files_and_no_others(wheel: Path) -> None:
     assert "irloop/pages/elkjs/LICENSE.md" in pages
     assert pages <= names
     assert {"irloop/py.typed", f"irloop-{version}.dist-info/licenses/LICENSE"} <= names
+
+
+def test_the_description_of_the_package_works_outside_the_repository(wheel: Path) -> None:
+    version = PROJECT["project"]["version"]
+    with zipfile.ZipFile(wheel) as archive:
+        text = archive.read(f"irloop-{version}.dist-info/METADATA").decode("utf-8")
+    head, _, description = text.partition("\n\n")
+    for field in ("Author", "Keywords", "Project-URL: Documentation", "Project-URL: Issues"):
+        assert f"\n{field}" in head, field
+    assert "Classifier: Operating System :: Microsoft :: Windows" in head
+    links = re.findall(r"\]\(([^)]+)\)", description)
+    assert len(links) > 5
+    assert [link for link in links if not link.startswith(("https://", "#"))] == []
 
 
 def test_an_installed_wheel_works_without_the_checkout(wheel: Path, tmp_path: Path) -> None:

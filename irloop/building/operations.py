@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from irloop.dialects.attributes import Attribute, attributes_of
-from irloop.errors import UsageError
+from irloop.errors import UsageError, did_you_mean
 from irloop.graph.op import Op, Registry
 from irloop.graph.tensor import ArrayTensor, Tensor
 from irloop.graph.types import Dim, DynamicDim, ElementType, Shape, element_type_of
@@ -63,11 +62,11 @@ def _no_class(registry: Registry, type: str, opset: int, domain: str) -> UsageEr
             fix=f"build the model with opset={versions[0].since}",
         )
     names = sorted({cls.type for cls in registry.all() if cls.domain == domain})
-    near = get_close_matches(type, names, 3, 0.6)
     return UsageError(
         f"there is no operation {type!r}" + (f" in the domain {domain!r}" if domain else ""),
-        expected=" or ".join(near) if near else "a name of `irloop ops`",
+        expected="a name of `irloop ops`",
         found=type,
+        fix=did_you_mean(type, names),
     )
 
 
@@ -162,11 +161,11 @@ def element_of(given: str | ElementType) -> ElementType:
         return ElementType(given)
     except ValueError as error:
         names = [str(item) for item in ElementType]
-        near = get_close_matches(str(given), names, 2, 0.5)
         raise UsageError(
             f"there is no element type {given!r}",
-            expected=" or ".join(near) if near else "f32, i64, boolean, ...",
+            expected="f32, i64, boolean, ...",
             found=repr(given),
+            fix=did_you_mean(str(given), names, nearness=0.5),
         ) from error
 
 

@@ -25,9 +25,8 @@ from irloop.engines.catalogue import Engine
 from irloop.engines.watch import MEMORY
 from irloop.errors import IrloopError, UsageError
 from irloop.execution.session import output_names
-from irloop.formats.detect import detect, detect_for_engines
-from irloop.formats.onnx import reader as onnx_reader
-from irloop.formats.openvino import reader as ir_reader
+from irloop.formats import model_files
+from irloop.formats.detect import detect_for_engines
 from irloop.graph.builder import element_of
 from irloop.graph.clone import clone_model
 from irloop.graph.inference import Inference
@@ -166,7 +165,7 @@ def read_side(given: Model | Path) -> Model:
     """
     if isinstance(given, Model):
         return given
-    return (ir_reader.read if detect(given) == "openvino" else onnx_reader.read)(given)
+    return model_files.read(given)
 
 
 def _dialect(given: Model | Path) -> str:

@@ -69,7 +69,8 @@ def convert_model(
             fix="for an older OpenVINO, use the target openvino-2021.4",
         )
     writes_form = loops is not None or standard or contrib
-    rewrites = target is not None or compress_to_fp16 or writes_form
+    changes_opset = opset is not None and not translates
+    rewrites = target is not None or compress_to_fp16 or writes_form or changes_opset
     given = {
         "opset": opset is not None,
         "target": target is not None,
@@ -82,7 +83,7 @@ def convert_model(
     if not translates:
         require_change(wanted, given, sets_shapes=bool(shapes), rewrites=rewrites)
     reader = None
-    if target is not None or compress_to_fp16:
+    if target is not None or compress_to_fp16 or changes_opset:
         from irloop.conversion import targets
 
         reader = None if target is None else targets.find_target(target)
@@ -131,6 +132,13 @@ def convert_model(
     if loops is not None:
         loop_choice.rewrite(result, loops)
         notes += loop_choice.describe(before, result, loops)
+    if opset is not None and not translates:
+        if wanted == "onnx":
+            from irloop.conversion.opset_change import to_opset
+
+            to_opset(result, opset)
+        else:
+            targets.adapt(result, targets.of_opset(opset))
     if contrib:
         from irloop.conversion.contrib import to_contrib
 
@@ -139,7 +147,7 @@ def convert_model(
         targets.adapt(result, reader)
     if compress_to_fp16:
         notes.append(targets.compress(result))
-    if translates or reader is not None:
+    if translates or reader is not None or changes_opset:
         notes += fault_notes(result, target)
     return result, notes
 

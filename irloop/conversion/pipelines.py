@@ -41,6 +41,7 @@ __all__ = [
     "DEFAULT_ONNX_OPSET",
     "DEFAULT_OPENVINO_OPSET",
     "only_by_function",
+    "require_onnx_opset",
     "to_onnx",
     "to_openvino",
 ]
@@ -93,11 +94,8 @@ def to_onnx(
     """
     if model.dialect != "openvino":
         raise UsageError(f"expected an OpenVINO model, found dialect {model.dialect!r}")
-    if opset is not None and not OLDEST_ONNX_OPSET <= opset <= NEWEST:
-        raise UsageError(
-            f"opset {opset} cannot be written: the oldest is {OLDEST_ONNX_OPSET}, "
-            f"the newest that the installed onnx package knows is {NEWEST}"
-        )
+    if opset is not None:
+        require_onnx_opset(opset)
     set_input_shapes(model, shapes or {})
     options = {"prefer": prefer}
     first, reason = (opset or DEFAULT_ONNX_OPSET), ""
@@ -129,6 +127,19 @@ def to_onnx(
     result.version = 0
     result.metadata = {"openvino": copy.deepcopy(model.metadata)}
     return result, converter.notes
+
+
+def require_onnx_opset(opset: int) -> None:
+    """Refuse an opset of ai.onnx that no model is written in.
+
+    Raises:
+        UsageError: naming the oldest and the newest opset.
+    """
+    if not OLDEST_ONNX_OPSET <= opset <= NEWEST:
+        raise UsageError(
+            f"opset {opset} cannot be written: the oldest is {OLDEST_ONNX_OPSET}, "
+            f"the newest that the installed onnx package knows is {NEWEST}"
+        )
 
 
 def _has_4_bit_weights(model: Model) -> bool:
@@ -188,6 +199,7 @@ def to_openvino(
     lengths: Mapping[str, int] | None = None,
     runtime: str | None = None,
     computed_weights: bool = True,
+    to_run: bool = True,
 ) -> tuple[Model, list[Diagnostic]]:
     """Convert a model to OpenVINO operations up to `opset`; return it with notes for the user.
 
@@ -201,7 +213,8 @@ def to_openvino(
     even if `opset` has no If. `lengths` fixes the number of tensors in each sequence or optional
     input; each of these tensors becomes an input. Faults that the `runtime`, such as
     "openvino-2024.6", was measured not to have are not avoided. Without `computed_weights` an LSTM,
-    GRU or RNN whose weights are not constant becomes a loop.
+    GRU or RNN whose weights are not constant becomes a loop. Without `to_run` nothing is rewritten
+    for the sake of the engine: the result is only an intermediate form.
 
     Raises:
         UsageError: when `model` is not an ONNX model, or has no input of a given name.
@@ -220,7 +233,7 @@ def to_openvino(
         IMPORTS, opset or DEFAULT_OPENVINO_OPSET, options=options, may_be_newer=opset is None
     )
     try:
-        result = _run(model, _openvino_passes(model, converter, runtime))
+        result = _run(model, _openvino_passes(model, converter, runtime, to_run=to_run))
     except InferenceError as error:
         if shapes:
             raise _with_choice(model, error) from error
@@ -247,7 +260,9 @@ def _newer_operations(converter: Converter) -> Iterator[Diagnostic]:
         )
 
 
-def _openvino_passes(model: Model, converter: Converter, runtime: str | None) -> list[Pass]:
+def _openvino_passes(
+    model: Model, converter: Converter, runtime: str | None, *, to_run: bool
+) -> list[Pass]:
     # The passes of one direction only are not imported for the other.
     from irloop.conversion.framework.onnx_steps import ExpandScan8, StandardizeFirst
     from irloop.conversion.framework.openvino_borders import own_producer
@@ -261,12 +276,12 @@ def _openvino_passes(model: Model, converter: Converter, runtime: str | None) ->
         # 21 are imported.
         StandardizeFirst(opset=21),
         # OpenVINO fails on some loops that depend on constants or known shapes only.
-        *repairs_of_source("openvino", runtime),
+        *(repairs_of_source("openvino", runtime) if to_run else ()),
         # Prune the bodies before the translation, because OpenVINO drops a slice that is unused
         # and, with it, the trip count.
         PruneBodies(),
         # Translation comes first, so that refusals are raised before any time is spent on the rest.
-        Translate(converter, names, own_producer),
+        Translate(converter, names, own_producer if to_run else unchanged),
         # Unused values need no types or names, and weights that were replaced are not needed any
         # more.
         DropUnread(),
@@ -275,7 +290,7 @@ def _openvino_passes(model: Model, converter: Converter, runtime: str | None) ->
         # OpenVINO cannot fold them, because it keeps the weights compressed.
         FoldConstantProducts(),
         # Rewrite forms that OpenVINO computes wrongly or refuses.
-        *repairs("openvino", runtime),
+        *(repairs("openvino", runtime) if to_run else ()),
         # Inputs and outputs now have their final form.
         RequireKnownBorder(),
     ]

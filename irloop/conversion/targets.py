@@ -55,6 +55,7 @@ __all__ = [
     "compress",
     "find_target",
     "import_options",
+    "of_opset",
     "require_readable",
 ]
 
@@ -66,7 +67,7 @@ class Target:
     `ir_version` is the only IR version that it reads, or None if it reads versions 10 and 11.
     `types` are the element types to avoid: it has no name for them, or reads their bytes
     differently. `computed_weights` is true if its recurrent operations accept weights that are not
-    constant.
+    constant. `is_release` is false for an opset that no release is named for.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Target:
     dynamic_shapes: bool
     types: frozenset[ElementType] = frozenset()
     computed_weights: bool = True
+    is_release: bool = True
 
 
 #: i4 and u4 are in this set, because OpenVINO 2021.4 can name them, but reads the halves of a byte
@@ -126,6 +128,13 @@ def _lacked(chosen: Iterable[Release], newest: Release) -> frozenset[ElementType
     """The element types that a release does not know, but the newest one does."""
     names = {name for item in chosen for name in item.lacks} - newest.lacks
     return frozenset(map(ElementType, names))
+
+
+def of_opset(opset: int) -> Target:
+    """A target that reads every operation of an IR up to `opset`."""
+    return Target(
+        f"opset{opset}", opset=opset, ir_version=None, dynamic_shapes=True, is_release=False
+    )
 
 
 class ImportOptions(TypedDict, total=False):
@@ -232,7 +241,8 @@ def _passes(target: Target) -> Iterator[Pass]:
     if target.name == OLDEST:
         yield ConstantReshapes()
         yield DropEmptyParts()
-    yield from repairs_of_target(target.name)
+    if target.is_release:
+        yield from repairs_of_target(target.name)
     if target.name == OLDEST:
         yield WidenNarrowIntegers()
 

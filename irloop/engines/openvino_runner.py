@@ -1,4 +1,4 @@
-"""OpenVINO's CPU plugin as an engine; imported only in a child process."""
+"""OpenVINO's CPU plugin as an engine, which runs in a child process; models in memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import openvino.frontend
 from irloop.graph.tensor import pack, unpack
 from irloop.graph.types import ElementType
 
-__all__ = ["OpenVinoRunner"]
+__all__ = ["OpenVinoRunner", "model_of"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -63,6 +63,19 @@ class OpenVinoRunner:
         # input.
         self._given = given
         return outputs
+
+
+def model_of(xml: bytes, weights: memoryview) -> openvino.Model:
+    """The model of OpenVINO in the text of an .xml.
+
+    `weights` are copied into memory of OpenVINO, which does not keep other memory alive.
+
+    Raises:
+        RuntimeError: when OpenVINO does not read it.
+    """
+    tensor = _ov.Tensor(np.frombuffer(weights, np.uint8))
+    model: openvino.Model = _ov.Core().read_model(xml.decode(), tensor)
+    return model
 
 
 def _tensor(type: Any, value: Array) -> Any:

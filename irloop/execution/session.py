@@ -246,7 +246,7 @@ def _conform(node: Node, value: Any, type: ValueType) -> Any:
 
 def _as_array(node: Node, value: Any, type: TensorType) -> Array:
     known = type.element is not ElementType.DYNAMIC
-    if not isinstance(value, np.ndarray | np.generic):
+    if not isinstance(value, np.ndarray):
         try:
             return np.asarray(value, dtype=type.element.numpy() if known else None)
         except (ValueError, TypeError, OverflowError) as error:
@@ -255,7 +255,7 @@ def _as_array(node: Node, value: Any, type: TensorType) -> Array:
     if type.element is ElementType.STRING and array.dtype.kind in "US":
         return array.astype(object)
     if known and array.dtype != type.element.numpy():
-        raise _refused(node, type, array)
+        raise _refused(node, type, array, type.element.numpy().name)
     return (
         array
         if array.flags.aligned and array.dtype.isnative
@@ -263,7 +263,8 @@ def _as_array(node: Node, value: Any, type: TensorType) -> Array:
     )
 
 
-def _refused(node: Node, type: ValueType, value: Any) -> UsageError:
+def _refused(node: Node, type: ValueType, value: Any, wanted: str = "") -> UsageError:
+    """The error for a value that does not fit; `wanted` is a type to which it can be cast."""
     if isinstance(value, np.ndarray):
         found = f"{value.dtype.name}{list(value.shape)}"
     else:
@@ -273,6 +274,7 @@ def _refused(node: Node, type: ValueType, value: Any) -> UsageError:
         location=Location(node.location.file, node.location.line, node.name),
         expected=str(type),
         found=found,
+        fix=f"cast it: inputs[{node.name!r}].astype({wanted!r})" if wanted else "",
     )
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError, UsageError
+from irloop.files import ParsedOnce
+from irloop.formats.other_formats import other_folder, other_format
 from irloop.opening import open_regular
 
 __all__ = ["OLD_IR", "SUFFIXES", "detect", "detect_for_engines", "first_bytes", "format_of_suffix"]
@@ -65,11 +67,26 @@ def detect(path: str | os.PathLike[str]) -> str:
         UsageError: when the file cannot be opened.
         ReadError: when neither the suffix nor the first bytes indicate a format.
     """
+    if isinstance(path, ParsedOnce) and path.dialect is not None:
+        return path.dialect
+    folder = other_folder(os.fspath(path)) if os.path.isdir(path) else None
+    if folder is not None:
+        raise UsageError(f"{os.fspath(path)} is {folder.what}", fix=folder.fix)
     head = first_bytes(path)
     by_suffix = format_of_suffix(path)
     if by_suffix is not None:
         # The reader of that format can best find out what else the file may be.
         return by_suffix
+    other = other_format(os.fspath(path), head)
+    if other is not None:
+        raise ReadError(
+            f"this is {other.what}",
+            location=Location(file=os.fspath(path)),
+            code="IRL101",
+            expected="OpenVINO IR (.xml) or ONNX (.onnx)",
+            found=f"a file that starts with {head[:8]!r}",
+            fix=other.fix,
+        )
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.startswith((b"<", b"\xff\xfe", b"\xfe\xff")):
         return "openvino"

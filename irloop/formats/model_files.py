@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from irloop.errors import UsageError
+from irloop.files import ParsedOnce
 from irloop.format_options import require_fitting
 from irloop.formats.detect import SUFFIXES, detect, format_of_suffix
+from irloop.formats.objects import opened
 from irloop.graph.model import Model
 
 if TYPE_CHECKING:
@@ -18,11 +20,19 @@ if TYPE_CHECKING:
 __all__ = ["read", "write"]
 
 
-def read(path: Path, bin: Path | None = None, *, expand: Expand | None = None) -> Model:
-    """Read a model of either format; see `irloop.read_model` for the errors.
+def read(source: Any, bin: Any = None, *, expand: Expand | None = None) -> Model:
+    """Read a model of either format; see `irloop.read_model` for the sources and the errors.
 
     `expand` decides which ONNX operations are replaced by the function that defines them.
     """
+    path, bin = opened(source, bin)
+    model = _read(path, bin, expand)
+    if isinstance(path, ParsedOnce) and path.dialect is not None:
+        model.source = None  # There is no file that an engine could run.
+    return model
+
+
+def _read(path: Path, bin: Path | None, expand: Expand | None) -> Model:
     if detect(path) == "openvino":
         from irloop.formats.openvino import reader
 
@@ -49,7 +59,6 @@ def write(
             f"cannot write {path}: a model of dialect {model.dialect} needs the suffix {suffix}"
         )
     given = {
-        "ir_version": ir_version is not None,
         "external_data": external_data is not None,
         "weights": weights != "copy",
     }
@@ -60,5 +69,7 @@ def write(
         return tuple(map(str, writer.write(model, path, version=ir_version)))
     from irloop.formats.onnx import writer as onnx_writer
 
-    files = onnx_writer.write(model, path, external_data=external_data, weights=weights)
+    files = onnx_writer.write(
+        model, path, external_data=external_data, weights=weights, version=ir_version
+    )
     return tuple(map(str, files))

@@ -10,7 +10,7 @@ from irloop.graph.model import Body, Graph, Model, Node, Value, link, make_node
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.tensor import Tensor
 
-__all__ = ["clone_graph", "clone_into", "clone_model", "clone_upstream"]
+__all__ = ["clone_bodies", "clone_graph", "clone_into", "clone_model", "clone_upstream"]
 
 
 def clone_model(model: Model) -> Model:
@@ -91,7 +91,7 @@ def clone_into(
             name=node.name + suffix,
             n_outputs=len(node.outputs),
             types=tuple(value.type for value in node.outputs),
-            bodies=_clone_bodies(node),
+            bodies=clone_bodies(node),
         )
         _keep(node, new)
         values.update(zip(node.outputs, new.outputs, strict=True))
@@ -106,7 +106,7 @@ def _clone_node(node: Node, values: dict[Value, Value], name: str) -> Node:
         len(node.outputs),
         tuple(value.type for value in node.outputs),
         tuple(value.names for value in node.outputs),
-        _clone_bodies(node),
+        clone_bodies(node),
         node.location,
     )
     _keep(node, new)
@@ -114,7 +114,8 @@ def _clone_node(node: Node, values: dict[Value, Value], name: str) -> Node:
     return new
 
 
-def _clone_bodies(node: Node) -> tuple[Body, ...]:
+def clone_bodies(node: Node) -> tuple[Body, ...]:
+    """Copies of the bodies of a node, with their port maps."""
     return tuple(Body(body.label, clone_graph(body.graph), body.ports) for body in node.bodies)
 
 

@@ -18,9 +18,9 @@ from irloop.errors import ReadError
 from irloop.opening import Path, open_regular
 
 if TYPE_CHECKING:
-    from typing import BinaryIO
+    from typing import Any, BinaryIO
 
-__all__ = ["MappedFile"]
+__all__ = ["MappedFile", "MemoryFile"]
 
 #: Windows of fewer bytes are read instead of mapped.
 MAPPED = 1 << 16
@@ -244,6 +244,38 @@ class MappedFile:
             cause="another process writes the file",
             fix="try again when it is complete",
         )
+
+
+class MemoryFile(MappedFile):
+    """Bytes in memory in place of a file; they are not copied, and must not change.
+
+    It can be passed wherever the path of a file of weights can.
+    """
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: Any, name: str = "<weights>") -> None:
+        super().__init__(name)
+        self._data = memoryview(data).cast("B").toreadonly()
+        self._size = len(self._data)
+
+    def __fspath__(self) -> str:
+        return self.path
+
+    def window(self, offset: int, nbytes: int) -> memoryview:
+        self._require_inside(offset, nbytes)
+        return self._data[offset : offset + nbytes]
+
+    def read(self, offset: int, nbytes: int) -> memoryview:
+        return self.window(offset, nbytes)
+
+    def chunks(self, offset: int, nbytes: int, step: int = 1 << 20) -> Iterator[memoryview]:
+        whole = self.window(offset, nbytes)
+        for start in range(0, nbytes, step):
+            yield whole[start : start + step]
+
+    def copy_to(self, stream: BinaryIO, offset: int, nbytes: int) -> None:
+        stream.write(self.window(offset, nbytes))
 
 
 class _Descriptor:

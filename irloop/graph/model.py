@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from irloop.diagnostics import (
     DRAWERS,
+    MAKERS,
     NOWHERE,
     SHOWN_ROWS,
     Diagnostic,
@@ -23,10 +24,15 @@ from irloop.diagnostics import (
     html_table,
     html_text,
 )
+from irloop.errors import UsageError
 from irloop.graph.loops import Carried, PortMap
 from irloop.graph.op import Constant, Op, Parameter, Result
 from irloop.graph.tensor import Tensor
 from irloop.graph.types import UNKNOWN_TYPE, ValueType
+
+if TYPE_CHECKING:
+    import onnx
+    import openvino
 
 __all__ = ["Body", "Graph", "Model", "Node", "Nodes", "Use", "Value"]
 
@@ -509,6 +515,37 @@ class Model:
     source: str | None = None
     #: What the reader has to say about the file, such as a part that it ignored.
     notes: tuple[Diagnostic, ...] = ()
+
+    def to_onnx(self) -> onnx.ModelProto:
+        """The model as an `onnx.ModelProto`; an IR must be converted before.
+
+        Raises:
+            UsageError: for an IR.
+            WriteError: when ONNX cannot represent it, or it has more than 2 GiB.
+        """
+        made: onnx.ModelProto = self._made("onnx")
+        return made
+
+    def to_openvino(self) -> openvino.Model:
+        """The model as an `openvino.Model`; an ONNX model must be converted before.
+
+        No file is written. The object has a copy of the weights, because OpenVINO keeps no memory
+        of others alive.
+
+        Raises:
+            UsageError: for an ONNX model, or if OpenVINO is not installed.
+            WriteError: when an IR cannot represent it, or OpenVINO does not read it.
+        """
+        return self._made("openvino")
+
+    def _made(self, dialect: str) -> Any:
+        if self.dialect != dialect:
+            raise UsageError(
+                f"the model has the format {self.dialect}",
+                expected=dialect,
+                fix=f"convert it first: irloop.convert(model, {dialect!r}) returns the new model",
+            )
+        return MAKERS[dialect](self)
 
     def _repr_html_(self) -> str:
         """HTML for notebooks: inputs, outputs, operations and, for a small model, a picture.

@@ -12,7 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from textwrap import dedent
 from typing import NamedTuple, TypeGuard
 
-from irloop.errors import UsageError
+from irloop.errors import UsageError, did_you_mean
 from irloop.passes.base import Pass
 from irloop.passes.common import LIBRARY
 from irloop.passes.options import Option, build, options_of, parse_request
@@ -98,7 +98,11 @@ def find_pass(name: str) -> type[Pass]:
     # Search the installed packages only if needed, because that takes longer than most passes.
     known = LIBRARY if wanted in LIBRARY else all_passes()
     if wanted not in known:
-        raise UsageError(f"no pass is called {name!r}", expected=", ".join(sorted(known)))
+        raise UsageError(
+            f"no pass is called {name!r}",
+            expected=", ".join(sorted(known)),
+            fix=did_you_mean(wanted, known),
+        )
     return known[wanted]
 
 

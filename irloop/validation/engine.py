@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from irloop.diagnostics import ENOUGH, Cap, Diagnostic, Report, Severity
 from irloop.dialects.openvino import FAMILIES
-from irloop.errors import ReadError, UsageError
+from irloop.errors import ReadError, UsageError, did_you_mean
 from irloop.files import ParsedOnce
+from irloop.formats.objects import opened
 from irloop.formats.openvino.net_index import LOOPS
 from irloop.formats.openvino.xml import parse
 from irloop.graph.collector import collector_paused
@@ -114,26 +115,30 @@ def explain(code: str) -> str:
 
         return catalogue.explain(wanted)
     if wanted not in _modules():
-        raise UsageError(f"no rule has the code {code!r}", expected="a code such as IRL203")
+        raise UsageError(
+            f"no rule has the code {code!r}",
+            expected="a code such as IRL203",
+            fix=did_you_mean(wanted, _modules(), nearness=0.8),
+        )
     rule = rule_classes(wanted)[wanted]
     head = f"{rule.code}: {rule.title} ({rule.severity.value})"
     return f"{head}\n\n{cleandoc(rule.__doc__ or '')}\n"
 
 
 def validate(
-    path: str | os.PathLike[str],
+    source: Any,
     *,
-    weights: str | os.PathLike[str] | None = None,
+    weights: Any = None,
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
     engines: Iterable[str] = (),
     max_same_findings: int | None = None,
     no_ignore: bool = False,
 ) -> Report:
-    """Validate one model file and report everything that is wrong with it.
+    """Validate one model and report everything that is wrong with it.
 
     Args:
-        path: an IR (.xml) of version 10 or 11, or an ONNX model (.onnx).
+        source: an IR (.xml) of version 10 or 11, or an ONNX model (.onnx), or one in memory.
         weights: the .bin of the IR; by default the file of the same name beside it.
         select: codes or groups ("IRL203", "IRL2") to report; empty means all.
         ignore: codes or groups not to report.
@@ -147,6 +152,7 @@ def validate(
         UsageError: for a code or an engine that does not exist. A file that cannot be read is a
             finding.
     """
+    path, weights = opened(source, weights)
     file = os.fspath(path)
     selection = _Selection(select, ignore)
     targets = tuple(engines)
@@ -160,7 +166,7 @@ def validate(
     report = Report()
     listed, left_out = Cap(max_same_findings), Cap(max_same_findings)
     with collector_paused():
-        if _is_onnx(file):
+        if _is_onnx(path):
             findings = _onnx_findings(path, selection, targets)
         else:
             findings = _ir_findings(path, weights, selection, targets)
@@ -199,6 +205,7 @@ class _Selection:
                     f"no rule has a code that begins with {group!r}",
                     expected="codes or groups such as IRL203, IRL2",
                     found=group,
+                    fix=did_you_mean(group, [*_codes(group)], nearness=0.8),
                 )
         return checked
 
@@ -223,11 +230,14 @@ class _Selection:
         return tuple(code for code in codes if self.wants(code))
 
 
-def _is_onnx(file: str) -> bool:
+def _is_onnx(path: str | os.PathLike[str]) -> bool:
     """True if a file is an ONNX model, judged by its suffix.
 
     If the suffix is unknown, the first byte decides, which is the same in all ONNX models.
     """
+    if isinstance(path, ParsedOnce) and path.dialect is not None:
+        return path.dialect == "onnx"
+    file = os.fspath(path)
     suffix = os.path.splitext(file)[1].lower()
     if suffix in (".onnx", ".xml"):
         return suffix == ".onnx"

@@ -9,6 +9,7 @@ from io import BufferedReader
 from typing import Any, BinaryIO, TypeVar
 
 from irloop.formats.openvino.weights import disguise_of
+from irloop.graph.mapped_file import MemoryFile
 from irloop.opening import Path, open_regular
 
 __all__ = ["Weights"]
@@ -32,6 +33,8 @@ class Weights:
     @cached_property
     def size(self) -> int | None:
         """The size in bytes, or None if the file cannot be opened; `error` tells why."""
+        if isinstance(self.path, MemoryFile):
+            return self.path.size
         return None if self._status is None else self._status.st_size
 
     @cached_property
@@ -52,7 +55,7 @@ class Weights:
 
         Several models may share their weights, and reading them takes most of the time.
         """
-        status = self._status
+        status = None if isinstance(self.path, MemoryFile) else self._status
         if status is None:
             return look()
         identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
@@ -78,6 +81,8 @@ class Weights:
         """Read `size` bytes from `offset`; fewer if the file ends before that or cannot be read."""
         if self.size is None:
             return b""
+        if isinstance(self.path, MemoryFile):
+            return bytes(self.path.read(min(offset, self.size), min(size, self.size - offset)))
         try:
             file = self._opened()
             file.seek(offset)

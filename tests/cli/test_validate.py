@@ -320,6 +320,7 @@ def test_a_link_is_replaced_and_its_target_unchanged(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     suffix = {"view": "html", "run": "npz", "convert": "onnx", "check": "html", "diff": "html"}
+    suffix["schema"] = "xsd"
     link = tmp_path / f"link.{suffix.get(arguments[0], 'svg')}"
     target = tmp_path / "target"
     # A baseline is read before it is written.

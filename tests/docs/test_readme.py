@@ -43,7 +43,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if (halving / f"model{suffix}").exists():
             shutil.copy(halving / f"model{suffix}", made / f"new{suffix}")
     converted, _ = irloop.convert(made / "model.xml")
-    for place in ("model.onnx", "fused.onnx", "reference.onnx", "models/a.onnx", "exported/b.onnx"):
+    for place in (
+        "model.onnx",
+        "new.onnx",
+        "fused.onnx",
+        "reference.onnx",
+        "models/a.onnx",
+        "exported/b.onnx",
+    ):
         (made / place).parent.mkdir(exist_ok=True)
         irloop.save_model(converted, made / place)
     shutil.copy(made / "model.xml", made / "exported.xml")

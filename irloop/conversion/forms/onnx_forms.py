@@ -120,6 +120,10 @@ TABLE_FROM = 64
 UNKNOWN_TO_ONNX = frozenset({ElementType.U1, ElementType.U3, ElementType.U6, ElementType.NF4})
 
 
+#: The element types of Equal before opset 11.
+_EQUAL_7 = frozenset({ElementType.BOOLEAN, ElementType.I32, ElementType.I64})
+
+
 def require_element(c: Conversion, element: ElementType) -> None:
     """Refuse an element type that the target opset does not have.
 
@@ -260,9 +264,14 @@ def minimum(c: Conversion, left: Value, right: Value) -> Value:
 
 
 def _extremum(c: Conversion, op: Op, left: Value, right: Value) -> Value:
-    if c.opset >= 12 or not element_of(left).is_integer:
+    alike = static_shape(left) == static_shape(right) and static_shape(left).is_static
+    if c.opset >= 12 or (not element_of(left).is_integer and (alike or c.opset >= 8)):
         # ONNX Runtime does not compare 16-bit integers.
         return numeric(c, op, left, right, small=12, half=None)
+    if c.opset < 8:
+        # In this opset Max and Min do not broadcast, and ONNX Runtime has them for f32 only.
+        first, second = (left, right) if isinstance(op, elementwise.Min) else (right, left)
+        return where(c, less(c, left, right), first, second)
     # Before opset 12 only floats are compared; f64 represents 32-bit integers and sizes exactly.
     return computed_in(c, ElementType.F64, lambda *wide: c(op, *wide), left, right)
 
@@ -291,6 +300,9 @@ def compared(c: Conversion, op: Op, left: Value, right: Value) -> Value:
     a, b = cast(c, left, chosen), cast(c, right, chosen)
     if c.opset < 11 and chosen.is_float and isinstance(op, comparison.Equal):
         return older.equal_floats(c, a, b)
+    if isinstance(op, comparison.Equal) and c.opset < 11 and chosen not in _EQUAL_7:
+        # Unequal integers of 64 bits stay unequal as i64.
+        return c(op, cast(c, a, ElementType.I64), cast(c, b, ElementType.I64))
     if c.opset >= 9 or chosen.is_float or isinstance(op, comparison.Equal):
         return c(op, a, b)
     a, b = cast(c, a, ElementType.I64), cast(c, b, ElementType.I64)
@@ -337,17 +349,18 @@ def range_(c: Conversion, start: Value, limit: Value, delta: Value) -> Value:
     through a Sum of one operand, because the inference does not follow a Sum.
     """
     element, bounds = element_of(start), (start, limit, delta)
+    op = generate.Range27() if c.opset >= 27 else generate.Range()
     if c.opset < 11 and element.is_integer and c.constant_of(delta) == 1:
         begin, end = cast(c, start, ElementType.I64), cast(c, limit, ElementType.I64)
         count = maximum(c, sub(c, end, begin), c.i64(0))
         return cast(c, add(c, numbers_below(c, count), begin), element)
     known = all(isinstance(bound.producer.op, Constant) for bound in bounds)
     if element is ElementType.I64 or known:
-        return c(generate.Range(), *bounds)
+        return c(op, *bounds)
     if not element.is_integer:
-        return c(generate.Range(), *(c(elementwise.Sum(), bound) for bound in bounds))
+        return c(op, *(c(elementwise.Sum(), bound) for bound in bounds))
     wide = (cast(c, bound, ElementType.I64) for bound in bounds)
-    return cast(c, c(generate.Range(), *wide), element)
+    return cast(c, c(op, *wide), element)
 
 
 def floor_divide(c: Conversion, left: Value, right: Value) -> Value:

@@ -121,10 +121,10 @@ def _exported(
 ) -> Value:
     how = op.how()
     plans = _openvino_plans(c, data, sizes, scales, axes)
-    name = _nearest_name(how, plans)
+    name = _nearest_name(c, how, plans, scales)
     if plans == []:
         return data
-    if name is not None and _expressible(c, how, plans, by_scales=scales is not None, like=data):
+    if name is not None and _expressible(c, how, plans, scales, data):
         attributes = _resize_attributes(how, name)
         if plans is not None:
             axes = [plan.axis for plan in plans]
@@ -143,14 +143,16 @@ def _exported(
 
 
 def _expressible(
-    c: Conversion, how: Resampling, plans: list[Axis] | None, *, by_scales: bool, like: Value
+    c: Conversion, how: Resampling, plans: list[Axis] | None, scales: Value | None, like: Value
 ) -> bool:
     """Return whether a Resize that ONNX Runtime supports can replace an Interpolate.
 
     `how` describes the Interpolate. `plans` holds its resized axes; None means that their sizes are
-    unknown. `by_scales` is True if the Interpolate has scales as an input. `like` is the tensor to
-    resize; only its rank is used.
+    unknown. `scales` is None if the Interpolate is given by sizes. `like` is the tensor to resize;
+    only its rank is used.
     """
+    if c.opset < onnx.Resize11.since:
+        return _enlarges(c, how, scales, shape_of(like).rank)
     old_nearest = how.coordinates == "tf_half_pixel_for_nn" and how.mode == "nearest"
     if how.coordinates not in SHARED and not (old_nearest and c.opset < 13):
         return False
@@ -158,15 +160,28 @@ def _expressible(
         return False
     if plans is None:
         return True
-    if by_scales and how.coordinates != "align_corners":
+    if scales is not None and how.coordinates != "align_corners":
         from irloop.kernels import resize as kernel
 
-        scales = c.constant_of(c.constant([plan.scale for plan in plans], ElementType.F32))
-        assert scales is not None, "a constant always has a value"
-        counts = kernel.counts_of_scales([plan.size for plan in plans], scales)
+        factors = c.constant_of(c.constant([plan.scale for plan in plans], ElementType.F32))
+        assert factors is not None, "a constant always has a value"
+        counts = kernel.counts_of_scales([plan.size for plan in plans], factors)
         if counts != [plan.count for plan in plans]:
             return False
     return how.mode == "nearest" or _runs(how.mode, [p.axis for p in plans], shape_of(like).rank)
+
+
+def _enlarges(c: Conversion, how: Resampling, scales: Value | None, rank: int | None) -> bool:
+    """Return whether Upsample, or Resize-10, can replace an Interpolate by these scales."""
+    factors = None if scales is None else c.constant_of(scales)
+    if factors is None or how.coordinates != "asymmetric" or how.antialias:
+        return False
+    if how.mode == "nearest":
+        kept = how.nearest in ("floor", "simple")
+    else:
+        moved = [float(item) for item in factors.reshape(-1) if item != 1]
+        kept = how.mode == "linear" and (rank == 2 or (rank == 4 and len(moved) <= 2))
+    return kept and bool((factors >= 1).all())
 
 
 def _runs(mode: str, axes: list[int], rank: int | None) -> bool:
@@ -280,18 +295,24 @@ def moving(
     return kept
 
 
-def _nearest_name(how: Resampling, plans: list[Axis] | None) -> str | None:
+def _nearest_name(
+    c: Conversion, how: Resampling, plans: list[Axis] | None, scales: Value | None
+) -> str | None:
     """Return the `nearest_mode` with which ONNX's Resize rounds as `how` requires.
 
     OpenVINO's mode "simple" has no direct counterpart: it becomes "ceil" if the axes shrink, and
     "floor" if they do not. For this mode, the result is None if some axes shrink and others do not,
-    or if `plans` is None because the scales are not known.
+    or if the scales are not known.
     """
     if how.mode != "nearest" or how.nearest != "simple":
         return how.nearest
+    factors = [] if plans is None else [plan.scale for plan in plans]
     if plans is None:
-        return None
-    names = {"ceil" if plan.scale < 1 else "floor" for plan in plans}
+        known = None if scales is None else c.constant_of(scales)
+        if known is None:
+            return None
+        factors = [float(factor) for factor in known.reshape(-1)]
+    names = {"ceil" if factor < 1 else "floor" for factor in factors}
     return names.pop() if len(names) == 1 else ("floor" if not names else None)
 
 
@@ -326,10 +347,23 @@ def _emit_resize(
     else:
         assert scales is not None, "sizes or scales are given"
         given = (roi, _all_scales(c, forms.cast(c, scales, ElementType.F32), chosen, rank))
+    if c.opset < onnx.Resize11.since:
+        return _emit_upsample(c, attributes["mode"], data, given[1])
     op = onnx.resize_since(c.opset)(**attributes)
     if element not in RUNS_IN:
         return forms.computed_in(c, ElementType.F32, lambda x: c(op, x, *given), data)
     return c(op, data, *given)
+
+
+def _emit_upsample(c: Conversion, mode: str, data: Value, scales: Value | None) -> Value:
+    """Emit the form of Resize before opset 11, which takes constant scales for all axes."""
+    factors = None if scales is None else c.constant_of(scales)
+    assert scales is not None, "the scales are given"
+    assert factors is not None, "the scales are known"
+    if c.opset < onnx.Upsample9.since:
+        return c(onnx.Upsample(tuple(map(float, factors)), mode), data)
+    op = onnx.Resize10(mode) if c.opset >= onnx.Resize10.since else onnx.Upsample9(mode)
+    return c(op, data, scales)
 
 
 def _all_sizes(c: Conversion, data: Value, sizes: Value, axes: list[int], rank: int) -> Value:

@@ -15,6 +15,7 @@ from irloop.files import ParsedOnce
 from irloop.formats.onnx.decoded import DecodedNode, decode
 from irloop.formats.onnx.external import LFS_POINTER, ExternalFiles
 from irloop.formats.onnx.wire_format import Tokens, cut
+from irloop.formats.other_formats import other_format
 from irloop.graph.mapped_file import MappedFile
 from irloop.opening import open_regular, read_regular
 
@@ -31,8 +32,7 @@ _OTHERS: tuple[tuple[bytes, str, str], ...] = (
     (b"<html", "a web page", "download the file itself, not the page that shows it"),
     (b"<?xml", "an XML file", "an OpenVINO IR is read by its .xml suffix"),
     (b"<net", "an OpenVINO IR", "an OpenVINO IR is read by its .xml suffix"),
-    (b"pk\x03\x04", "a ZIP archive (PyTorch and NumPy store such files)", "export it to ONNX"),
-    (b"\x89hdf", "an HDF5 file", "export the model to ONNX"),
+    (b"pk\x03\x04", "a ZIP archive", "unpack it, and give the model in it"),
     (b"\x1f\x8b", "a gzip file", "unpack it first"),
     (b"\x93numpy", "a NumPy array", "give the model file"),
     (b"{", "a JSON file", "give the binary .onnx file"),
@@ -45,7 +45,7 @@ PROTOBUF_LIMIT = (1 << 31) - 1
 BIG = 1 << 20
 
 #: Number of bytes at the start of a file that may tell its format, if it is not a model.
-START = 256
+START = 4096
 
 #: Why a file is not a model, and the cause.
 NOT_DECODED = (
@@ -192,6 +192,15 @@ def _not_onnx(data: bytes, location: Location, why: tuple[str, str]) -> ReadErro
     It names the format of the file if it is known; otherwise `why` holds the problem and its cause.
     """
     found = repr(data[:24])
+    other = other_format(location.file or "", data[:START])
+    if other is not None:
+        return ReadError(
+            f"this is not an ONNX model but {other.what}",
+            location=location,
+            expected="an ONNX protobuf",
+            found=found,
+            fix=other.fix,
+        )
     start = data[:START].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     for prefix, what, fix in _OTHERS:
         if start.startswith(prefix):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -49,6 +50,9 @@ __all__ = ["to_proto_model", "write"]
 #: Maximum nesting depth of bodies: protobuf decodes 100 nested messages, and a body takes three.
 NESTING_LIMIT = 31
 
+#: The oldest IR version of a file that is written: older ones import no opsets.
+OLDEST_IR = 3
+
 #: Operations whose outputs all get a name, because ONNX Runtime crashes if a Loop output has none.
 _NAMED = (If, Loop, Scan, Scan8)
 
@@ -59,6 +63,7 @@ def write(
     *,
     external_data: bool | None = None,
     weights: Literal["copy", "share"] = "copy",
+    version: int | None = None,
     check: bool = True,
 ) -> tuple[Path, ...]:
     """Write a model of the ONNX dialect as an .onnx file, which is replaced in one step.
@@ -66,17 +71,25 @@ def write(
     `external_data` puts the weights into ``<name>.data`` next to the file; None means that this is
     done only if a protobuf would be too large. With `weights="share"`, constants that are mapped
     from a file in the same folder (the .bin of an IR) are not copied; the model refers to their
-    bytes in that file. With `check` the ONNX checker checks the result first. Returns the files
-    written, the model first.
+    bytes in that file. `version` is the IR version of the file; by default it is that of the model
+    or, if it has none, the smallest that allows its opsets. With `check` the ONNX checker checks
+    the result first. Returns the files written, the model first.
 
     Raises:
-        UsageError: for a model of another dialect.
+        UsageError: for a model of another dialect, or an IR version that is not written.
         VerifyError: when the graph in memory is inconsistent.
         WriteError: when the model is not valid in its opsets, the checker refuses it, or the
             file cannot be written; the old file is then still there.
     """
     target = Path(path)
     store = Store(target, external=external_data, share=weights == "share")
+    if version is not None:
+        if not OLDEST_IR <= version <= int(onnx.IR_VERSION):
+            raise UsageError(
+                f"an ONNX file of IR version {version} cannot be written",
+                expected=f"{OLDEST_IR} to {int(onnx.IR_VERSION)}",
+            )
+        model = replace(model, version=version)
     writer = _Writer(model, store)
     proto = writer.model()
     checked = None
@@ -115,9 +128,7 @@ def _ir_version(model: Model) -> int:
         node
         for graph in all_graphs(model.graph)
         for node in graph.nodes
-        if isinstance(node.op, Constant)
-        and DEFAULT not in node.outputs[0].info
-        and not notes_of(node.info).is_node
+        if isinstance(node.op, Constant) and DEFAULT not in node.outputs[0].info
     )
     return 4 if any(not element_of(node.outputs[0]).is_float for node in made) else version
 
@@ -215,8 +226,10 @@ class _Writer:
         where = f"constant {node_path(node)!r}"
         default = DEFAULT in value.info
         notes = notes_of(node.info)
+        # Before opset 9 the operation Constant holds floats only.
+        may_be_node = self._model.opsets.get("", 9) >= 9 or element_of(value).is_float
         # Before IR version 4 every initializer must be a graph input.
-        if not default and (notes.is_node or self._version < 4):
+        if not default and may_be_node and (notes.is_node or self._version < 4):
             constant = proto.node.add(op_type="Constant", name=node.name, output=[name])
             attribute = constant.attribute.add(name="value", type=onnx.AttributeProto.TENSOR)
             self._store.put(attribute.t, tensor, "", where)

@@ -6,6 +6,7 @@ import re
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
+from irloop.formats.other_formats import other_format
 
 __all__ = ["recognised", "refuse_references", "refused"]
 
@@ -58,6 +59,9 @@ def recognised(data: bytes, name: str) -> bytes:
             "the repository was cloned without its large files",
             "run 'git lfs pull' to fetch the model",
         )
+    other = other_format(name, data[:4096])
+    if other is not None:
+        raise refused(name, f"this is {other.what}", _head(data), fix=other.fix)
     if data[0] == 0x08 and len(data) > 2 and 0 < data[1] < 64 and data[2] in _MODEL_PROTO_TAGS:
         raise refused(
             name,
@@ -84,12 +88,15 @@ def recognised(data: bytes, name: str) -> bytes:
             "fetch or export the model again",
         )
     if b"\0" in data[:4096] or text[:1] > b"\x7f":
+        is_bin = name.lower().endswith(".bin")
         raise refused(
             name,
-            "this is binary data, not XML",
+            "these are weights, not the model" if is_bin else "this is binary data, not XML",
             _head(data),
-            "probably the weights (.bin) were given instead of the .xml",
-            "give the .xml; the .bin of the same name beside it is found by itself",
+            "" if is_bin else "the file is damaged, or of a format that irloop does not know",
+            "give the .xml; the .bin of the same name beside it is found by itself"
+            if is_bin
+            else "give an .xml or .onnx",
         )
     raise refused(name, "this is not XML", _head(text), "the file is not an IR")
 

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from irloop.formats.openvino import problems
 from irloop.formats.openvino.document import Extra, Layer
-from irloop.graph.mapped_file import MappedFile
+from irloop.graph.mapped_file import MappedFile, MemoryFile
 from irloop.graph.tensor import MappedTensor, StringTensor, Tensor
 from irloop.graph.types import ElementType
 from irloop.opening import Path, open_regular
@@ -82,6 +82,9 @@ class Weights:
         return MappedTensor(file, offset, element, shape)
 
     def _opened(self, layer: Layer) -> MappedFile:
+        if isinstance(self.path, MemoryFile):
+            self._file = self.path
+            return self.path
         file = MappedFile(self.path)
         try:
             with open_regular(self.path) as stream:

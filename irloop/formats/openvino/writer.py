@@ -36,7 +36,7 @@ from irloop.graph.verify import verify
 from irloop.opening import weights_beside
 from irloop.progress import counted
 
-__all__ = ["write"]
+__all__ = ["write", "write_to"]
 
 VERSIONS = (10, 11)
 
@@ -70,6 +70,29 @@ def write(
         VerifyError: when the graph in memory is inconsistent.
         WriteError: when an IR cannot represent the model, or a file cannot be written.
     """
+    wanted = _version_of(model, version)
+    xml, binary = Path(path), Path(weights or weights_beside(path))
+
+    def write_both(xml_stream: BinaryIO, binary_stream: BinaryIO) -> None:
+        _write_both(model, wanted, xml_stream, binary_stream)
+
+    _replace(xml, binary, write_both)
+    return xml, binary
+
+
+def write_to(model: Model, xml: BinaryIO, weights: BinaryIO) -> None:
+    """Write an IR to streams, as `write` does to files."""
+    _write_both(model, _version_of(model, None), xml, weights)
+
+
+def _write_both(model: Model, version: int, xml: BinaryIO, weights: BinaryIO) -> None:
+    writer = WeightsWriter(weights)
+    _Writer(xml, writer, version).model(model)
+    writer.finish()
+
+
+def _version_of(model: Model, version: int | None) -> int:
+    """The IR version to write, after checking that the model can be written at all."""
     wanted = model.version if version is None else version
     if wanted not in VERSIONS:
         raise UsageError(
@@ -82,15 +105,7 @@ def write(
             fix="convert it first",
         )
     verify(model.graph)
-    xml, binary = Path(path), Path(weights or weights_beside(path))
-
-    def write_both(xml_stream: BinaryIO, binary_stream: BinaryIO) -> None:
-        writer = WeightsWriter(binary_stream)
-        _Writer(xml_stream, writer, wanted).model(model)
-        writer.finish()
-
-    _replace(xml, binary, write_both)
-    return xml, binary
+    return wanted
 
 
 def _replace(xml: Path, binary: Path, write_both: Callable[[BinaryIO, BinaryIO], None]) -> None:

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 from irloop.dialects.contrib.base import ContribOp
 from irloop.dialects.contrib.nodes import decomposed
 from irloop.dialects.contrib.terms import CannotDecomposeError
-from irloop.dialects.onnx.convert import Identity
 from irloop.errors import InferenceError, UsageError
-from irloop.graph.clone import clone_into
 from irloop.graph.inference import Inference, NodeArguments
 from irloop.graph.model import Graph, Model, Node
 from irloop.graph.op import Constant
@@ -19,6 +17,7 @@ from irloop.passes.base import ModelPass
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.options import option
 from irloop.passes.session import Session
+from irloop.passes.written_out import replace_by_graph
 
 if TYPE_CHECKING:
     import numpy as np
@@ -129,20 +128,6 @@ def _replaced(node: Node, rewriter: MatchRewriter, opset: int) -> bool:
         return False
     graph, given = found
     inputs = [value for value in node.inputs if value is not None]
-    made = dict(zip(given, clone_into(graph, rewriter, inputs, before=node), strict=True))
-    for value in node.outputs:
-        if value.index not in made:
-            # Nothing reads this output, so any value may replace it.
-            value.names = ()
-            made[value.index] = made[given[0]]
-        elif made[value.index] in inputs:
-            # This value may be both an input and an output of the model, and both must keep their
-            # names.
-            copy = rewriter.insert(
-                Identity(), (made[value.index],), before=node, name=f"{node.name}/Identity"
-            )
-            made[value.index] = copy.output
-    inserted = rewriter.take_inserted()
-    rewriter.replace_node(node, [made[position] for position in range(len(node.outputs))])
-    rewriter.erase_unread(inserted)
+    replace_by_graph(node, graph, inputs, given, rewriter)
+    rewriter.erase_unread(rewriter.take_inserted())
     return True

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
+from irloop.errors import did_you_mean
 from irloop.formats.openvino.document import Layer
 from irloop.formats.openvino.legacy.base import LEGACY, LayerFault, LegacyLayer
 from irloop.formats.openvino.legacy.families import FAMILIES
@@ -44,11 +43,9 @@ def unknown_type(layer: Layer, version: int) -> LayerFault:
             fix="restore the version of the file",
         )
     names = sorted({name for text in FAMILIES.values() for name in text.split()})
-    near = get_close_matches(kind, names, 1, 0.8)
+    near = did_you_mean(kind, names, nearness=0.8)
     if near:
-        return LayerFault(
-            "is of an unknown type", code="IRL121", expected=near[0], found=kind, fix="rename it"
-        )
+        return LayerFault("is of an unknown type", code="IRL121", found=kind, fix=near)
     return LayerFault(
         "is a custom layer: what it computes is not in the file",
         code="IRL121",

@@ -1,0 +1,44 @@
+"""Replaces a node by a graph that computes the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irloop.dialects.onnx.base import OnnxOp
+from irloop.dialects.onnx.convert import Identity
+from irloop.graph.clone import clone_into
+from irloop.graph.model import Graph, Node, Value
+from irloop.passes.match_rewriter import MatchRewriter
+
+__all__ = ["replace_by_graph"]
+
+
+def replace_by_graph(
+    node: Node,
+    graph: Graph,
+    inputs: Sequence[Value],
+    computed: Sequence[int],
+    rewriter: MatchRewriter,
+) -> None:
+    """Copy the nodes of `graph` before `node`, and erase `node`.
+
+    `inputs` are the values that the parameters of `graph` stand for. Its results replace the
+    outputs of `node` at the positions `computed`; nothing may read the other outputs. A result that
+    is one of `inputs` is copied in ONNX, because both may be inputs and outputs of the model and
+    must keep their names. If nothing reads an output of `node`, nothing replaces it.
+    """
+    if not computed:
+        rewriter.erase(node)
+        return
+    made = dict(zip(computed, clone_into(graph, rewriter, inputs, before=node), strict=True))
+    for value in node.outputs:
+        if value.index not in made:
+            # Nothing reads this output, so any value may replace it.
+            value.names = ()
+            made[value.index] = made[computed[0]]
+        elif isinstance(node.op, OnnxOp) and made[value.index] in inputs:
+            copy = rewriter.insert(
+                Identity(), (made[value.index],), before=node, name=f"{node.name}/Identity"
+            )
+            made[value.index] = copy.output
+    rewriter.replace_node(node, [made[position] for position in range(len(node.outputs))])

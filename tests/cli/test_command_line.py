@@ -1,0 +1,150 @@
+"""How people type commands: no -o, names with typing errors, pipes that close, addresses."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+import irloop as api
+
+Irloop = Callable[..., Result]
+
+
+@pytest.fixture
+def copied(recurrent: Path, tmp_path: Path) -> Path:
+    for suffix in (".xml", ".bin"):
+        shutil.copy(recurrent.with_suffix(suffix), tmp_path / f"m{suffix}")
+    return tmp_path / "m.xml"
+
+
+def test_the_output_is_beside_the_input_in_the_other_format(irloop: Irloop, copied: Path) -> None:
+    assert irloop("convert", copied).exit_code == 0
+    written = copied.with_suffix(".onnx")
+    assert api.read_model(written).dialect == "onnx"
+    moved = written.rename(copied.with_name("other.onnx"))
+    assert irloop("convert", moved).exit_code == 0
+    assert api.read_model(moved.with_suffix(".xml")).dialect == "openvino"
+
+
+@pytest.mark.parametrize("name", ["m.onnx", "m.xml", "m.bin"])
+def test_the_default_output_is_never_written_over(irloop: Irloop, copied: Path, name: str) -> None:
+    source = copied
+    if name != "m.onnx":
+        source = copied.with_suffix(".onnx")
+        irloop("convert", copied, source)
+        for file in (copied, copied.with_suffix(".bin")):
+            if file.name != name:
+                file.unlink()
+    there = copied.with_name(name)
+    there.write_bytes(there.read_bytes() if there.exists() else b"mine")
+    before = there.read_bytes()
+    result = irloop("convert", source)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"{there} exists" in result.stderr
+    assert there.read_bytes() == before
+
+
+def test_the_output_may_be_the_second_argument(irloop: Irloop, copied: Path) -> None:
+    output = copied.with_name("out.onnx")
+    assert irloop("convert", copied, output).exit_code == 0
+    assert api.read_model(output).dialect == "onnx"
+    twice = irloop("convert", copied, output, "-o", output)
+    assert twice.exit_code == 2
+    assert "named twice" in twice.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["passes", "dead_cod"], "'dead_code'"),
+        (["transform", "MODEL", "-o", "OUT", "--pass", "unrol"], "'unroll'"),
+        (["ops", "MatMull"], "'MatMul'"),
+        (["explain", "IRL2033"], "'IRL203'"),
+        (["validate", "MODEL", "--select", "IRL2033"], "'IRL203'"),
+        (["convrt", "MODEL"], "'convert'"),
+    ],
+)
+def test_names_with_typing_errors_get_the_right_name(
+    irloop: Irloop, copied: Path, arguments: list[str], meant: str
+) -> None:
+    files = {"MODEL": str(copied), "OUT": str(copied.with_name("out.xml"))}
+    result = irloop(*(files.get(item, item) for item in arguments))
+    assert result.exit_code == 2
+    assert f"id you mean {meant}" in result.stderr
+
+
+def test_a_name_that_resembles_nothing_gets_no_advice(irloop: Irloop) -> None:
+    result = irloop("qqqqqq")
+    assert result.exit_code == 2
+    assert "No such command 'qqqqqq'." in result.stderr
+    assert "mean" not in result.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the test needs a shell of Unix")
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [("rules", 0), ("ops", 0), ("schema", 0), ("convert MODEL -o -", 0), ("validate BAD", 1)],
+)
+def test_a_reader_that_leaves_is_no_error(copied: Path, command: str, status: int) -> None:
+    bad = copied.with_name("bad.xml")
+    bad.write_text(copied.read_text().replace("from-port", "from-prt"))
+    command = command.replace("MODEL", f'"{copied}"').replace("BAD", f'"{bad}"')
+    # The sleep lets the reader leave before anything is written.
+    line = f'(sleep 0.3; "{sys.executable}" -m irloop {command}; echo $? >&3) 3>status | true'
+    done = subprocess.run(
+        ["sh", "-c", f"{line}; sleep 0.1; cat status"],
+        capture_output=True,
+        check=True,
+        cwd=copied.parent,
+        text=True,
+        timeout=120,
+    )
+    assert "Traceback" not in done.stderr
+    assert "Broken pipe" not in done.stderr
+    assert done.stdout.split()[-1] == str(status)
+
+
+@pytest.mark.parametrize("command", ["convert", "validate", "inspect", "run", "view"])
+def test_addresses_are_refused_in_words(irloop: Irloop, command: str, tmp_path: Path) -> None:
+    result = irloop(command, "https://example.org/models/m.onnx")
+    assert result.exit_code == 2
+    assert "is an address" in result.stderr
+    assert "download it first" in result.stderr
+
+
+def test_python_refuses_addresses_in_words() -> None:
+    with pytest.raises(api.UsageError, match="is an address"):
+        api.read_model("s3://bucket/m.onnx")
+
+
+def test_messages_name_no_temporary_file(irloop: Irloop, copied: Path) -> None:
+    text = copied.read_text().replace('type="Tanh"', 'type="Foo"')
+    copied.write_text(text)
+    result = irloop("convert", copied, "-o", "-", "--no-validate")
+    assert result.exit_code == 1
+    assert "scratch" not in result.output
+    assert "stdout.onnx" not in result.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["schema", "-o", "x.txt"],
+        ["schema", "-o", "no/folder/x.xsd"],
+        ["view", "MODEL", "-o", "x.pdf"],
+        ["view", "MODEL", "-o", "no/folder/x.html"],
+    ],
+)
+def test_outputs_of_other_formats_are_refused(
+    irloop: Irloop, copied: Path, arguments: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(copied.parent)
+    result = irloop(*(str(copied) if item == "MODEL" else item for item in arguments))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert sorted(item.name for item in copied.parent.iterdir()) == ["m.bin", "m.xml"]
