@@ -1,6 +1,6 @@
 """Measures what kernels cost against what the budget charges for them, at growing sizes.
 
-    python -W ignore -m benchmarks.charged_cost [--cases ../shared/opconf/cases] [--only NMS] \
+    python -W ignore -m benchmarks.charged_cost [--cases CASES] [--only NMS] \
         [--first 0 --count 100] [--memory]
 
 Cases are the models of one operation from an operation suite, or the node tests of the onnx

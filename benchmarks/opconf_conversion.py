@@ -1,6 +1,6 @@
 """The cases of an operation suite, converted to ONNX and back, run in the real engines.
 
-    python -m benchmarks.opconf_conversion ../shared/opconf/cases [--only opset1_Add] [--opset 17]
+    python -m benchmarks.opconf_conversion CASES [--only opset1_Add] [--opset 17]
 
 IR -> ONNX is checked by onnx.checker with full check and run by ONNX Runtime; --back converts that
 ONNX to IR again and runs it in OpenVINO's CPU. Prints each failure and a summary by class.

@@ -1,6 +1,6 @@
 """Runs an operation suite with irloop's executor and compares with the recorded outputs.
 
-    python -m benchmarks.opconf_execution ../shared/opconf/cases [opset1_Add ...] [-v]
+    python -m benchmarks.opconf_execution CASES [opset1_Add ...] [-v]
 
 Prints each failure, a summary by class of failure, and the operations with failures.
 """

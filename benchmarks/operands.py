@@ -1,6 +1,6 @@
 """One-node models with each operand once computed, constant, of unknown size, and a scalar.
 
-    python -m benchmarks.operands [--cases ../shared/opconf/cases] [--only Roll]
+    python -m benchmarks.operands [--cases CASES] [--only Roll]
 
 From an operation suite (IR to ONNX) or from the backend tests of the installed onnx package (ONNX
 to IR) one node of each class is taken. A model that the engine of its format refuses is left out;

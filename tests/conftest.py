@@ -28,8 +28,8 @@ from irloop.formats.onnx import writer as onnx_writer
 from irloop.formats.openvino import reader as ir_reader
 from irloop.graph.model import Model
 from irloop.graph.op import Constant
+from tests.opconf import cases
 
-OPCONF = Path(__file__).resolve().parents[1].parent / "shared" / "opconf" / "cases"
 Arrays = Sequence[Any]
 
 # The same examples on every machine, and no time limit, because a busy processor is not an error.
@@ -51,12 +51,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _opconf_cases(types: str) -> list[Any]:
-    if not OPCONF.is_dir():
-        reason = "the conformance cases (../shared/opconf) are not here"
-        return [pytest.param(None, marks=pytest.mark.skip(reason=reason))]
-    cases = sorted(OPCONF.glob("*/*/meta.json"))
+    found = sorted(cases().glob("*/*/meta.json"))
     wanted = set(types.lower().split())
-    folders = [case.parent for case in cases if _type_of(case.parent) in wanted]
+    folders = [case.parent for case in found if _type_of(case.parent) in wanted]
     return [pytest.param(item, id=f"{item.parent.name}-{item.name}") for item in folders]
 
 

@@ -33,7 +33,7 @@ from irloop.graph.input_types import set_input_shapes
 from irloop.graph.model import Model
 from irloop.graph.op import Constant
 from irloop.graph.types import EIGHT_BIT_FLOATS, ElementType, Shape
-from irloop.graph.walk import all_nodes, node_path
+from irloop.graph.walk import all_nodes, kinds_of, node_path
 from irloop.passes.base import Pass
 from irloop.passes.manager import Manager
 
@@ -66,6 +66,9 @@ _FOUR_BITS = frozenset({ElementType.I4, ElementType.U4, ElementType.NF4, Element
 #: Transpose and back after it, but ONNX Runtime's optimiser exchanges the Transpose and the second
 #: Cast, and then refuses the model.
 TRANSPOSES_8_BIT_FLOATS = 21
+
+#: The first opset that has Mod.
+MOD_SINCE = 10
 
 #: The first opset whose binary operations broadcast in the same way as OpenVINO's.
 OLDEST_ONNX_OPSET = 7
@@ -169,6 +172,7 @@ def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
         # Unused values need no types, casts or names, and weights that were replaced are not needed
         # any more.
         DropUnread(),
+        *_original_forms(model, converter.opset),
         # The rules of operations that only move elements accept constants of any type, so check the
         # types here.
         RequireElementTypes(converter),
@@ -189,6 +193,28 @@ def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
         # Inputs and outputs now have their final form.
         RequireKnownBorder(),
     ]
+
+
+def _original_forms(model: Model, opset: int) -> list[Pass]:
+    """The pass that undoes what a conversion to IR wrote, if the model may have such operations.
+
+    What IR has in place of one operation, or for the sake of OpenVINO, takes time in every
+    iteration of a loop. Outside of loops, ONNX Runtime removes operations without effect itself.
+    """
+    from irloop.conversion.elements.integer_divisions import FuseIntegerDivisions
+    from irloop.conversion.tensors.log_sum_exp import FuseLogSumExp
+    from irloop.passes.common.identity_elimination import IdentityElimination
+    from irloop.passes.graph_rewrite import GraphRewrite, MatcherPass
+
+    matchers: list[MatcherPass] = []
+    if any(node.bodies for node in model.graph.nodes):
+        matchers.append(IdentityElimination())
+    types = {kind.type for kind in kinds_of(model.graph)}
+    if "Log" in types:
+        matchers.append(FuseLogSumExp())
+    if opset >= MOD_SINCE and {"Divide", "FloorMod"} & types and "Subtract" in types:
+        matchers.append(FuseIntegerDivisions())
+    return [GraphRewrite(matchers, name="original_forms")] if matchers else []
 
 
 def to_openvino(

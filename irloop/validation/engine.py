@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from irloop.diagnostics import ENOUGH, Cap, Diagnostic, Report, Severity
 from irloop.dialects.openvino import FAMILIES
-from irloop.errors import ReadError, UsageError, did_you_mean
+from irloop.errors import InternalError, ReadError, UsageError, did_you_mean
 from irloop.files import ParsedOnce
 from irloop.formats.objects import opened
 from irloop.formats.openvino.net_index import LOOPS
@@ -96,9 +96,29 @@ def _load(name: str) -> None:
     sys.modules[name] = module
     try:
         loader.exec_module(module)
+    except Exception as error:
+        _stand_in(name.rpartition(".")[2].partition("_")[0].upper(), error)
     except BaseException:
         del sys.modules[name]
         raise
+
+
+def _stand_in(code: str, error: Exception) -> None:
+    """Register a rule in place of one whose module cannot be imported; it reports this."""
+    RULES.pop(code, None)
+    words = f"rule {code} cannot be imported: {type(error).__name__}: {error}"
+    finding = Diagnostic(
+        InternalError.code,
+        Severity.ERROR,
+        words,
+        fix=f"install irloop again, or leave the rule out: --ignore {code}",
+    )
+
+    class StandIn(Rule, code=code, title="a rule that cannot be imported", legacy=True):
+        __doc__ = "A rule that cannot be imported."
+
+        def check(self, context: Any) -> Iterator[Diagnostic]:
+            yield finding
 
 
 def explain(code: str) -> str:

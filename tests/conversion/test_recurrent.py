@@ -26,16 +26,16 @@ from irloop.graph.builder import Builder
 from irloop.graph.model import Graph, Model
 from irloop.graph.types import ElementType, Shape, TensorType
 from irloop.graph.walk import all_nodes
+from tests.opconf import cases
 
 Array = np.ndarray[Any, np.dtype[Any]]
-CASES = Path(__file__).resolve().parents[2].parent / "shared" / "opconf" / "cases"
 FAMILIES = ("LSTMCell", "GRUCell", "RNNCell", "LSTMSequence", "GRUSequence", "RNNSequence")
 STEPS, ITEMS, INPUTS, SIZE = 4, 3, 2, 3
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 
 
 def _stored() -> list[Path]:
-    return sorted(path for name in FAMILIES for path in CASES.glob(f"*_{name}/*"))
+    return sorted(path for name in FAMILIES for path in cases().glob(f"*_{name}/*"))
 
 
 def _run_onnx(model: onnx.ModelProto, inputs: dict[str, Array]) -> list[Array]:
@@ -49,7 +49,6 @@ def _run_onnx(model: onnx.ModelProto, inputs: dict[str, Array]) -> list[Array]:
     return found
 
 
-@pytest.mark.skipif(not CASES.is_dir(), reason="the conformance cases are not here")
 @pytest.mark.parametrize("opset", [11, 17, 22])
 @pytest.mark.parametrize("case", _stored(), ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_stored_outputs_in_onnx(case: Path, opset: int) -> None:

@@ -21,10 +21,10 @@ from irloop.graph.model import Model
 from irloop.graph.op import Constant
 from irloop.graph.types import UNKNOWN_SHAPE, Shape, TensorType
 from irloop.graph.walk import all_nodes
+from tests.opconf import cases
 
 onnx = pytest.importorskip("onnx")
 
-OPCONF = Path(__file__).resolve().parents[2].parent / "shared" / "opconf" / "cases"
 
 TYPES = """
     BatchToSpace Broadcast Concat CumSum DepthToSpace Gather GatherElements GatherND NonZero OneHot
@@ -88,11 +88,8 @@ def agree(found: Any, expected: list[Any]) -> None:
 
 
 def _cases() -> list[Any]:
-    if not OPCONF.is_dir():
-        reason = "the conformance cases (../shared/opconf) are not here"
-        return [pytest.param(None, marks=pytest.mark.skip(reason=reason))]
     wanted = set(TYPES.split())
-    folders = [path.parent for path in sorted(OPCONF.glob("*/*/meta.json"))]
+    folders = [path.parent for path in sorted(cases().glob("*/*/meta.json"))]
     chosen = [item for item in folders if item.parent.name.split("_", 1)[1] in wanted]
     return [pytest.param(item, id=f"{item.parent.name}-{item.name}") for item in chosen]
 

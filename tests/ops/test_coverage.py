@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -12,8 +11,7 @@ from irloop import operations
 from irloop.dialects.attributes import operands_of
 from irloop.dialects.openvino import OPENVINO
 from irloop.graph.op import Op
-
-SUITE = Path(__file__).resolve().parents[2].parent / "shared" / "opconf" / "COVERAGE.md"
+from tests.opconf import opconf
 
 #: Every missing facet with its reason; all other facets of all operations exist.
 MISSING: dict[tuple[str, str], dict[str, str]] = {
@@ -87,13 +85,12 @@ def _classes_of_suite() -> Iterator[tuple[str, int, str]]:
     """The type, first opset and serialized opset of each class that the suite lists for opset1 to
     opset8.
     """
-    for line in SUITE.read_text("utf-8").splitlines():
+    for line in (opconf() / "COVERAGE.md").read_text("utf-8").splitlines():
         for first, serialized in re.findall(r"\[opset(\d+)[-\d]*\] -> opset(\d+)", line):
             if int(first) <= 8:
                 yield line.split("|")[1].strip(), int(first), serialized
 
 
-@pytest.mark.skipif(not SUITE.is_file(), reason="../shared/opconf/COVERAGE.md is not there")
 def test_every_operation_of_opset1_to_opset8_has_a_class() -> None:
     classes = set(_classes_of_suite())
     assert len(classes) == 192

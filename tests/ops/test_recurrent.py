@@ -22,18 +22,17 @@ from irloop.graph.builder import Builder
 from irloop.graph.model import Graph, Value
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType, Shape, TensorType
+from tests.opconf import cases
 
 Array = np.ndarray[Any, np.dtype[Any]]
-CASES = Path(__file__).resolve().parents[2].parent / "shared" / "opconf" / "cases"
 FAMILIES = ("LSTMCell", "GRUCell", "RNNCell", "LSTMSequence", "GRUSequence", "RNNSequence")
 
 
 def _stored() -> list[Path]:
-    found = [path for name in FAMILIES for path in CASES.glob(f"*_{name}/*")]
+    found = [path for name in FAMILIES for path in cases().glob(f"*_{name}/*")]
     return sorted(found)
 
 
-@pytest.mark.skipif(not CASES.is_dir(), reason="the conformance cases are not here")
 @pytest.mark.parametrize("case", _stored(), ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_stored_outputs(case: Path) -> None:
     meta = json.loads((case / "meta.json").read_text())

@@ -63,6 +63,8 @@ def _or_equal(
 
 def _logical(target: type[Op]) -> Callable[..., Value]:
     def rule(c: Conversion, op: ov.Comparison, left: Value, right: Value) -> Value:
+        if left is right and target is not onnx.Xor:  # a copy of booleans for OpenVINO
+            return left
         return c(target(), *operands(c, op, left, right))
 
     return rule

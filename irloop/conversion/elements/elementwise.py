@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.forms import openvino_forms as ov_forms
 from irloop.conversion.framework.translation import Conversion, exports, imports
@@ -177,6 +179,10 @@ def export_add(c: Conversion, op: ov.Add, left: Value, right: Value) -> Value:
 
 @exports(ov.Subtract)
 def export_subtract(c: Conversion, op: ov.Subtract, left: Value, right: Value) -> Value:
+    dims = shape_of(left).static() if left is right else None
+    if dims is not None and element_of(left).is_integer:
+        # What conversion to IR computes a size from, so that OpenVINO does not know it.
+        return c.constant(np.zeros(dims), element_of(left))
     return forms.sub(c, *operands(c, op, left, right))
 
 
@@ -187,6 +193,9 @@ def export_multiply(c: Conversion, op: ov.Multiply, left: Value, right: Value) -
 
 @exports(ov.Maximum)
 def export_maximum(c: Conversion, op: ov.Maximum, left: Value, right: Value) -> Value:
+    """Write Maximum as Max, but not the maximum of a value and itself: a copy for OpenVINO."""
+    if left is right:
+        return left
     return forms.maximum(c, *operands(c, op, left, right))
 
 

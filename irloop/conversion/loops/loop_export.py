@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from irloop.analysis.ranges import is_never_negative
 from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.forms import onnx_shape_forms as shape_forms
 from irloop.conversion.framework.translation import Conversion, exports
@@ -79,6 +80,8 @@ def _limit(c: Conversion, trip: Value) -> Value | None:
         count = int(known.reshape(-1)[0])
         return None if count < 0 else c.i64(count)
     count_i64 = scalar(c, forms.cast(c, trip, ElementType.I64))
+    if is_never_negative(count_i64):
+        return count_i64
     negative = forms.less(c, count_i64, c.i64(0))
     return forms.where(c, negative, c.i64(NO_LIMIT), count_i64)
 

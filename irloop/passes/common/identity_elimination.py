@@ -34,6 +34,8 @@ CUTTING = (*SLICES, *classes_of("StridedSlice"))
 #: Operations that repeat or extend input 0; without effect if the shape stays the same.
 GROWING = classes_of("Broadcast", "Expand", "Tile")
 
+REPEATS = classes_of("Tile")
+
 #: For each operation, the constant second operand that has no effect. Only adding -0.0, or
 #: subtracting 0.0, keeps -0.0.
 NEUTRAL = dict.fromkeys(classes_of("Add"), -0.0)
@@ -126,6 +128,8 @@ def _source(node: Node, inference: Inference) -> Value | None:
         return first if len(node.outputs) == 1 else None
     if isinstance(op, JOINING):
         return first if len(node.inputs) == 1 else None
+    if isinstance(op, REPEATS) and _is_once(node, inference):
+        return first
     if isinstance(op, GROWING):
         # A third input maps the axes, so a Broadcast may transpose its operand.
         return first if _same_shape(node) and len(node.inputs) < 3 else None
@@ -134,6 +138,14 @@ def _source(node: Node, inference: Inference) -> Value | None:
     # Only conversions to the same type remain here; an unknown type may still differ.
     known = element_of(first).bits or element_of(first).value == "string"
     return first if known or isinstance(op, IDENTITIES) else None
+
+
+def _is_once(node: Node, inference: Inference) -> bool:
+    """Return whether a Tile repeats each axis once, and adds no axis."""
+    data, repeats = (*node.inputs, None)[:2]
+    known = None if repeats is None else inference.constant(repeats)
+    rank = None if data is None else shape_of(data).rank
+    return known is not None and known.size == rank and bool((known == 1).all())
 
 
 def _same_shape(node: Node) -> bool:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from benchmarks.cases import OperationCase, operation_cases
 from irloop.execution.session import Session
+from tests.opconf import cases
 
-ROOT = Path(__file__).resolve().parents[3] / "shared" / "opconf" / "cases"
-CASES = list(operation_cases(ROOT))
+CASES = list(operation_cases(cases()))
 
 #: Cases for which no stored output can be the reference, with the reason.
 OPEN = {
@@ -21,7 +19,6 @@ OPEN = {
 }
 
 
-@pytest.mark.skipif(not CASES, reason="../shared/opconf/cases is not there")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_recorded_outputs(case: OperationCase) -> None:
     if case.name in OPEN:

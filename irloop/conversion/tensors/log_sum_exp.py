@@ -1,0 +1,115 @@
+"""Finds ReduceLogSumExp in the operations that IR has in its place."""
+
+from __future__ import annotations
+
+import math
+
+from irloop.conversion.quantised.reading import inputs_of, single_number
+from irloop.dialects.onnx.comparison import Equal, Where
+from irloop.dialects.onnx.elementwise import Abs, Add, Exp, Log, Sub
+from irloop.dialects.onnx.reduction import (
+    ByAttribute,
+    ReduceLogSumExp1,
+    ReduceLogSumExp18,
+    ReduceMax1,
+    ReduceMax18,
+    ReduceSum1,
+    ReduceSum13,
+    Reduction,
+)
+from irloop.graph.inference import Inference
+from irloop.graph.model import Node, Value
+from irloop.passes.graph_rewrite import MatcherPass
+from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.predicates import producer_is
+
+__all__ = ["FuseLogSumExp"]
+
+
+class FuseLogSumExp(MatcherPass):
+    """Writes ReduceLogSumExp in place of its decomposition.
+
+    Given::
+
+        p = Where(Abs(ReduceMax(x)) == infinity, 0, ReduceMax(x))
+        y = Log(ReduceSum(Exp(x - p))) + p
+
+    Result::
+
+        y = ReduceLogSumExp(x)
+
+    The maximum that is subtracted keeps the reduced axes, and the one that is added has the axes of
+    the sum. Without a guard against an infinite maximum the results would not be the same.
+    """
+
+    name = "fuse_log_sum_exp"
+    dialects = frozenset({"onnx"})
+
+    def pattern(self) -> Pattern:
+        return wrap_type(Add, where=producer_is(lambda node: _total(node) is not None))
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        node = match.root
+        total, added = _total(node) or (None, None)
+        powers = None if total is None else _operand(total.inputs[0], Exp)
+        difference = None if powers is None else inputs_of(powers, Sub)
+        if total is None or added is None or difference is None:
+            return False
+        x, subtracted = difference
+        axes, keep = _axes(total, rewriter.inference)
+        peaks = _peak(subtracted, x), _peak(added, x)
+        if axes is None or None in peaks:
+            return False
+        first, second = (_axes(peak, rewriter.inference) for peak in peaks if peak is not None)
+        if first != (axes, True) or second != (axes, keep):
+            return False
+        peak = peaks[0]
+        assert peak is not None
+        by_attribute = isinstance(peak.op, ByAttribute)
+        op = ReduceLogSumExp1(axes, keep) if by_attribute else ReduceLogSumExp18(keep)
+        made = rewriter.insert(op, (x, *peak.inputs[1:]), before=node, name=node.name)
+        rewriter.replace_node(node, [made.output])
+        return True
+
+
+def _total(node: Node) -> tuple[Node, Value] | None:
+    """Match Log(ReduceSum(...)) + p; return the ReduceSum and p."""
+    left, right = inputs_of(node.output, Add) or (None, None)
+    for log, added in ((left, right), (right, left)):
+        total = _operand(log, Log)
+        if total is not None and isinstance(total.producer.op, ReduceSum1 | ReduceSum13):
+            assert added is not None
+            return total.producer, added
+    return None
+
+
+def _operand(value: Value | None, op: type[Abs | Exp | Log]) -> Value | None:
+    """The operand of the `op` that computes `value`; None for any other value."""
+    node = None if value is None else value.producer
+    return None if node is None or not isinstance(node.op, op) else node.inputs[0]
+
+
+def _peak(value: Value, x: Value) -> Node | None:
+    """Match Where(Abs(m) == infinity, 0, m), where m = ReduceMax(x); return the ReduceMax."""
+    condition, zero, peak = inputs_of(value, Where) or (None, None, None)
+    if condition is None or peak is None or single_number(zero) != 0:
+        return None
+    node = peak.producer
+    compared = inputs_of(condition, Equal)
+    if compared is None or not isinstance(node.op, ReduceMax1 | ReduceMax18):
+        return None
+    is_guarded = _operand(compared[0], Abs) is peak and single_number(compared[1]) == math.inf
+    return node if is_guarded and node.inputs[0] is x else None
+
+
+def _axes(node: Node, inference: Inference) -> tuple[tuple[int, ...] | None, bool]:
+    """The reduced axes, None if they are not known, and whether they are kept."""
+    op = node.op
+    assert isinstance(op, Reduction)
+    if isinstance(op, ByAttribute):
+        return op.axes, op.keepdims
+    given = node.inputs[1] if len(node.inputs) > 1 else None
+    known = None if given is None else inference.constant(given)
+    keep = bool(getattr(op, "keepdims", True))
+    return None if known is None else tuple(int(axis) for axis in known.reshape(-1)), keep

@@ -1,0 +1,161 @@
+"""ONNX, to IR and back: what only OpenVINO needs does not stay, and decompositions are fused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import irloop
+from irloop.analysis.ranges import is_never_negative
+from irloop.building.ir_model import IrModel
+from irloop.dialects.openvino.convert import Convert
+from irloop.dialects.openvino.elementwise import Add, Maximum, Minimum, Multiply
+from irloop.dialects.openvino.shape import ShapeOf3
+from irloop.graph.types import ElementType
+from irloop.graph.walk import all_nodes
+from tests.conversion.both_engines import HEADER
+
+#: Models, and the most operations that come back, constants apart.
+LOOPS = {
+    "a state that grows": (
+        """g (int64 n, float[2] x) => (float[k] all) {
+          start = Identity (x)
+          all = Loop (n, , start) <body = b (int64 i, bool c, float[m] s) => (bool d, float[l] t) {
+            d = Identity (c)  t = Concat <axis = 0> (s, x) }> }""",
+        9,
+    ),
+    "a state that becomes another": (
+        """g (float[3, 2] x, float[2] h) => (float[2] last, float[3, 2] all) {
+          last, all = Scan <num_scan_inputs = 1, body = b (float[2] s, float[2] p)
+            => (float[2] t, float[2] r) { t = Add (s, p)  r = Mul (t, p) }> (h, x) }""",
+        3,
+    ),
+    "log of sums": (
+        """g (float[3, 4] x) => (float[3] y) {
+          y = ReduceLogSumExp <axes = [1], keepdims = 0> (x) }""",
+        1,
+    ),
+    "log of sums, all axes kept": (
+        """g (float[3, 4] x) => (float[1, 1] y) { y = ReduceLogSumExp <axes = [0, 1]> (x) }""",
+        1,
+    ),
+}
+
+
+def both_ways(text: str, folder: Path) -> Path:
+    source, back = folder / "model.onnx", folder / "back.onnx"
+    source.write_bytes(onnx.parser.parse_model(HEADER + text).SerializeToString())
+    irloop.save_model(irloop.convert(source)[0], folder / "model.xml")
+    irloop.save_model(irloop.convert(folder / "model.xml")[0], back)
+    return back
+
+
+@pytest.mark.parametrize("kind", LOOPS)
+def test_few_operations_come_back(kind: str, tmp_path: Path) -> None:
+    text, most = LOOPS[kind]
+    back = both_ways(text, tmp_path)
+    model = irloop.read_model(back)
+    types = Counter(node.op.type for node in all_nodes(model.graph))
+    outside = ("Const", "Parameter", "Result", "Constant")
+    assert sum(count for type, count in types.items() if type not in outside) <= most, types
+    first, second = (onnxruntime.InferenceSession(path) for path in (tmp_path / "model.onnx", back))
+    numbers = np.random.default_rng(0)
+    for trips in (0, 1, 3):
+        inputs = {
+            item.name: np.array(trips)
+            if item.type == "tensor(int64)"
+            else numbers.standard_normal(item.shape).astype(np.float32)
+            for item in first.get_inputs()
+        }
+        for wanted, found in zip(first.run(None, inputs), second.run(None, inputs), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_logs_of_sums_of_infinities_come_back(tmp_path: Path) -> None:
+    back = both_ways(LOOPS["log of sums"][0], tmp_path)
+    x = np.array([[-np.inf] * 4, [np.inf, 0, 1, 2], [1, -np.inf, 2, 3]], np.float32)
+    (y,) = onnxruntime.InferenceSession(back).run(None, {"x": x})
+    np.testing.assert_allclose(y, [-np.inf, np.inf, np.log(np.exp([1, 2, 3]).sum())], rtol=1e-6)
+
+
+DIVISIONS = {
+    "Mod (x, z)": "Mod",
+    "Mod <fmod = 1> (x, z)": "Mod",
+    "Div (x, z)": "Div",
+    "Mod (x, small)": "Mod",
+    "Div (x, small)": "Div",
+    "Mod (x, negative)": "Mod",
+    "Div (x, large)": "Div",
+}
+
+
+@pytest.mark.parametrize("division", DIVISIONS)
+@pytest.mark.parametrize("element", ["int32", "int64"])
+def test_a_division_of_integers_comes_back(division: str, element: str, tmp_path: Path) -> None:
+    constants = {"small": 7, "negative": -7, "large": 9_000_000}
+    text = "".join(
+        f"{name} = Constant <value = {element} {{{number}}}> () "
+        for name, number in constants.items()
+    )
+    z = f", {element}[n] z" if "z)" in division else ""
+    back = both_ways(
+        f"g ({element}[n] x{z}) => ({element}[n] y) {{ {text} y = {division} }}", tmp_path
+    )
+    types = [node.op_type for node in onnx.load(back).graph.node]
+    assert types == [DIVISIONS[division]]
+    numbers = np.random.default_rng(0)
+    x, divisors = (numbers.integers(-(2**31), 2**31, 300) for _ in range(2))
+    divisors[::2] = numbers.integers(1, 50, 150)
+    divisors[divisors == 0] = 1
+    inputs = {"x": x.astype(element)} | ({"z": divisors.astype(element)} if z else {})
+    source = tmp_path / "model.onnx"
+    wanted, found = (
+        onnxruntime.InferenceSession(path).run(None, inputs)[0] for path in (source, back)
+    )
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_an_unguarded_log_of_sums_stays(tmp_path: Path) -> None:
+    text = """g (float[3, 4] x) => (float[3, 1] y) {
+      m = ReduceMax <axes = [1]> (x)  d = Sub (x, m)  e = Exp (d)
+      axis = Constant <value_ints = [1]> ()  s = ReduceSum (e, axis)  l = Log (s)
+      y = Add (l, m) }"""
+    model = irloop.read_model(both_ways(text, tmp_path))
+    assert "ReduceLogSumExp" not in {node.op.type for node in all_nodes(model.graph)}
+
+
+@pytest.mark.parametrize("never", [False, True])
+def test_an_endless_trip_count_is_tested_where_it_can_be(never: bool) -> None:
+    """A negative trip count of IR means no limit, and one of ONNX no iteration."""
+    m = IrModel()
+    n = m.input("n", element=ElementType.I64)
+    trips = m(Maximum(), n, m.constant(0, ElementType.I64)) if never else n
+    loop = m.loop(trips)
+    state = loop.state(m.input("x", 2))
+    total = loop(Add(), state, state)
+    loop.carry(state, total)
+    loop.last(total)
+    made, _ = irloop.convert(m.done(*loop.done()))
+    types = {node.op.type for node in made.graph.nodes}
+    assert ("Where" in types) is not never
+
+
+def test_numbers_that_are_never_negative() -> None:
+    m = IrModel()
+    x, n = m.input("x", None, 2), m.input("n", element=ElementType.I64)
+    size, zero = m(ShapeOf3(), x), m.constant(0, ElementType.I64)
+    assert is_never_negative(size)
+    assert is_never_negative(zero)
+    assert is_never_negative(m(Maximum(), n, zero))
+    assert is_never_negative(m(Minimum(), size, zero))
+    assert not is_never_negative(n)
+    assert not is_never_negative(m.constant(-1, ElementType.I64))
+    assert not is_never_negative(m(Minimum(), n, zero))
+    # These may overflow.
+    assert not is_never_negative(m(Multiply(), size, size))
+    assert not is_never_negative(m(Convert(ElementType.I32), size))
