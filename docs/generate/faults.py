@@ -74,8 +74,9 @@ def of_releases(engine: str) -> str:
         has = [item.code for item in known if release.has(item.code)]
         loops = sum(code in in_loops for code in has)
         unread = sum(release.verdicts.get(item.code) == NOT_RUN for item in known)
-        numbers = (release.opset, loops, len(has) - loops, unread, len(release.left))
-        counts.append((release.version, *map(str, numbers)))
+        left = "" if release.left is None else str(len(release.left))
+        numbers = (release.opset, loops, len(has) - loops, unread)
+        counts.append((release.version, *map(str, numbers), left))
     rows = [
         (
             f"[{item.code}]({item.code.lower()}.md)",
@@ -87,7 +88,7 @@ def of_releases(engine: str) -> str:
     ]
     head = (
         *("release", "newest opset", "faults of loops and branches", "other faults", "not run"),
-        "left after conversion",
+        "left by conversion",
     )
     return "\n\n".join(
         [table(head, counts), table(("code", "pattern", "measured in", "right since"), rows)]

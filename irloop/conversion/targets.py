@@ -20,7 +20,7 @@ from irloop.dialects.unpacked import STAND_INS
 from irloop.errors import UnsupportedError, UsageError
 from irloop.faults.catalogue import faults_of
 from irloop.faults.measured import FIRST, Release, releases
-from irloop.faults.repairing import repairs_of_target_only
+from irloop.faults.repairing import repairs_of_target
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.input_types import shape_option
@@ -33,7 +33,6 @@ from irloop.passes.base import Pass
 from irloop.passes.common import (
     BodyBarriers,
     CanonicalPorts,
-    ChooseInitialStates,
     CompressToFp16,
     ConvertLikeToConvert,
     DeadCode,
@@ -68,7 +67,7 @@ class Target:
     `ir_version` is the only IR version that it reads, or None if it reads versions 10 and 11.
     `types` are the element types to avoid: it has no name for them, or reads their bytes
     differently. `computed_weights` is true if its recurrent operations accept weights that are not
-    constant.
+    constant. `is_release` is false for an opset that no release is named for.
     """
 
     name: str
@@ -77,6 +76,7 @@ class Target:
     dynamic_shapes: bool
     types: frozenset[ElementType] = frozenset()
     computed_weights: bool = True
+    is_release: bool = True
 
 
 #: i4 and u4 are in this set, because OpenVINO 2021.4 can name them, but reads the halves of a byte
@@ -132,7 +132,9 @@ def _lacked(chosen: Iterable[Release], newest: Release) -> frozenset[ElementType
 
 def of_opset(opset: int) -> Target:
     """A target that reads every operation of an IR up to `opset`."""
-    return Target(f"opset{opset}", opset=opset, ir_version=None, dynamic_shapes=True)
+    return Target(
+        f"opset{opset}", opset=opset, ir_version=None, dynamic_shapes=True, is_release=False
+    )
 
 
 class ImportOptions(TypedDict, total=False):
@@ -222,14 +224,12 @@ def _passes(target: Target) -> Iterator[Pass]:
         yield FoldShapes()
     if target.name == OLDEST:
         # This target refuses nested TensorIterators and unread slices. It slices partial ranges
-        # from the end of the axis, cannot read loops with unneeded connections, and returns zeros
-        # if a loop runs no iteration. It loses the rank of a reduction to a scalar, has no
-        # ConvertLike, aligns operands for broadcasting in its own way, and computes differences of
-        # unsigned integers wrongly.
+        # from the end of the axis, and cannot read loops with unneeded connections. It loses the
+        # rank of a reduction to a scalar, has no ConvertLike, aligns operands for broadcasting in
+        # its own way, and computes differences of unsigned integers wrongly.
         yield TensorIteratorToLoop()
         yield CanonicalPorts()
         yield DeadCode()
-        yield ChooseInitialStates()
         yield KeepReducedDims()
         yield ConvertLikeToConvert()
         yield PlainArithmetic()
@@ -241,7 +241,9 @@ def _passes(target: Target) -> Iterator[Pass]:
     if target.name == OLDEST:
         yield ConstantReshapes()
         yield DropEmptyParts()
-        yield repairs_of_target_only(target.name)
+    if target.is_release:
+        yield from repairs_of_target(target.name)
+    if target.name == OLDEST:
         yield WidenNarrowIntegers()
 
 

@@ -15,7 +15,7 @@ from inspect import cleandoc
 from irloop import faults as folder_of_faults
 from irloop.errors import UsageError
 from irloop.faults.fault import FAULTS, Fault
-from irloop.faults.measured import FIRST, Release, releases, spans
+from irloop.faults.measured import Release, releases, spans
 from irloop.graph.model import Graph, Node
 from irloop.graph.op import Op
 from irloop.graph.record import Record
@@ -125,23 +125,21 @@ def faults_of(target: str) -> list[type[Fault]]:
 
 
 def avoided_faults(target: str) -> list[type[Fault]]:
-    """The faults that a conversion for an engine avoids.
+    """The faults that every conversion for an engine avoids, before it is adapted to a target.
 
-    These are all but those that the target was measured not to have. A fault stays if its case
-    does not tell. Without a version, the target is every release since `FIRST`.
+    A target with a version leaves out the faults that it was measured not to have. A fault stays if
+    its case does not tell.
 
     Raises:
         UsageError: when no such engine was measured.
     """
     engine = _engine_of(target)
-    if target == engine:
-        chosen = [item for item in releases(engine) if item.number >= FIRST[engine]]
-    else:
-        chosen = _releases_of(target)
+    chosen = [] if target == engine else _releases_of(target)
     return [
         item
         for item in faults_of_engine(engine)
-        if not item.minimal or not all(one.is_right(item.code) for one in chosen)
+        if not item.on_target
+        and not (chosen and item.minimal and all(one.is_right(item.code) for one in chosen))
     ]
 
 

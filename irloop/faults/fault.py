@@ -93,6 +93,9 @@ class Fault:
     #: is so if the engine returns uninitialised memory: a result that was right by chance may
     #: become wrong when the model changes elsewhere.
     repairs_always: ClassVar[bool]
+    #: Whether conversion avoids the fault only for a target that has it. So it is if the newest
+    #: releases do not have it, and the forms that avoid it cost time.
+    on_target: ClassVar[bool]
 
     def __init_subclass__(
         cls,
@@ -109,6 +112,7 @@ class Fault:
         avoided_by: tuple[str, ...] = (),
         after: tuple[str, ...] = (),
         repairs_always: bool = False,
+        on_target: bool = False,
     ) -> None:
         super().__init_subclass__()
         if code in FAULTS:
@@ -121,6 +125,7 @@ class Fault:
         cls.fix = fix or "".join(f"irloop transform --pass {name}" for name in passes[:1])
         cls.reported = reported
         cls.avoided_by, cls.after, cls.repairs_always = avoided_by, after, repairs_always
+        cls.on_target = on_target
         FAULTS[code] = cls
 
     @classmethod

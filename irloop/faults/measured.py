@@ -38,15 +38,15 @@ class Release(Record):
     """A release of an engine, and how it ran the case of each fault.
 
     `opset` is the newest opset that it has whole, and `lacks` names the element types that it does
-    not know. `left` has the faults whose case it does not run right after a conversion to ONNX and
-    back either, although the conversion does not warn. A verdict is `RIGHT`, `NOT_RUN`, `SEEN`, or
-    what went wrong: wrong, refused, crashed or hung.
+    not know. `left` has the faults whose case it does not run right after a conversion to ONNX, and
+    back for this release, although the conversion does not warn; None if that was not measured. A
+    verdict is `RIGHT`, `NOT_RUN`, `SEEN`, or what went wrong: wrong, refused, crashed or hung.
     """
 
     version: str
     opset: int
     lacks: frozenset[str]
-    left: frozenset[str]
+    left: frozenset[str] | None
     verdicts: dict[str, str]
 
     @property
@@ -88,7 +88,7 @@ def releases(engine: str) -> tuple[Release, ...]:
             version,
             int(opsets[at]),
             frozenset(lacks[at].split()),
-            frozenset(left[at].split()),
+            frozenset(left[at].split()) - {"none"} if left[at] else None,
             {code: cells[at] for code, *cells in faults if cells[at]},
         )
         for at, version in enumerate(versions)

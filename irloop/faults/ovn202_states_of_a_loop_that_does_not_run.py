@@ -24,16 +24,20 @@ class StatesOfALoopThatDoesNotRun(
     title="The states of a Loop that runs zero times",
     effect=Effect.WRONG,
     passes=("choose_initial_states",),
-    fix="irloop convert --target openvino-2021.4",
+    fix="irloop convert --target openvino-VERSION, and --shape if the states have unknown sizes",
+    avoided_by=("initial_states",),
+    on_target=True,
 ):
     """The states of a Loop that runs zero times.
 
     What happens:
-        OpenVINO 2021.4 returns zeros instead of the initial values.
+        OpenVINO returns values of an earlier inference instead of the initial values, or zeros
+        (2021.4).
     Where:
         A Loop that may run zero times has states that are outputs.
     What irloop does:
-        With --target openvino-2021.4, conversion selects the initial states.
+        With a --target that has the fault, conversion selects the initial states, if their shapes
+        are static.
     """
 
     only_with_body = True

@@ -30,6 +30,7 @@ class SelectOfManyDimensions(
     title="A Select of more than five dimensions",
     effect=Effect.CRASH,
     fix="irloop convert --target openvino-2021.4",
+    on_target=True,
 ):
     """A Select of more than five dimensions.
 

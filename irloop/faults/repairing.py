@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from irloop.analysis.constant_loops import constant_loops
 from irloop.faults import repairs as folder
-from irloop.faults.catalogue import DIALECTS, avoided_faults
+from irloop.faults.catalogue import DIALECTS, avoided_faults, faults_of
 from irloop.faults.fault import Fault
 from irloop.faults.repair import Known, Repair
 from irloop.graph.inference import Inference
@@ -36,7 +36,7 @@ from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type
 from irloop.passes.predicates import producer_is
 
-__all__ = ["repairs", "repairs_after", "repairs_of_source", "repairs_of_target_only"]
+__all__ = ["repairs", "repairs_after", "repairs_of_source", "repairs_of_target"]
 
 T = TypeVar("T")
 
@@ -103,16 +103,15 @@ def _has(fault: Fault, node: Node) -> bool:
     return isinstance(node.op, fault.operations) and fault.is_repaired(node)
 
 
-def repairs_of_target_only(target: str) -> Pass:
-    """Return a pass that repairs nodes with faults for which a conversion without target is blind.
+def repairs_of_target(target: str) -> list[Pass]:
+    """Return the passes that avoid the faults which only older releases have (`Fault.on_target`).
 
-    It is for operations that come into the model after `repairs`.
+    They end the adaptation of a model to a target, and change nothing when they run again.
 
     Raises:
         UsageError: when the target was not measured.
     """
-    usual = avoided_faults(target.partition("-")[0])
-    return OperationForms(item for item in avoided_faults(target) if item not in usual)
+    return list(_in_order([item for item in faults_of(target) if item.on_target]))
 
 
 def _in_order(known: Sequence[type[Fault]]) -> list[Repair | OperationForms]:

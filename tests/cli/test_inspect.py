@@ -136,3 +136,14 @@ def test_a_code_that_does_not_exist(irloop: Irloop) -> None:
     result = irloop("explain", "IRL999")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "IRL999" in result.stderr
+
+
+def test_a_fault_is_written_as_a_report(irloop: Irloop, tmp_path: Path) -> None:
+    result = irloop("explain", "ovn133", "--reproduce", tmp_path / "report")
+    script = tmp_path / "report" / "reproduce.py"
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.endswith(f"Reproduce:\n    python {script}\n")
+    assert script.read_text().startswith('"""OVN133: ')
+    refused = irloop("explain", "CNV001", "--reproduce", tmp_path / "other")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "no fault has the code 'CNV001'" in refused.stderr

@@ -15,7 +15,7 @@ import irloop
 from irloop.conformance.suite import write_case
 from irloop.faults.catalogue import avoided_faults, faults
 from irloop.faults.fault import Fault
-from irloop.faults.repairing import repairs
+from irloop.faults.repairing import repairs, repairs_of_target
 from irloop.graph.walk import all_nodes
 from irloop.passes.manager import Manager
 
@@ -31,7 +31,7 @@ import irloop
 from docs.generate import faults as generated
 from irloop.conformance.catalogue import CASES
 from irloop.faults.catalogue import faults
-from irloop.faults.repairing import repairs
+from irloop.faults.repairing import repairs, repairs_of_target
 folder, code, name, model = sys.argv[1:]
 assert irloop.__file__.startswith(folder) and generated.__file__.startswith(folder)
 for module in pkgutil.walk_packages(irloop.__path__, "irloop."):
@@ -177,5 +177,6 @@ def test_repairs_of_nodes_do_not_match_their_own_results(
 
     assert is_repaired()
     target = f"{fault.engine}-{fault.measured[-1]}"
-    Manager(repairs(model.dialect, target)).run_passes(model)
+    passes = repairs_of_target(target) if fault.on_target else repairs(model.dialect)
+    Manager(passes).run_passes(model)
     assert not is_repaired()
