@@ -213,7 +213,9 @@ def __dir__() -> list[str]:
 
 
 @guarded("reading a model")
-def read_model(path: Source, bin: Any = None, *, functions: bool = False) -> Model:
+def read_model(
+    path: Source, bin: Any = None, *, functions: bool = False, without_weights: bool = False
+) -> Model:
     """Read an OpenVINO IR (.xml, with its .bin) or an ONNX model (.onnx), from a file or memory.
 
     Weights are not read into memory: each constant is a window into its file, or into the bytes
@@ -228,6 +230,8 @@ def read_model(path: Source, bin: Any = None, *, functions: bool = False) -> Mod
             the .bin of the same name in the same folder.
         functions: true to replace each ONNX operation that has no conversion of its own by the
             function with which the standard defines it.
+        without_weights: true to read no constants of an IR, whose .bin need not exist: their types
+            and shapes are known, and reading their elements raises a ReadError.
 
     Raises:
         UsageError: when a file cannot be opened, `path` is no model, or `bin` is given for an ONNX
@@ -240,7 +244,7 @@ def read_model(path: Source, bin: Any = None, *, functions: bool = False) -> Mod
     if isinstance(path, Model):
         return path
     if not functions:
-        return model_files.read(path, bin)
+        return model_files.read(path, bin, without_weights=without_weights)
     from irloop.conversion.pipelines import only_by_function
 
     return model_files.read(path, bin, expand=only_by_function)

@@ -35,7 +35,7 @@ FUNCTIONS: list[tuple[Callable[..., Any], str, set[str]]] = [
     # These are earlier names, which existing scripts use.
     (irloop.Limits, "run", {"iterations", "memory_bytes", "seconds"}),
     (irloop.random_inputs, "run", {"model"}),
-    (irloop.read_model, "run", {"path", "functions"}),
+    (irloop.read_model, "run", {"path", "functions", "without_weights"}),
     # The command writes the page to --output.
     (irloop.view, "view", {"model", "path"}),
     # The suffix determines the format.
