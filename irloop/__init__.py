@@ -176,6 +176,7 @@ __all__ = [
     "editor_schema",
     "environment",
     "explain",
+    "extract",
     "fix",
     "infer",
     "iterations",
@@ -441,6 +442,41 @@ def convert(
         from irloop.comparison.file_errors import error_of_file
 
         raise error_of_file(error, source, unchanged=source is not model) from error
+
+
+@guarded("extracting a part of a model")
+def extract(
+    model: Source,
+    *,
+    inputs: Iterable[str] = (),
+    outputs: Iterable[str] = (),
+    body: str | None = None,
+) -> Model:
+    """Make a model of a part of a model, in the same format.
+
+    The part is what `outputs` depend on, back to `inputs`, with its constants. Inputs of the whole
+    model that it needs in addition follow after `inputs`.
+
+    Args:
+        model: a model, or what `read_model` reads one from; it is not changed.
+        inputs: names of tensors or operations whose values become inputs, in this order.
+        outputs: names of tensors or operations whose values become outputs; by default the outputs
+            of the whole model.
+        body: the path of the body of a loop or branch, as ``"Loop_7/body"``: take the part from it.
+            Alone it gives the whole body, with its wires as inputs and outputs.
+
+    Raises:
+        UsageError: for a name or a body that does not exist, or an input on which no output
+            depends.
+    """
+    from irloop.building.part import part_of
+    from irloop.graph.clone import clone_model
+
+    source = read_model(model)
+    # The values that become inputs need types.
+    source = clone_model(source) if source is model else source
+    infer(source)
+    return part_of(source, several("inputs", inputs), several("outputs", outputs), body)
 
 
 @guarded("running passes")

@@ -27,6 +27,7 @@ FUNCTIONS: list[tuple[Callable[..., Any], str, set[str]]] = [
     (irloop.diff, "diff", {"first", "second"}),
     # The command determines the format by the name of the file that it writes.
     (irloop.convert, "convert", {"model", "to"}),
+    (irloop.extract, "extract", {"model"}),
     (irloop.validate, "validate", {"path"}),
     (irloop.conform, "conformance", {"engine", "progress"}),
     # The option --check verifies and compares.
