@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import Result
@@ -157,7 +158,12 @@ def test_convolutions_are_counted(irloop: Irloop, tmp_path: Path) -> None:
     b = api.Builder("openvino", opset=8)
     x = b.input("x", "f32", [1, 4, 8, 8])
     weights = b.constant([[[[1.0] * 3] * 3] * 4] * 6)
-    spread = {"strides": (1, 1), "pads_begin": (1, 1), "pads_end": (1, 1), "dilations": (1, 1)}
+    spread: dict[str, Any] = {
+        "strides": (1, 1),
+        "pads_begin": (1, 1),
+        "pads_end": (1, 1),
+        "dilations": (1, 1),
+    }
     b.output("y", b.op("Convolution", x, weights, **spread))
     api.save_model(b.model(), tmp_path / "m.xml")
     # 6 channels of 8 x 8 elements, each of 4 x 3 x 3 products.
