@@ -27,4 +27,4 @@ def validate(path: str, *more: Any, **options: Any) -> Any:
     return _validate(path, *more, **options)
 
 
-irloop.validate = validate  # type: ignore[assignment]
+irloop.validate = validate
