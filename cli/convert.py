@@ -186,12 +186,17 @@ def _output_of(source: str, place: str | None, named: str | None, console: Conso
         raise UsageError("the output is named twice", found=f"{place} and -o {named}")
     if place is not None or named is not None:
         return place or named or ""
-    from irloop.formats.detect import detect
+    from irloop import read_model
 
     if source == console.stdin:
         raise UsageError("a model of the standard input has no name", fix="name the output with -o")
-    suffix = ".onnx" if detect(source) == "openvino" else ".xml"
-    default = os.path.splitext(source)[0] + suffix
+    stem, known = os.path.splitext(source)
+    others = {".xml": ".onnx", ".onnx": ".xml"}
+    suffix = others.get(known.lower())
+    if suffix is None:
+        read_model(source)  # explains a file of another format
+        raise UsageError(f"{source}: the suffix names no format", fix="name the output with -o")
+    default = stem + suffix
     for file in (default, os.fspath(weights_beside(default)) if suffix == ".xml" else default):
         if os.path.lexists(file):
             raise UsageError(f"{file} exists", fix=f"-o {default} writes over it")

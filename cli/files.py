@@ -16,9 +16,18 @@ from irloop.opening import weights_beside
 if TYPE_CHECKING:
     from irloop import Model
 
+    from .console import Console
+
 Writer = TypeVar("Writer")
 
-__all__ = ["require_folder", "require_free", "weight_files", "write_whole", "writer_for"]
+__all__ = [
+    "lacks_weights",
+    "require_folder",
+    "require_free",
+    "weight_files",
+    "write_whole",
+    "writer_for",
+]
 
 
 def write_whole(path: str, text: str) -> None:
@@ -94,6 +103,17 @@ def writer_for(file: str, writers: Mapping[str, Writer], what: str = "reports ar
             expected="a name that ends in one of them",
         )
     return writer
+
+
+def lacks_weights(model: str, weights: str | None, console: Console) -> bool:
+    """Return whether an .xml has no .bin, after a note that it is shown without."""
+    if weights is not None or not model.lower().endswith(".xml"):
+        return False
+    beside = os.fspath(weights_beside(model))
+    if os.path.lexists(beside):
+        return False
+    console.note(f"{beside} is absent: types and shapes of weights are shown, not their values")
+    return True
 
 
 def weight_files(model: Model) -> set[str]:

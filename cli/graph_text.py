@@ -136,4 +136,4 @@ def _constant(value: Value | None) -> int | None:
     op = None if value is None else value.producer.op
     if not isinstance(op, Constant) or op.tensor.count != 1 or not op.tensor.element.is_integer:
         return None
-    return int(op.tensor.numpy().reshape(-1)[0])
+    return None if op.tensor.is_absent else int(op.tensor.numpy().reshape(-1)[0])

@@ -14,9 +14,10 @@ from irloop.progress import counted
 
 from . import report_json
 from .console import common_options, console_of
-from .files import require_folder, write_whole
+from .files import lacks_weights, require_folder, write_whole
 from .names import ModelPath
 from .options import format_option, weights_option
+from .summary import summary_of
 
 if TYPE_CHECKING:
     from irloop import Graph, Model, Node, Value
@@ -83,8 +84,11 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     if options["picture"] is not None:
         require_folder(options["picture"])
     console.progress(f"reading {model}")
-    loaded = read_model(model, options["weights"])
-    infer(loaded)
+    absent = lacks_weights(model, options["weights"], console)
+    loaded = read_model(model, options["weights"], without_weights=absent)
+    if not absent:
+        # Without weights less would be found than the file declares.
+        infer(loaded)
     depth: int | None = options["depth"]
     if options["picture"] is not None:
         console.progress(f"drawing {model}")
@@ -116,7 +120,7 @@ def _draw(model: Model, path: str, depth: int | None, limit: int) -> None:
 
 def _lines(model: Model, depth: int | None) -> Iterator[str]:
     yield f"{model.source or '<model>'}: {_format(model)}"
-    yield f"  {_counts(model)}"
+    yield from (f"  {line}" for line in summary_of(model).lines())
     yield from (f"  {note.message}" for note in model.notes)
     yield "inputs"
     for index, value in enumerate(model.graph.inputs):
@@ -172,24 +176,6 @@ def _format(model: Model) -> str:
     return f"ONNX IR v{model.version}, opset {opsets}{name}"
 
 
-def _counts(model: Model) -> str:
-    from irloop.graph.op import Constant
-    from irloop.graph.walk import all_nodes
-
-    operations = inside = constants = size = 0
-    for node in all_nodes(model.graph):
-        if isinstance(node.op, Constant):
-            constants += 1
-            size += node.op.tensor.nbytes
-        else:
-            operations += 1
-            inside += node.graph is not model.graph
-    return (
-        f"{operations} operations ({inside} of them in bodies), {constants} constants "
-        f"({size:,} bytes)"
-    )
-
-
 def _outputs(model: Model) -> Iterator[tuple[str, Value]]:
     for node, value in zip(model.graph.results, model.graph.outputs, strict=True):
         yield value.name if value.names else node.name, value
@@ -209,6 +195,7 @@ def _tree(model: Model, depth: int | None) -> dict[str, Any]:
         "version": model.version,
         "opsets": model.opsets,
         "name": graph.name,
+        "summary": summary_of(model).to_dict(),
         "inputs": [{"name": value.name, "type": str(value.type)} for value in graph.inputs],
         "outputs": [{"name": name, "type": str(value.type)} for name, value in _outputs(model)],
         "operations": _graph_tree(graph, depth),

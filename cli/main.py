@@ -34,6 +34,7 @@ COMMANDS = (
     "check",
     "conformance",
     "diff",
+    "extract",
     "reduce",
     "sweep",
     "run",

@@ -42,9 +42,9 @@ class ModelPath(click.Path):
             return from_stdin(ctx)
         require_local(value)
         if os.path.isdir(value):
-            from irloop.formats.detect import detect
+            from irloop import read_model
 
-            detect(value)  # names the model that the folder is, or refuses the folder
+            read_model(value)  # names the model that the folder is, or refuses the folder
         return super().convert(value, param, ctx)
 
 

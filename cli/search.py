@@ -9,7 +9,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from irloop.errors import UsageError
-from irloop.formats.other_formats import other_folder
 from irloop.opening import open_regular, require_local, weights_beside
 
 from .exclusion import Exclusion
@@ -48,14 +47,29 @@ def find_models(
             else:
                 found.setdefault(os.path.realpath(model), model)
         if not any_model:
-            other = other_folder(path) if os.path.isdir(path) else None
-            fix = (
-                "give .xml or .onnx files" if other is None else f"it is {other.what}: {other.fix}"
-            )
+            _require_no_model(path)
+            fix = "give .xml or .onnx files"
             if excluded.left_out:
                 fix = "Git ignores some of the files: name them, or add --no-respect-gitignore"
             raise UsageError(f"{path}: no model found", fix=fix)
     return list(found.values()), leaving
+
+
+def _require_no_model(folder: str) -> None:
+    """Refuse a folder that is a model of another format, with the command that exports it.
+
+    Raises:
+        UsageError: naming the format.
+    """
+    from irloop import read_model
+
+    if not os.path.isdir(folder):
+        return
+    try:
+        read_model(folder)
+    except UsageError as error:
+        if error.diagnostics[0].fix:
+            raise
 
 
 def changed_models(

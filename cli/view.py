@@ -13,7 +13,7 @@ from irloop.errors import UsageError
 
 from .arrays import matched
 from .console import common_options, console_of
-from .files import require_free, weight_files, write_whole, writer_for
+from .files import lacks_weights, require_free, weight_files, write_whole, writer_for
 from .names import ArraysPath, ModelPath
 from .options import weights_option
 
@@ -63,8 +63,11 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
         writer_for(output, {".html": write_whole, ".htm": write_whole}, "pages are")
     console = console_of(ctx)
     console.progress(f"reading {model}")
-    loaded = read_model(model, options["weights"])
-    infer(loaded)
+    # A run needs the weights.
+    absent = not options["inputs"] and lacks_weights(model, options["weights"], console)
+    loaded = read_model(model, options["weights"], without_weights=absent)
+    if not absent:
+        infer(loaded)
     given = [options["inputs"]] if options["inputs"] else []
     require_free(output, [model, *given, *weight_files(loaded)])
     console.progress(f"writing the page of {model}")

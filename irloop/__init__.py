@@ -176,6 +176,7 @@ __all__ = [
     "editor_schema",
     "environment",
     "explain",
+    "extract",
     "fix",
     "infer",
     "iterations",
@@ -213,7 +214,9 @@ def __dir__() -> list[str]:
 
 
 @guarded("reading a model")
-def read_model(path: Source, bin: Any = None, *, functions: bool = False) -> Model:
+def read_model(
+    path: Source, bin: Any = None, *, functions: bool = False, without_weights: bool = False
+) -> Model:
     """Read an OpenVINO IR (.xml, with its .bin) or an ONNX model (.onnx), from a file or memory.
 
     Weights are not read into memory: each constant is a window into its file, or into the bytes
@@ -228,6 +231,8 @@ def read_model(path: Source, bin: Any = None, *, functions: bool = False) -> Mod
             the .bin of the same name in the same folder.
         functions: true to replace each ONNX operation that has no conversion of its own by the
             function with which the standard defines it.
+        without_weights: true to read no constants of an IR, whose .bin need not exist: their types
+            and shapes are known, and reading their elements raises a ReadError.
 
     Raises:
         UsageError: when a file cannot be opened, `path` is no model, or `bin` is given for an ONNX
@@ -240,7 +245,7 @@ def read_model(path: Source, bin: Any = None, *, functions: bool = False) -> Mod
     if isinstance(path, Model):
         return path
     if not functions:
-        return model_files.read(path, bin)
+        return model_files.read(path, bin, without_weights=without_weights)
     from irloop.conversion.pipelines import only_by_function
 
     return model_files.read(path, bin, expand=only_by_function)
@@ -438,6 +443,41 @@ def convert(
         from irloop.comparison.file_errors import error_of_file
 
         raise error_of_file(error, source, unchanged=source is not model) from error
+
+
+@guarded("extracting a part of a model")
+def extract(
+    model: Source,
+    *,
+    inputs: Iterable[str] = (),
+    outputs: Iterable[str] = (),
+    body: str | None = None,
+) -> Model:
+    """Make a model of a part of a model, in the same format.
+
+    The part is what `outputs` depend on, back to `inputs`, with its constants. Inputs of the whole
+    model that it needs in addition follow after `inputs`.
+
+    Args:
+        model: a model, or what `read_model` reads one from; it is not changed.
+        inputs: names of tensors or operations whose values become inputs, in this order.
+        outputs: names of tensors or operations whose values become outputs; by default the outputs
+            of the whole model.
+        body: the path of the body of a loop or branch, as ``"Loop_7/body"``: take the part from it.
+            Alone it gives the whole body, with its wires as inputs and outputs.
+
+    Raises:
+        UsageError: for a name or a body that does not exist, or an input on which no output
+            depends.
+    """
+    from irloop.building.part import part_of
+    from irloop.graph.clone import clone_model
+
+    source = read_model(model)
+    # The values that become inputs need types.
+    source = clone_model(source) if source is model else source
+    infer(source)
+    return part_of(source, several("inputs", inputs), several("outputs", outputs), body)
 
 
 @guarded("running passes")

@@ -7,7 +7,7 @@ code that the file may break.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
@@ -17,6 +17,7 @@ __all__ = [
     "DETAILS",
     "DRAWERS",
     "ENOUGH",
+    "EXAMPLES",
     "LONGEST",
     "MAKERS",
     "NOWHERE",
@@ -26,6 +27,7 @@ __all__ = [
     "Location",
     "Report",
     "Severity",
+    "first_few",
     "html_picture",
     "html_table",
     "html_text",
@@ -107,8 +109,18 @@ MAKERS: dict[str, Callable[[Any], Any]] = {}
 
 _LEFT = ' style="text-align:left"'
 
+#: How many lines of a long list are shown in text.
+EXAMPLES = 3
+
 #: The most rows of a table in a notebook.
 SHOWN_ROWS = 200
+
+
+def first_few(lines: Sequence[str], where: str) -> list[str]:
+    """The first lines of a long list, and how many more there are; `where` tells where all are."""
+    if len(lines) <= EXAMPLES + 1:
+        return list(lines)
+    return [*lines[:EXAMPLES], f"  and {len(lines) - EXAMPLES} more: {where}"]
 
 
 class Severity(Enum):

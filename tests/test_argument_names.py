@@ -27,6 +27,7 @@ FUNCTIONS: list[tuple[Callable[..., Any], str, set[str]]] = [
     (irloop.diff, "diff", {"first", "second"}),
     # The command determines the format by the name of the file that it writes.
     (irloop.convert, "convert", {"model", "to"}),
+    (irloop.extract, "extract", {"model"}),
     (irloop.validate, "validate", {"path"}),
     (irloop.conform, "conformance", {"engine", "progress"}),
     # The option --check verifies and compares.
@@ -35,7 +36,7 @@ FUNCTIONS: list[tuple[Callable[..., Any], str, set[str]]] = [
     # These are earlier names, which existing scripts use.
     (irloop.Limits, "run", {"iterations", "memory_bytes", "seconds"}),
     (irloop.random_inputs, "run", {"model"}),
-    (irloop.read_model, "run", {"path", "functions"}),
+    (irloop.read_model, "run", {"path", "functions", "without_weights"}),
     # The command writes the page to --output.
     (irloop.view, "view", {"model", "path"}),
     # The suffix determines the format.

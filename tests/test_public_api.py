@@ -22,6 +22,7 @@ FUNCTIONS = {
     "editor_schema",
     "environment",
     "explain",
+    "extract",
     "fix",
     "infer",
     "iterations",

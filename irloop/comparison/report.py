@@ -17,7 +17,7 @@ from irloop.comparison.outcome import (
     Unrun,
 )
 from irloop.comparison.verdict import Verdict
-from irloop.diagnostics import SHOWN_ROWS, html_table, html_text, one_line
+from irloop.diagnostics import SHOWN_ROWS, first_few, html_table, html_text, one_line
 from irloop.graph.model import Model
 
 if TYPE_CHECKING:
@@ -205,8 +205,11 @@ class Comparison:
         if self.missing:
             lines.append(f"  note: to compare in the engines as well: {ADD_ENGINES}")
         lines += [f"  exercised: {'; '.join(self.exercised)}"] if self.exercised else []
-        lines += [f"  not exercised: {item}" for item in self.not_exercised]
-        lines += [f"  not compared: {item}" for item in self.not_compared]
+        for what, items in (
+            ("not exercised", self.not_exercised),
+            ("not compared", self.not_compared),
+        ):
+            lines += first_few([f"  {what}: {item}" for item in items], "--format json or --report")
         return "\n".join(map(one_line, lines))
 
     def _engines_in_words(self) -> str:

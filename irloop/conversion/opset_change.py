@@ -14,6 +14,7 @@ from irloop.conversion.pipelines import require_onnx_opset, to_onnx, to_openvino
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.errors import InferenceError, UnsupportedError
 from irloop.formats.onnx.notes import DEFAULT
+from irloop.formats.onnx.signature import type_text
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Constant
@@ -49,6 +50,7 @@ def to_opset(model: Model, opset: int) -> None:
     if change.refusals:
         message = f"operations that opset {opset} cannot express: {len(change.refusals)}"
         raise UnsupportedError(message, diagnostics=change.refusals)
+    change.keep_declared_outputs(model.graph)
     model.opsets[""] = opset
     model.version = 0
 
@@ -79,6 +81,13 @@ class _Change:
             elif node.graph is graph:
                 for body in node.bodies:
                     self.graph(body.graph)
+
+    def keep_declared_outputs(self, graph: Graph) -> None:
+        """Give outputs whose types inference does not find the types that the file declares."""
+        for value in graph.outputs:
+            declared = self._session.inference.declared(value)
+            if type_text(declared) and not type_text(value.type):
+                value.type = declared
 
     def _restated(self, node: Node, rewriter: MatchRewriter) -> str:
         """Replace a node by operations of the new opset; return the reason if there are none."""

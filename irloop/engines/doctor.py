@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
+from irloop.diagnostics import first_few
 from irloop.engines.catalogue import ENGINES
 from irloop.errors import UsageError
 from irloop.faults.catalogue import ENGINES as MEASURED
@@ -50,7 +51,8 @@ class Environment:
         lines.append(f"packages: {', '.join(found)}")
         for engine in self.engines:
             lines.append(f"engine {engine.name}: {_state(engine)}")
-            lines += [f"  {code}  {title}" for code, title in engine.hazards]
+            hazards = [f"  {code}  {title}" for code, title in engine.hazards]
+            lines += first_few(hazards, "irloop doctor --format json")
         if any(engine.hazards for engine in self.engines):
             lines.append(
                 "irloop explain CODE describes a fault; irloop validate --engine NAME "

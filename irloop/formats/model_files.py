@@ -20,12 +20,18 @@ if TYPE_CHECKING:
 __all__ = ["read", "write"]
 
 
-def read(source: Any, bin: Any = None, *, expand: Expand | None = None) -> Model:
-    """Read a model of either format; see `irloop.read_model` for the sources and the errors.
+def read(
+    source: Any, bin: Any = None, *, expand: Expand | None = None, without_weights: bool = False
+) -> Model:
+    """Read a model of either format; see `irloop.read_model` for the arguments and the errors.
 
     `expand` decides which ONNX operations are replaced by the function that defines them.
     """
     path, bin = opened(source, bin)
+    if without_weights and detect(path) == "openvino":
+        from irloop.formats.openvino import reader
+
+        return reader.read(path, bin, without_weights=True)
     model = _read(path, bin, expand)
     if isinstance(path, ParsedOnce) and path.dialect is not None:
         model.source = None  # There is no file that an engine could run.

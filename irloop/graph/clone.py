@@ -10,7 +10,14 @@ from irloop.graph.model import Body, Graph, Model, Node, Value, link, make_node
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.tensor import Tensor
 
-__all__ = ["clone_bodies", "clone_graph", "clone_into", "clone_model", "clone_upstream"]
+__all__ = [
+    "clone_bodies",
+    "clone_graph",
+    "clone_into",
+    "clone_model",
+    "clone_part",
+    "clone_upstream",
+]
 
 
 def clone_model(model: Model) -> Model:
@@ -65,6 +72,35 @@ def clone_upstream(node: Node, known: Mapping[Value, Tensor] = MappingProxyType(
             link(copy, _clone_node(one, values, one.name), before=None)
     for index, value in enumerate(node.outputs):
         copy.add_result(values[value], f"{node.name}/{index}", node.location)
+    return copy
+
+
+def clone_part(
+    graph: Graph, inputs: Mapping[Value, str], outputs: Sequence[tuple[str, Value]]
+) -> Graph:
+    """Copy the nodes between some values of a graph to a new graph; constants share their data.
+
+    `inputs` are the values that become parameters, with their names, and `outputs` the values that
+    become results. Whatever reaches an output from a parameter must pass through `inputs`.
+    """
+    copy = Graph(graph.name)
+    values: dict[Value, Value] = {}
+    for value, name in inputs.items():
+        values[value] = copy.add_parameter(name, value.type, value.names, value.producer.location)
+    needed: set[Node] = set()
+    pending = [value for _, value in outputs if value not in inputs]
+    while pending:
+        node = pending.pop().producer
+        if node not in needed:
+            needed.add(node)
+            pending += [item for item in node.inputs if item is not None and item not in inputs]
+    for node in graph.nodes:
+        if node in needed:
+            kept = {value: values[value] for value in node.outputs if value in values}
+            link(copy, _clone_node(node, values, node.name), before=None)
+            values.update(kept)
+    for name, value in outputs:
+        copy.add_result(values[value], name, value.producer.location)
     return copy
 
 

@@ -451,7 +451,7 @@ class Inference:
             return self._constants[value]
         op = value.producer.op
         found = None
-        if isinstance(op, Constant) and op.tensor.count <= FOLD_LIMIT:
+        if isinstance(op, Constant) and op.tensor.count <= FOLD_LIMIT and not op.tensor.is_absent:
             found = op.tensor.numpy()
         self._constants[value] = found
         return found

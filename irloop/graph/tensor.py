@@ -12,9 +12,9 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from irloop.errors import LimitError
+from irloop.errors import LimitError, ReadError
 from irloop.graph.mapped_file import MappedFile
 from irloop.graph.types import ElementType, Shape, TensorType
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 __all__ = [
+    "AbsentTensor",
     "ArrayTensor",
     "BytesTensor",
     "MappedTensor",
@@ -46,6 +47,8 @@ class Tensor(ABC):
 
     element: ElementType
     shape: tuple[int, ...]
+    #: True if the elements are not there, because the model was read without its weights.
+    is_absent: ClassVar[bool] = False
 
     @property
     def type(self) -> TensorType:
@@ -122,6 +125,26 @@ def _type_of(element: ElementType, shape: tuple[int, ...]) -> TensorType:
 @lru_cache(maxsize=4096)
 def _nbytes_of(element: ElementType, shape: tuple[int, ...]) -> int:
     return element.nbytes(math.prod(shape))
+
+
+class AbsentTensor(Tensor):
+    """A constant of a model that was read without its weights: only type and shape are known."""
+
+    __slots__ = ()
+    is_absent = True
+
+    def __init__(self, element: ElementType, shape: tuple[int, ...]) -> None:
+        self.element = element
+        self.shape = shape
+
+    def raw(self) -> memoryview:
+        raise ReadError(
+            "the model was read without its weights", fix="read it again, with its .bin"
+        )
+
+    def numpy(self) -> Array:
+        self.raw()
+        raise AssertionError("there are no bytes")
 
 
 class MappedTensor(Tensor):

@@ -148,3 +148,18 @@ def test_outputs_of_other_formats_are_refused(
     result = irloop(*(str(copied) if item == "MODEL" else item for item in arguments))
     assert (result.exit_code, result.stdout) == (2, "")
     assert sorted(item.name for item in copied.parent.iterdir()) == ["m.bin", "m.xml"]
+
+
+def test_a_part_is_written_beside_its_weights(irloop: Irloop, copied: Path) -> None:
+    part = copied.with_name("cell.xml")
+    result = irloop("extract", copied, "-o", part, "--body", "rnn", "--inputs", "h_R,x_W",
+                    "--outputs", "h_next")  # fmt: skip
+    assert result.exit_code == 0
+    assert not api.validate(part).diagnostics
+    assert [value.name for value in api.read_model(part).graph.inputs] == ["h_R", "x_W"]
+    over = irloop("extract", copied, "-o", copied, "--outputs", "states")
+    assert over.exit_code == 2
+    assert "would be written over" in over.stderr
+    wrong = irloop("extract", copied, "-o", part, "--outputs", "state")
+    assert wrong.exit_code == 2
+    assert "did you mean 'states'" in wrong.stderr

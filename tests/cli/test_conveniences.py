@@ -259,6 +259,9 @@ def test_names_are_completed(words: list[str], some: str) -> None:
 def test_doctor_lists_versions_and_their_faults(irloop: Irloop) -> None:
     text = irloop("doctor").stdout
     assert f"engine onnxruntime: {onnxruntime.__version__}" in text
+    # Long lists end after three examples and a count.
+    assert len(text.splitlines()) < 20
+    assert "more: irloop doctor --format json" in text
     report = json.loads(irloop("doctor", "--format", "json").stdout)["environment"]
     found = {item["name"]: item for item in report["engines"]}
     assert report["packages"]["onnx"] == onnx.__version__

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import Result
@@ -42,7 +43,7 @@ def test_the_end_of_a_loop_is_described(irloop: Irloop, halving: Path) -> None:
 def test_the_option_depth_omits_deeper_bodies(irloop: Irloop, recurrent: Path) -> None:
     result = irloop("inspect", recurrent, "--depth", 0)
     assert "TensorIterator" in result.stdout
-    assert "Tanh" not in result.stdout
+    assert 'Tanh-1 "' not in result.stdout
 
 
 def test_reversed_slices_and_ranges(irloop: Irloop, recurrent: Path, tmp_path: Path) -> None:
@@ -147,3 +148,53 @@ def test_a_fault_is_written_as_a_report(irloop: Irloop, tmp_path: Path) -> None:
     refused = irloop("explain", "CNV001", "--reproduce", tmp_path / "other")
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "no fault has the code 'CNV001'" in refused.stderr
+
+
+def test_the_summary_counts_operations_weights_and_work(irloop: Irloop, recurrent: Path) -> None:
+    lines = irloop("inspect", recurrent).stdout.splitlines()
+    assert lines[1:5] == [
+        "  8 operations (7 of them in bodies), 6 constants (160 bytes)",
+        "  Add 2, MatMul 2, Squeeze 1, Tanh 1, TensorIterator 1, Unsqueeze 1",
+        "  weights: f32 36 (144 bytes), i64 2 (16 bytes)",
+        # A row of 3 and one of 4 times 4 columns; 6 and 1 rows of 4, and in the body 3 + 6 * 4.
+        "  multiply-adds: 28; results of operations: 220 bytes, the largest 96",
+    ]
+    summary = json.loads(irloop("inspect", recurrent, "--json").stdout)["summary"]
+    assert summary["operations"]["MatMul"] == 2
+    assert summary["weights"]["f32"] == {"elements": 36, "bytes": 144}
+    assert (summary["multiply_adds"], summary["activation_bytes"]) == (28, 220)
+
+
+def test_convolutions_are_counted(irloop: Irloop, tmp_path: Path) -> None:
+    b = api.Builder("openvino", opset=8)
+    x = b.input("x", "f32", [1, 4, 8, 8])
+    weights = b.constant([[[[1.0] * 3] * 3] * 4] * 6)
+    spread: dict[str, Any] = {
+        "strides": (1, 1),
+        "pads_begin": (1, 1),
+        "pads_end": (1, 1),
+        "dilations": (1, 1),
+    }
+    b.output("y", b.op("Convolution", x, weights, **spread))
+    api.save_model(b.model(), tmp_path / "m.xml")
+    # 6 channels of 8 x 8 elements, each of 4 x 3 x 3 products.
+    assert f"multiply-adds: {6 * 64 * 36:,};" in irloop("inspect", tmp_path / "m.xml").stdout
+
+
+@pytest.mark.parametrize("command", ["inspect", "view"])
+def test_an_ir_without_its_weights_is_shown(
+    irloop: Irloop, recurrent: Path, tmp_path: Path, command: str
+) -> None:
+    path = tmp_path / "m.xml"
+    path.write_bytes(recurrent.read_bytes())
+    page = tmp_path / "m.html"
+    result = irloop(command, path, *(("-o", page) if command == "view" else ()))
+    assert result.exit_code == 0
+    assert f"{path.with_suffix('.bin')} is absent" in result.stderr
+    if command == "view":
+        assert "TensorIterator" in page.read_text("utf-8")
+        return
+    whole = irloop("inspect", recurrent).stdout.replace(str(recurrent), str(path))
+    assert result.stdout.splitlines()[:9] == whole.splitlines()[:9]
+    with pytest.raises(api.ReadError):
+        api.run(api.read_model(path, without_weights=True), api.random_inputs(recurrent))

@@ -200,6 +200,22 @@ def test_operations_of_other_domains_stay(tmp_path: Path) -> None:
     assert [node.op.type for node in changed.graph.nodes] == ["QuickGelu", "Binarizer"]
 
 
+def test_outputs_that_are_optionals_keep_their_type(tmp_path: Path) -> None:
+    text = """<ir_version: 10, opset_import: ["": 18]>
+    g (bool b) => (optional(seq(float[2])) y) {
+      y = If (b) <then_branch: graph = t () => (optional(seq(float[2])) p) {
+                    p = Optional <type: type_proto = seq(float[2])> () },
+                  else_branch: graph = e () => (optional(seq(float[2])) q) {
+                    x = Constant <value: tensor = float[2] {1, 2}> ()
+                    s = SequenceConstruct (x)
+                    q = Optional (s) }>
+    }"""
+    model, _ = from_text(text, tmp_path / "m.onnx")
+    changed, _ = irloop.convert(model, "onnx", opset=17)
+    onnx.checker.check_model(changed.to_onnx(), full_check=True)
+    assert changed.to_onnx().graph.output[0].type.HasField("optional_type")
+
+
 def test_weights_stay_windows_into_their_file(tmp_path: Path) -> None:
     graph = onnx.helper.make_graph(
         [onnx.helper.make_node("BatchNormalization", ["x", *"sbmv"], ["y"])],

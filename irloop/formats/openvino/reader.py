@@ -31,7 +31,12 @@ __all__ = ["read", "read_document"]
 VERSIONS = (10, 11)
 
 
-def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None) -> Model:
+def read(
+    path: str | os.PathLike[str],
+    weights: str | os.PathLike[str] | None = None,
+    *,
+    without_weights: bool = False,
+) -> Model:
     """Read an IR of version 10 or 11, or of versions 2 to 7 (see `legacy`).
 
     Args:
@@ -39,6 +44,7 @@ def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
             the same file.
         weights: the .bin; by default the file of the same name next to the .xml. The file is
             memory-mapped, so the bytes of a constant are read only when the constant is accessed.
+        without_weights: read no constants, only their types and shapes.
 
     Raises:
         ReadError: when one of the files is missing or damaged, or is not part of an IR.
@@ -49,7 +55,7 @@ def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
         if known is not None:
             return known
         document = parse(path)
-        model = read_document(document, file)
+        model = read_document(document, file, without_weights=without_weights)
         if not isinstance(path, ParsedOnce):
             document.clear()
         return model
@@ -60,6 +66,8 @@ def read_document(
     weights: str | os.PathLike[str],
     indexes: Mapping[int, NetIndex] | None = None,
     wirings: Mapping[int, Sequence[Wiring]] | None = None,
+    *,
+    without_weights: bool = False,
 ) -> Model:
     """Build the model from a parsed document.
 
@@ -79,7 +87,7 @@ def read_document(
             raise problems.bad_version(document).error(document.file)
         shared = Shared(
             document,
-            Weights(weights, document.file),
+            Weights(weights, document.file, absent=without_weights),
             has_info=version >= 11,
             indexes=indexes,
             wirings=wirings,

@@ -9,7 +9,7 @@ from typing import BinaryIO
 from irloop.formats.openvino import problems
 from irloop.formats.openvino.document import Extra, Layer
 from irloop.graph.mapped_file import MappedFile, MemoryFile
-from irloop.graph.tensor import MappedTensor, StringTensor, Tensor
+from irloop.graph.tensor import AbsentTensor, MappedTensor, StringTensor, Tensor
 from irloop.graph.types import ElementType
 from irloop.opening import Path, open_regular
 
@@ -43,8 +43,10 @@ class Weights:
     Reading a model therefore takes no longer if it has large weights.
     """
 
-    def __init__(self, path: Path, file: str) -> None:
+    def __init__(self, path: Path, file: str, *, absent: bool = False) -> None:
         self.path = path
+        #: True to read no constants, so that the file need not exist.
+        self.absent = absent
         #: The .xml, in which errors are located.
         self.file = file
         self._file: MappedFile | None = None
@@ -65,6 +67,8 @@ class Weights:
             ReadError: when the file cannot be read or does not contain weights, or when the bytes
                 are missing or too few.
         """
+        if self.absent and element is not ElementType.STRING:
+            return AbsentTensor(element, shape)
         file = self._file or self._opened(layer)
         available, (offset, size) = file.size, place
         if offset + size > available:
