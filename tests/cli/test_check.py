@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -197,7 +198,7 @@ def test_a_correct_conversion_is_equal(
     output = tmp_path / "m.onnx"
     result = irloop("convert", source, "-o", output, "--check")
     assert (result.exit_code, result.stderr) == (0, f"wrote {output}\n")
-    assert result.stdout.startswith("equal: 3 of 3 trials ran")
+    assert re.match(r"equal: (\d) of \1 trials ran", result.stdout)
     assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
 
 
