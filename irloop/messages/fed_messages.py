@@ -94,8 +94,8 @@ MESSAGES = (
         r"model ir_version (?P<got>\d{1,20}) is higher than the checker's \((?P<most>\d{1,20})\)",
         "the model has ir_version {got}, and this onnx package knows at most {most}",
         (),
-        "update the onnx package, or write the model anew by way of an IR: irloop convert "
-        "MODEL.onnx -o M.xml, then irloop convert M.xml -o OLD.onnx",
+        "update the onnx package, or write an older version: irloop convert MODEL.onnx -o OLD.onnx "
+        "--opset 17 --ir-version 8",
     ),
     Message(
         _ONNX,
@@ -119,8 +119,7 @@ MESSAGES = (
         r"version_converter.{0,300}(?:No Adapter|Assertion)|No Adapter (?:For|To Version)",
         "onnx's version converter does not know how to change the opset of this operation",
         (),
-        "change the opset by way of an IR: irloop convert MODEL.onnx -o M.xml, then irloop convert "
-        "M.xml -o NEW.onnx --opset 17",
+        "irloop convert MODEL.onnx -o NEW.onnx --opset 17 changes it, loops and branches included",
     ),
     Message(
         _OV,

@@ -42,8 +42,8 @@ MESSAGES = (
         "ir_version of the file is {got}, and this ONNX Runtime reads at most {most}; the "
         "operations may well be older",
         (),
-        "update ONNX Runtime, or convert the model to IR and back, which writes an older "
-        "ir_version: irloop convert MODEL.onnx -o M.xml, then irloop convert M.xml -o OLD.onnx",
+        "update ONNX Runtime, or write an older version: irloop convert MODEL.onnx -o OLD.onnx "
+        "--opset 17 --ir-version {most}",
     ),
     Message(
         _ORT,
@@ -59,8 +59,8 @@ MESSAGES = (
         r"model_load_utils|Current official support for domain",
         "the model is of an opset that this ONNX Runtime does not know yet",
         ("ONX101",),
-        "update ONNX Runtime, or convert the model to IR and back: irloop convert MODEL.onnx -o "
-        "M.xml, then irloop convert M.xml -o OLD.onnx --opset N",
+        "update ONNX Runtime, or write an older opset: irloop convert MODEL.onnx -o OLD.onnx "
+        "--opset 17",
     ),
     Message(
         _BOTH,
@@ -237,8 +237,7 @@ MESSAGES = (
         "too old, "
         "or the type is unusual",
         (),
-        "write a newer opset by way of an IR: irloop convert MODEL.onnx -o M.xml, then irloop "
-        "convert M.xml -o NEW.onnx --opset 17",
+        "write a newer opset: irloop convert MODEL.onnx -o NEW.onnx --opset 17",
     ),
     Message(
         _BOTH,

@@ -99,8 +99,7 @@ _FAILED = (
         "ONNX Runtime has no kernel for {op}-{version}: the model's opset is too old or too new "
         "for it",
         (),
-        "write another opset by way of an IR: irloop convert MODEL.onnx -o M.xml, then irloop "
-        "convert M.xml -o NEW.onnx --opset 17",
+        "write another opset: irloop convert MODEL.onnx -o NEW.onnx --opset 17",
     ),
     Message(
         _ORT,

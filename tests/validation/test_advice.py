@@ -167,17 +167,26 @@ def test_a_weight_that_is_an_input_becomes_a_constant(tmp_path: Path, irloop_com
     assert [item.name for item in onnx.load(paths[2]).graph.input] == ["x"]
 
 
-def test_another_opset_is_written_by_way_of_an_ir(tmp_path: Path, irloop_command: Run) -> None:
+def test_another_opset_is_written(tmp_path: Path, irloop_command: Run) -> None:
     (item,) = explanations(
         "onnx/version_converter/BaseConverter.h:64: adapter_lookup: Assertion `false` failed: No "
         "Adapter For Div"
     )
-    assert "irloop convert M.xml -o NEW.onnx --opset 17" in item.advice
+    assert "irloop convert MODEL.onnx -o NEW.onnx --opset 17" in item.advice
     source = model("g (float[2] x) => (float[2] y) { y = Div (x, x) }", tmp_path, opset=7)
-    paths = [str(source), str(tmp_path / "M.xml"), str(tmp_path / "NEW.onnx")]
-    assert irloop_command("convert", paths[0], "-o", paths[1]).exit_code == 0
-    assert irloop_command("convert", paths[1], "-o", paths[2], "--opset", "17").exit_code == 0
-    assert onnx.load(paths[2]).opset_import[0].version == 17
+    new = str(tmp_path / "NEW.onnx")
+    assert irloop_command("convert", str(source), "-o", new, "--opset", "17").exit_code == 0
+    assert onnx.load(new).opset_import[0].version == 17
+
+
+def test_an_older_version_is_written(tmp_path: Path, irloop_command: Run) -> None:
+    (item,) = explanations("Unsupported model IR version: 10, max supported IR version: 9")
+    assert "irloop convert MODEL.onnx -o OLD.onnx --opset 17 --ir-version 9" in item.advice
+    source = model("g (float[2] x) => (float[2] y) { y = Swish (x) }", tmp_path, opset=24)
+    old = str(tmp_path / "OLD.onnx")
+    made = irloop_command("convert", str(source), "-o", old, "--opset", "17", "--ir-version", "9")
+    assert made.exit_code == 0, made.stderr
+    assert (onnx.load(old).ir_version, onnx.load(old).opset_import[0].version) == (9, 17)
 
 
 def test_ranks_are_given_on_the_command_line(tmp_path: Path, irloop_command: Run) -> None:
