@@ -46,7 +46,9 @@ TYPES: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("engine", sorted(ENGINES))
+@pytest.mark.parametrize(
+    "engine", sorted(name for name, item in ENGINES.items() if "onnx" in item.dialects)
+)
 def test_element_types_pass_in_and_out(tmp_path: Path, engine: str) -> None:
     takes = ", ".join(f"{name}[N] x_{name}" for name in TYPES)
     gives = ", ".join(f"{name}[N] y_{name}" for name in TYPES)

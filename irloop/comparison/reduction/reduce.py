@@ -211,7 +211,11 @@ class _Reduction:
             self._uncompared = self._uncompared or "; ".join(found.problems[:1])
             return False
         # Models that now differ for another reason are not the same case.
-        return self._kind is None or _kind(found) == self._kind
+        kind = _kind(found)
+        if self._kind is None or kind == self._kind:
+            return True
+        # A model that failed had no outputs with a form.
+        return self._fails and kind[::2] == self._kind[::2]
 
     def _accept(self, old: Pair, new: Pair, how: str) -> Pair:
         """Return `new` if its models still compute different outputs, else `old`.
@@ -325,16 +329,14 @@ def _kind(found: Comparison) -> tuple[str, bool, bool]:
     """Return the properties that a smaller pair must keep: (cause, differs in form, compared).
 
     The cause is "" if none was found. The second item is true if an output differs in shape or
-    element type, the third if any output was compared. A cause that points to a part of the model,
-    such as a state or a constant, is enough by itself: the other items are then False and True,
-    whatever the outputs are.
+    element type, the third if any output was compared. With a cause that points to a part of the
+    model, such as a state or a constant, the third is always True: nothing need be compared.
     """
     form = (Verdict.SHAPE, Verdict.STACKED, Verdict.TYPE, Verdict.ZERO_SHAPE)
     cause = "" if found.cause is None else found.cause.signature
-    if found.cause is not None and found.cause.kind in LOCATED:
-        return cause, False, True
     differs_in_form = any(item.verdict in form for item in found.outputs if not item.equal)
-    return cause, differs_in_form, bool(found.compared)
+    is_located = found.cause is not None and found.cause.kind in LOCATED
+    return cause, differs_in_form, is_located or bool(found.compared)
 
 
 def _size(pair: Pair) -> str:
