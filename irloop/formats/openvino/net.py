@@ -35,6 +35,9 @@ class NetReader:
     of the file.
     """
 
+    #: The type of the layers that are built last; None if there is no such type.
+    last: str | None = "Result"
+
     def __init__(self, reader: Shared, net: Net) -> None:
         self.reader = reader
         self.net = net
@@ -106,7 +109,7 @@ class NetReader:
         for layer in self.net.layers:
             # Do not start from a Result: Results come last anyway, and one that is early in the
             # file would move the layers that it reads to the front.
-            if layer.id not in reachable or layer.id in done or layer.type == "Result":
+            if layer.id not in reachable or layer.id in done or layer.type == self.last:
                 continue
             stack = [(layer, iter(index.edges_into(layer)))]
             open_ids: dict[str | None, Layer] = {layer.id: layer}

@@ -36,6 +36,8 @@ Place = tuple[str, str]
 class LegacyNet(NetReader):
     """Reads one net of versions 2 to 7 into the graph of `steps`."""
 
+    last = None
+
     def __init__(
         self,
         reader: Shared,

@@ -139,3 +139,16 @@ def test_a_valid_file_is_read_with_the_names_of_its_layers(tmp_path: Path) -> No
     (tmp_path / "m.bin").write_bytes(b"")
     results = irloop.run(path, {"x": [[-1.0, 2.0]]})
     assert {name: value.tolist() for name, value in results.items()} == {"y": [[0.0, 2.0]]}
+
+
+def test_a_result_is_no_layer_of_then(tmp_path: Path) -> None:
+    path = tmp_path / "m.xml"
+    ports = "<dim>1</dim><dim>2</dim></port>"
+    path.write_text(f"""<net name="m" version="5" batch="1"><layers>
+<layer id="0" name="x" type="Input" precision="FP32"><output><port id="0">{ports}</output></layer>
+<layer id="1" name="y" type="Result" precision="FP32"><input><port id="0">{ports}</input>
+<output><port id="1">{ports}</output></layer></layers>
+<edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>""")
+    assert [item.code for item in validate(path).diagnostics] == ["IRL121"]
+    with pytest.raises(ReadError, match="Result"):
+        irloop.read_model(path)
