@@ -62,6 +62,11 @@ def aspect_ratios(priors: Priors) -> list[float]:
     return ratios
 
 
+def _root(number: float) -> float:
+    """The square root; NaN for a negative number, as engines compute it."""
+    return math.sqrt(number) if number >= 0 else math.nan
+
+
 def _dense(size: float, density: float, ratio: float) -> list[Box]:
     """Return boxes of one size whose centres form a grid of `density` x `density` positions.
 
@@ -72,7 +77,7 @@ def _dense(size: float, density: float, ratio: float) -> list[Box]:
     budget.reserve(240 * count * count, "the boxes of one size")
     spend_each(count * count, 500, "the boxes of one size")
     shift = size / count
-    wide, high = size / 2 * math.sqrt(ratio), size / 2 / math.sqrt(ratio)
+    wide, high = size / 2 * _root(ratio), size / 2 / _root(ratio)
     first = -size / 2 + shift / 2
     return [
         (first + column * shift, first + row * shift, wide, high, True)
@@ -106,13 +111,13 @@ def element_boxes(priors: Priors) -> list[Box]:
         boxes.append((0.0, 0.0, size / 2, size / 2, False))
         larger: list[Box] = []
         if at < len(priors.max_size):
-            side = math.sqrt(size * priors.max_size[at]) / 2
+            side = _root(size * priors.max_size[at]) / 2
             larger.append((0.0, 0.0, side, side, False))
         others: list[Box] = []
         if priors.scale_all_sizes or at == last:
             base = size if priors.scale_all_sizes else priors.min_size[0]
             others = [
-                (0.0, 0.0, base / 2 * math.sqrt(ratio), base / 2 / math.sqrt(ratio), False)
+                (0.0, 0.0, base / 2 * _root(ratio), base / 2 / _root(ratio), False)
                 for ratio in ratios
                 if abs(ratio - 1.0) >= 1e-6
             ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from irloop import kernels
@@ -99,6 +100,12 @@ class SizedPriors(Priored):
             raise args.error(
                 "there must be one density per fixed size", f"{sizes} densities", str(densities)
             )
+        for number in (*self.aspect_ratio, *self.fixed_ratio):
+            if not 0 < number < math.inf:
+                raise args.error("a ratio of sides is not positive", "above 0", str(number))
+        for number in self.density:
+            if not 1 <= number < math.inf:
+                raise args.error("a density is below 1", "1 or more", str(number))
         return super().infer(args)
 
     def boxes(self) -> int:

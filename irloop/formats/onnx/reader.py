@@ -358,12 +358,14 @@ class _Reader:
 
     def _attributes(self, protos: Iterable[onnx.AttributeProto], where: str) -> dict[str, Any]:
         attributes: dict[str, Any] = {}
+        seen: set[str] = set()
         for item in protos:
             place = f"{where}: attribute {item.name!r}"
             if item.ref_attr_name:
                 raise ReadError(f"{place} refers to a function's attribute outside of a function")
-            if item.name in attributes:
+            if item.name in seen:
                 raise ReadError(f"{place} occurs twice")
+            seen.add(item.name)
             if kind_of(item) not in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS):
                 attributes[item.name] = read_value(item, self._files, place)
         return attributes

@@ -415,3 +415,14 @@ def test_loop_parameters_nobody_reads_are_written() -> None:
     body_inputs = proto.graph.node[1].attribute[0].g.input
     assert len(body_inputs) == 3
     assert body_inputs[0].type.tensor_type.elem_type == onnx.TensorProto.INT64
+
+
+def test_a_branch_twice_is_refused() -> None:
+    text = """<ir_version: 8, opset_import: ["": 17]>
+    g (bool c, float[2] x) => (float[2] y) {
+      y = If (c) <then_branch = a () => (float[2] s) { s = Abs (x) },
+                  else_branch = b () => (float[2] t) { t = Neg (x) }> }"""
+    proto = onnx.parser.parse_model(text)
+    proto.graph.node[0].attribute.append(proto.graph.node[0].attribute[0])
+    with pytest.raises(ReadError, match="'then_branch' occurs twice"):
+        reader.from_proto(proto)
