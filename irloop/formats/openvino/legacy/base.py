@@ -14,7 +14,8 @@ writes the layer in operations of today.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, ClassVar
 
 from irloop.formats.openvino.attributes import AttributeProblem, codec_of
@@ -85,6 +86,10 @@ class LayerFault(ValueError):  # noqa: N818 (does not leave: the reader places i
         self.attribute = attribute
 
 
+#: The engine of 2020 read the integers of attributes in 32 bits.
+LARGEST = 2**32 - 1
+
+
 class LegacyLayer(Op):
     """The base of the layers of versions 2 to 7.
 
@@ -133,7 +138,24 @@ class LegacyLayer(Op):
                 attribute=name,
             )
         assert isinstance(op, LegacyLayer)
+        for name, number in op.integers():
+            if abs(number) > LARGEST:
+                raise LayerFault(
+                    f"has a number in {name} that the engine could not read",
+                    code="IRL405",
+                    expected="an integer of 32 bits",
+                    found=str(number),
+                    attribute=name,
+                )
         return op
+
+    def integers(self) -> Iterator[tuple[str, int]]:
+        """Yield each integer of the attributes with the name of its attribute."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            for number in value if isinstance(value, tuple) else (value,):
+                if isinstance(number, int):
+                    yield field.name, number
 
     def weights(self, inputs: Dims2, outputs: Dims2) -> Mapping[str, Dims]:
         """The shape of each blob that the layer may have, by its tag.

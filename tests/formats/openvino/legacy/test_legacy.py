@@ -152,3 +152,15 @@ def test_a_result_is_no_layer_of_then(tmp_path: Path) -> None:
     assert [item.code for item in validate(path).diagnostics] == ["IRL121"]
     with pytest.raises(ReadError, match="Result"):
         irloop.read_model(path)
+
+
+def test_an_integer_of_more_than_32_bits_is_refused(cases: Path, tmp_path: Path) -> None:
+    source = cases / "FullyConnected__4d"
+    text = (source / "model.xml").read_text()
+    changed = re.sub(r'out-size="\d+"', f'out-size="{2**40}"', text)
+    assert changed != text
+    (tmp_path / "model.xml").write_text(changed)
+    (tmp_path / "model.bin").write_bytes((source / "model.bin").read_bytes())
+    assert "IRL405" in [item.code for item in validate(tmp_path / "model.xml").diagnostics]
+    with pytest.raises(ReadError, match="out-size"):
+        irloop.read_model(tmp_path / "model.xml")
