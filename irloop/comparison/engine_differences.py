@@ -139,7 +139,7 @@ class Explainer:
         if not self.trials[0][number].reset:
             # The model's variables hold values of the previous trial.
             return None
-        exact = self._double("double", number)
+        exact = self._in_numpy("double", number)
         if exact is None:
             return None
         own = _error(found, exact[place])
@@ -165,7 +165,7 @@ class Explainer:
         `own`; `exact` is the expected output. The model itself is wrong if its error is of similar
         size when it is computed in double precision.
         """
-        second = self._double("double", number, 1)
+        second = self._in_numpy("double", number, 1)
         error = None if second is None else _error(second[self.judge.places[place]], exact)
         return error is not None and error * TIMES > own
 
@@ -184,7 +184,7 @@ class Explainer:
             return None
         if not _are_steps(wanted, found):
             return None
-        exact = self._double("double", number)
+        exact = self._in_numpy("double", number)
         if exact is None or not _are_steps(exact[place], found):
             return None
         if not _are_steps(wanted, exact[place]):
@@ -211,12 +211,12 @@ class Explainer:
             for other, runs in self.runs.items()
             if other != lane and (run := runs[number]).outputs is not None
         ]
-        plain = self._double("as declared", number)
+        plain = self._in_numpy("as declared", number)
         if plain is not None:
             values.append(("numpy in the declared precision is", plain))
         return [(name, outputs[place]) for name, outputs in values]
 
-    def _double(self, how: str | int, number: int, side: int = 0) -> list[Any] | None:
+    def _in_numpy(self, how: str | int, number: int, side: int = 0) -> list[Any] | None:
         """Run a model in NumPy with the inputs of trial `number`; return its outputs.
 
         None if the run fails. `how` is the precision: "double" or "as declared"; a number means as
@@ -423,12 +423,12 @@ class Explainer:
         those for inputs that differ in their last bits. The result is relative to the largest value
         (see `_distance`), and 0 where all of them agree.
         """
-        plain = self._double("as declared", number, side)
+        plain = self._in_numpy("as declared", number, side)
         if plain is None:
             return 0.0
         spread = 0.0
         for how in ("double", *range(NUDGES)):
-            other = self._double(how, number, side)
+            other = self._in_numpy(how, number, side)
             if other is not None and not self.judge.agree(plain[place], other[place]):
                 spread = max(spread, _distance(plain[place], other[place]))
         return spread

@@ -51,18 +51,6 @@ class ConstantTripCountZero(
             yield "the trip count is a constant 0, and an output is joined"
 
 
-def _doubling(trips: int, starts: bool) -> Model:
-    m = IrModel()
-    x = m.input("x", 1, 2)
-    loop = m.loop(m.constant(trips, ElementType.I64), m.constant(starts, ElementType.BOOLEAN))
-    state = loop.state(x)
-    double = loop(Add(), state, state)
-    loop.carry(state, double)
-    loop.last(double)
-    loop.joined(loop(Negative(), state), 0)
-    return m.done(*loop.done())
-
-
 @ConstantTripCountZero.case(
     "openvino_loop_constant_count_zero",
     "IR: rare forms",
@@ -71,4 +59,12 @@ def _doubling(trips: int, starts: bool) -> Model:
     run([[[1, 2]]], [[[1, 2]], empty(0, 2)]),
 )
 def smallest() -> Model:
-    return _doubling(0, True)
+    m = IrModel()
+    x = m.input("x", 1, 2)
+    loop = m.loop(m.constant(0, ElementType.I64), m.constant(True, ElementType.BOOLEAN))
+    state = loop.state(x)
+    double = loop(Add(), state, state)
+    loop.carry(state, double)
+    loop.last(double)
+    loop.joined(loop(Negative(), state), 0)
+    return m.done(*loop.done())

@@ -43,18 +43,6 @@ class ConstantConditionFalse(
             yield "the initial condition is a constant false"
 
 
-def _doubling(trips: int, starts: bool) -> Model:
-    m = IrModel()
-    x = m.input("x", 1, 2)
-    loop = m.loop(m.constant(trips, ElementType.I64), m.constant(starts, ElementType.BOOLEAN))
-    state = loop.state(x)
-    double = loop(Add(), state, state)
-    loop.carry(state, double)
-    loop.last(double)
-    loop.joined(loop(Negative(), state), 0)
-    return m.done(*loop.done())
-
-
 @ConstantConditionFalse.case(
     "openvino_loop_constant_condition_false",
     "IR: rare forms",
@@ -63,4 +51,12 @@ def _doubling(trips: int, starts: bool) -> Model:
     run([[[1, 2]]], [[[1, 2]], empty(0, 2)]),
 )
 def smallest() -> Model:
-    return _doubling(3, False)
+    m = IrModel()
+    x = m.input("x", 1, 2)
+    loop = m.loop(m.constant(3, ElementType.I64), m.constant(False, ElementType.BOOLEAN))
+    state = loop.state(x)
+    double = loop(Add(), state, state)
+    loop.carry(state, double)
+    loop.last(double)
+    loop.joined(loop(Negative(), state), 0)
+    return m.done(*loop.done())

@@ -57,8 +57,8 @@ def export_fake_quantize(
         found = None
         if grid is not None and result is not None and element_of(x) is ElementType.F32:
             found = _on_grid(c, grid, result, x)
-        if _weights_in(x) is None and (found is None or not _is_a_byte(grid)):
-            _tell(c, op, known)
+        if _weights_in(x) is None:
+            _tell(c, op.levels, known, (grid, result), x)
         if found is not None:
             return found
         if low is not None and high is not None and (low < high).all():
@@ -135,23 +135,29 @@ def _on_grid(c: Conversion, grid: Grid, result: Grid, x: Value) -> Value | None:
     return forms.mul(c, codes, c.constant(_smallest(result.scale), ElementType.F32))
 
 
-def _is_a_byte(grid: Grid | None) -> bool:
-    """Return whether QuantizeLinear can have this grid: 256 levels, and one scale."""
-    return grid is not None and grid.levels == BYTE and np.unique(grid.scale).size == 1
-
-
-def _tell(c: Conversion, op: ov.FakeQuantize, limits: Sequence[Array | None]) -> None:
-    """Note why a FakeQuantize stays arithmetic on floats."""
-    low, high, new_low, new_high = limits
-    grids = grid_of(low, high, op.levels), grid_of(new_low, new_high, op.levels)
+def _tell(
+    c: Conversion,
+    levels: int,
+    limits: Sequence[Array | None],
+    grids: tuple[Grid | None, Grid | None],
+    x: Value,
+) -> None:
+    """Note why a FakeQuantize stays arithmetic on floats, if it does."""
+    known = [grid for grid in grids if grid is not None]
     if any(item is None for item in limits):
         why = "its limits are not constant"
-    elif None in grids:
-        why = f"0 is not one of its {op.levels} numbers"
-    elif op.levels != BYTE:
-        why = f"it has {op.levels} levels, and QuantizeLinear has {BYTE}"
-    else:
+    elif len(known) < len(grids):
+        why = f"0 is not one of its {levels} numbers"
+    elif levels != BYTE:
+        why = f"it has {levels} levels, and QuantizeLinear has {BYTE}"
+    elif element_of(x) is not ElementType.F32:
+        why = f"its data are {element_of(x)}"
+    elif any(np.unique(part).size > 1 for grid in known for part in (grid.scale, grid.zero)):
         why = "its channels have several zero points or scales"
+    elif max(grid.scale.ndim for grid in known) > (shape_of(x).rank or 0):
+        why = "its limits have more axes than its data, or the rank of these is not known"
+    else:
+        return
     text = f"FakeQuantize {node_path(c.node)!r} is written as arithmetic: {why}"
     c.warn("CNV114", text, severity=Severity.INFO)
 
