@@ -5,7 +5,7 @@ ONNX divides integers exactly, so each form is one operation.
 
 from __future__ import annotations
 
-from irloop.conversion.quantised.reading import inputs_of, single_number
+from irloop.analysis.operands import inputs_of, single_number
 from irloop.dialects.onnx.elementwise import Add, Div, Min, Mod, Mul, Sign, Sub
 from irloop.graph.builder import element_of
 from irloop.graph.model import Node, Value
@@ -26,9 +26,8 @@ class FuseIntegerDivisions(MatcherPass):
 
     Given::
 
-        r = a - (a / b) * b    s = r - (r / b) * b
-        u, t = s and then u, with b added where the signs of the number and of b are opposite
-        y = t - b, with b added in the same way
+        up(x) = x - b * Min(Sign(x) * Sign(b), 0)
+        r = a - (a / b) * b    s = r - (r / b) * b    y = up(up(up(s)) - b)
 
     Result::
 

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from irloop.conversion.quantised.reading import (
-    inputs_of,
-    known,
-    only_reader,
-)
+from irloop.analysis.operands import inputs_of, known, only_reader
 from irloop.dialects.onnx.convolution import Conv
 from irloop.dialects.onnx.elementwise import Add
 from irloop.dialects.onnx.quantize import DequantizeLinear13

@@ -5,7 +5,7 @@ A dynamic quantisation computes scale and zero point from the range of the value
 
 from __future__ import annotations
 
-from irloop.conversion.quantised.reading import inputs_of, single_number
+from irloop.analysis.operands import inputs_of, single_number
 from irloop.dialects.classes import classes_of
 from irloop.dialects.onnx.activation import Clip11
 from irloop.dialects.onnx.comparison import Equal, Where

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from irloop.conversion.quantised.reading import BYTES, inputs_of
+from irloop.analysis.operands import inputs_of
+from irloop.conversion.quantised.reading import BYTES
 from irloop.dialects.onnx.convert import Cast6
 from irloop.dialects.onnx.elementwise import Sub
 from irloop.dialects.onnx.matmul import MatMul

@@ -11,17 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from irloop.analysis.operands import inputs_of, known, only_reader, single_number
 from irloop.conversion.quantised.biases import bias_of, steps_of
-from irloop.conversion.quantised.reading import (
-    BYTES,
-    Scale,
-    inputs_of,
-    known,
-    only_reader,
-    scale_of,
-    scale_value,
-    single_number,
-)
+from irloop.conversion.quantised.reading import BYTES, Scale, scale_of, scale_value
 from irloop.dialects.onnx.activation import Clip11, Relu
 from irloop.dialects.onnx.convert import Cast6
 from irloop.dialects.onnx.convolution import Conv

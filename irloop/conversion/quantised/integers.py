@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from irloop.analysis.operands import inputs_of
 from irloop.conversion.quantised.quantise_dequantise import quantised
-from irloop.conversion.quantised.reading import BYTES, Codes, codes_of, inputs_of, shifted
+from irloop.conversion.quantised.reading import BYTES, Codes, codes_of, shifted
 from irloop.dialects.onnx.convert import Cast6
 from irloop.graph.builder import element_of
 from irloop.graph.model import Value

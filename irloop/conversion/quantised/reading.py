@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from irloop.analysis.operands import inputs_of, known, single_number
 from irloop.dialects.onnx.activation import Clip11
-from irloop.dialects.onnx.convert import Cast6
 from irloop.dialects.onnx.elementwise import Add, Div, Round, Sub
 from irloop.graph.builder import element_of, shape_of
-from irloop.graph.model import Node, Value
-from irloop.graph.op import Constant, Op
+from irloop.graph.model import Value
 from irloop.graph.record import Record
 from irloop.graph.types import ElementType
 from irloop.passes.forms import Emitter
@@ -24,13 +23,9 @@ __all__ = [
     "Codes",
     "Scale",
     "codes_of",
-    "inputs_of",
-    "known",
-    "only_reader",
     "scale_of",
     "scale_value",
     "shifted",
-    "single_number",
 ]
 
 #: The 8-bit integer types, with the range of each.
@@ -58,42 +53,6 @@ class Scale(Record):
 
     numbers: Any
     axis: int | None
-
-
-def inputs_of(value: Value, op: type[Op]) -> tuple[Value, ...] | None:
-    """The inputs of the node that computes `value`, if it is an `op` without omitted inputs.
-
-    The result is None for any other node.
-    """
-    node = value.producer
-    if not isinstance(node.op, op):
-        return None
-    found = tuple(item for item in node.inputs if item is not None)
-    return found if len(found) == len(node.inputs) else None
-
-
-def known(value: Value | None) -> Array | None:
-    """Return the array that `value` holds if it is a constant, or None.
-
-    A Cast of constant integers to f32 counts as a constant; its array is f32.
-    """
-    if value is None:
-        return None
-    if isinstance(value.producer.op, Constant):
-        return value.producer.op.tensor.numpy()
-    cast = inputs_of(value, Cast6)
-    if cast is None or element_of(value) is not ElementType.F32:
-        return None
-    op = cast[0].producer.op
-    if not isinstance(op, Constant) or not op.tensor.element.is_integer:
-        return None
-    return op.tensor.numpy().astype("float32")
-
-
-def single_number(value: Value | None) -> float | None:
-    """The number in a one-element constant; None for other values."""
-    array = known(value)
-    return None if array is None or array.size != 1 else float(array.reshape(()))
 
 
 def scale_of(value: Value, data: Value) -> Scale | None:
@@ -159,11 +118,6 @@ def shifted(value: Value) -> tuple[Value, float]:
         if parts is not None and number is not None and number.is_integer():
             value, total = parts[0], total + sign * number
     return value, total
-
-
-def only_reader(value: Value) -> Node | None:
-    """The only reader of a value; None if there are several or none."""
-    return value.uses[0][0] if len(value.uses) == 1 else None
 
 
 def scale_value(emitter: Emitter, scale: Scale) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from irloop.conversion.quantised.reading import inputs_of, single_number
+from irloop.analysis.operands import inputs_of, single_number
 from irloop.dialects.onnx.comparison import Equal, Where
 from irloop.dialects.onnx.elementwise import Abs, Add, Exp, Log, Sub
 from irloop.dialects.onnx.reduction import (
