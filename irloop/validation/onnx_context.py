@@ -15,6 +15,7 @@ from irloop.formats.onnx.outline import Outline, OutlineGraph, OutlineNode, outl
 from irloop.formats.onnx.reader import read
 from irloop.formats.onnx.signature import NEWEST, STANDARD, Signature, signature_of
 from irloop.graph.model import Graph, Model, Value
+from irloop.graph.op import Constant, Parameter
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 from irloop.graph.walk import all_graphs
 from irloop.validation.analysis import LightInference
@@ -240,6 +241,22 @@ class OnnxContext:
         """The main graph and every body with inferred types; empty if the model cannot be read."""
         _ = self._inference
         return [] if self._graph is None else list(all_graphs(self._graph))
+
+    @cached_property
+    def returned_unchanged(self) -> list[tuple[str, ValueType, ValueType]]:
+        """The outputs of the model that are inputs or initializers of the same name.
+
+        Each comes as its name, the type that it is declared with as an output, and its own type.
+        """
+        graph = self.outline.graph
+        if not self.inferred_graphs:
+            return []
+        values = self.inferred_graphs[0].outputs
+        return [
+            (name, declared, value.type)
+            for name, declared, value in zip(graph.outputs, graph.output_types, values, strict=True)
+            if isinstance(value.producer.op, Parameter | Constant)
+        ]
 
     @cached_property
     def bodies(self) -> list[InferredBody]:

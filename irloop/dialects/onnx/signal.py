@@ -39,7 +39,8 @@ class _Dft(OnnxOp):
         real = self.inverse != 0 and self.onesided != 0
         result: list[Dim] = [*dims[:-1], 1 if real else 2]
         if axis is None:
-            result[:-1] = [UNKNOWN_DIM] * (len(dims) - 1)
+            if args.has(1) or self.onesided:
+                result[:-1] = [UNKNOWN_DIM] * (len(dims) - 1)
             return [TensorType(element, Shape(tuple(result)))]
         if not -len(dims) <= axis < len(dims) or axis % len(dims) == len(dims) - 1:
             raise args.error(

@@ -47,6 +47,8 @@ class DeclaredElementType(
                     yield from self._compare(at_path(path), name, declared, computed)
                     if not node.bodies:
                         yield from self._compare_optionals(at_path(path), name, declared, computed)
+        for name, declared, own in context.returned_unchanged:
+            yield from self._compare(Location(path=name), name, declared, own)
 
     def _compare_optionals(
         self, place: Location, name: str, declared: ValueType, computed: ValueType
