@@ -15,7 +15,6 @@ from irloop.formats.onnx.outline import Outline, OutlineGraph, OutlineNode, outl
 from irloop.formats.onnx.reader import read
 from irloop.formats.onnx.signature import NEWEST, STANDARD, Signature, signature_of
 from irloop.graph.model import Graph, Model, Value
-from irloop.graph.op import Constant, Parameter
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 from irloop.graph.walk import all_graphs
 from irloop.validation.analysis import LightInference
@@ -243,19 +242,19 @@ class OnnxContext:
         return [] if self._graph is None else list(all_graphs(self._graph))
 
     @cached_property
-    def returned_unchanged(self) -> list[tuple[str, ValueType, ValueType]]:
-        """The outputs of the model that are inputs or initializers of the same name.
+    def declared_again(self) -> list[tuple[str, ValueType, ValueType]]:
+        """The name of each model output, its type as that output, and its type elsewhere.
 
-        Each comes as its name, the type that it is declared with as an output, and its own type.
+        The latter is the type of an input or initializer of that name, or another declaration of
+        what a node computes.
         """
         graph = self.outline.graph
-        if not self.inferred_graphs:
-            return []
-        values = self.inferred_graphs[0].outputs
+        values = self.inferred_graphs[0].outputs if self.inferred_graphs else ()
         return [
-            (name, declared, value.type)
-            for name, declared, value in zip(graph.outputs, graph.output_types, values, strict=True)
-            if isinstance(value.producer.op, Parameter | Constant)
+            (name, declared, self.declared_type(value))
+            for name, declared, value in zip(
+                graph.outputs, graph.output_types, values, strict=False
+            )
         ]
 
     @cached_property

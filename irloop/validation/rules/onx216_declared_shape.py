@@ -57,7 +57,7 @@ class DeclaredShape(
                     finding = self._of(path, name, declared, computed)
                     in_body = graph.owner is not None
                     yield replace(finding, severity=Severity.WARNING) if in_body else finding
-        for name, declared, own in context.returned_unchanged:
+        for name, declared, own in context.declared_again:
             if _contradict(declared, own):
                 yield self._of(name, name, declared, own)
 
@@ -84,17 +84,17 @@ def _contradict(declared: ValueType, computed: ValueType) -> bool:
 
 
 def _is_left_open(node: Node, declared: ValueType, computed: ValueType) -> bool:
-    """Return whether no engine computes what the declaration of a loop's output contradicts.
+    """Return whether no engine computes what the declaration of a Loop's output contradicts.
 
     This is the number of joined values, which follows from the trip count, and the rank (ONX308).
     """
-    if node.op.type not in ("Loop", "Scan"):
+    if node.op.type != "Loop":
         return False
     assert isinstance(declared, TensorType)
     assert isinstance(computed, TensorType)
     if declared.shape.rank != computed.shape.rank:
         return True
-    return node.op.type == "Loop" and _differ_in_length(declared, computed)
+    return _differ_in_length(declared, computed)
 
 
 def _differ_in_length(declared: TensorType, computed: TensorType) -> bool:
