@@ -74,6 +74,7 @@ ENGINES = {"ir": ("openvino", ".xml", "compile"), "onnx": ("onnxruntime", ".onnx
 #: Parts of messages about features that the engine lacks, and why such a model is correct.
 EXPLAINED: dict[str, dict[str, str]] = {
     "onnx": {
+        "is not currently registered": "ONNX Runtime has no complex numbers",
         "NOT_IMPLEMENTED": "no kernel for these element types, or for this operation",
         "smaller than kernel": "ONNX Runtime pads less than a window; ONNX does not ask for that",
         "saturate is only used": "ONNX Runtime refuses the attribute where it has no effect",
