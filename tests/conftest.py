@@ -28,7 +28,7 @@ from irloop.formats.onnx import writer as onnx_writer
 from irloop.formats.openvino import reader as ir_reader
 from irloop.graph.model import Model
 from irloop.graph.op import Constant
-from tests.opconf import cases
+from tests.archives import opconf_cases
 
 Arrays = Sequence[Any]
 
@@ -51,7 +51,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _opconf_cases(types: str) -> list[Any]:
-    found = sorted(cases().glob("*/*/meta.json"))
+    found = sorted(opconf_cases().glob("*/*/meta.json"))
     wanted = set(types.lower().split())
     folders = [case.parent for case in found if _type_of(case.parent) in wanted]
     return [pytest.param(item, id=f"{item.parent.name}-{item.name}") for item in folders]
