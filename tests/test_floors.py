@@ -6,6 +6,7 @@ Heavy packages are imported only where `HOMES` allows.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -187,6 +188,17 @@ def test_every_package_has_a_row() -> None:
         "testing",
     }
     assert modules == {"__init__", "__main__", *named}
+
+
+def test_the_guide_for_contributors_lists_the_rows() -> None:
+    guide = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## Layers\n")[2]
+    lines = re.findall(r"^\d+\. (.*)", guide.partition("\nlxml ")[0], re.MULTILINE)
+    rows = [
+        re.findall(r"`(?:irloop\.)?(\w+)`", part)
+        for line in lines
+        for part in line.split(", then ")
+    ]
+    assert list(map(sorted, rows)) == list(map(sorted, ROWS))
 
 
 def test_modules_import_only_lower_rows() -> None:
