@@ -50,11 +50,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("backend_case", _backend_names(metafunc.module.BACKEND_OPS, domain))
 
 
+@cache
+def _opconf_folders() -> list[Path]:
+    return sorted(case.parent for case in opconf_cases().glob("*/*/meta.json"))
+
+
 def _opconf_cases(types: str) -> list[Any]:
-    found = sorted(opconf_cases().glob("*/*/meta.json"))
     wanted = set(types.lower().split())
-    folders = [case.parent for case in found if _type_of(case.parent) in wanted]
-    return [pytest.param(item, id=f"{item.parent.name}-{item.name}") for item in folders]
+    return [
+        pytest.param(folder, id=f"{folder.parent.name}-{folder.name}")
+        for folder in _opconf_folders()
+        if _type_of(folder) in wanted
+    ]
 
 
 def _type_of(case: Path) -> str:
