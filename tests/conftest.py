@@ -42,6 +42,24 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("irloop")
 
 
+#: How many cases of one test plain pytest runs, spread over all of them; CI runs all.
+CASES = 8
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark cases of large tests as slow, unless the user names files or tests."""
+    if config.args != config.getini("testpaths") or config.option.keyword:
+        return
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for listed in cases.values():
+        kept = set(listed[:: max(1, -(-len(listed) // CASES))])
+        for item in listed:
+            if item not in kept:
+                item.add_marker("slow")
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "opconf_case" in metafunc.fixturenames:
         metafunc.parametrize("opconf_case", _opconf_cases(metafunc.module.OPCONF_TYPES))

@@ -176,7 +176,7 @@ class Settler:
         return run
 
     def _is_over(self) -> bool:
-        """True when the search has exceeded its limit on the number of computed elements."""
+        """Return whether the search has exceeded its limit on the number of computed elements."""
         return self._elements > MOST_ELEMENTS
 
     def _fitted(self, start: Settled) -> tuple[Settled, Run]:

@@ -187,7 +187,7 @@ class Tally:
 
     @property
     def has_compared(self) -> bool:
-        """True if outputs that can show a difference were compared."""
+        """Return whether outputs that can show a difference were compared."""
         return bool(self._shown)
 
     def _is_unproved(self) -> bool:
@@ -357,7 +357,7 @@ class Tally:
     def _is_excused(
         self, number: int, trial: Trial, lane: Lane, place: int, name: str, wanted: Any
     ) -> bool:
-        """True if the difference in an output is not due to the conversion.
+        """Return whether the difference in an output is not due to the conversion.
 
         The reason is then added to the notes. `number` is the position of the trial, `place` that
         of the output, and `name` its name.

@@ -53,7 +53,7 @@ class Fetched:
 
     @property
     def is_copy(self) -> bool:
-        """True if the files are copies in `folder`; otherwise this folder does not exist."""
+        """Return whether the files are copies in `folder`; otherwise this folder does not exist."""
         return bool(self.entry.archive) or self.path != self.entry.address
 
     @property
@@ -89,7 +89,7 @@ def fetch(entries: Sequence[Entry], folder: str, most: int) -> Iterator[Fetched]
 
 
 def needs_copy(entry: Entry) -> bool:
-    """True for a model in an archive or a store; other files stay where they are."""
+    """Return whether `entry` is in an archive or a store; other files stay where they are."""
     return bool(entry.archive) or not is_local(entry.address)
 
 

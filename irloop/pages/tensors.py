@@ -179,7 +179,7 @@ def _error(before: Any, made: Any, evidence: Evidence) -> float:
 
 
 def _is_state(value: Value) -> bool:
-    """True for a body parameter with a back edge."""
+    """Return whether `value` is a body parameter with a back edge."""
     node: Node = value.producer
     owner = None if node.graph is None else node.graph.owner
     if owner is None or not isinstance(node.op, Parameter):

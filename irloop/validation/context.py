@@ -100,11 +100,11 @@ class Context:
 
     @property
     def is_legacy(self) -> bool:
-        """True for an IR of versions 2 to 7."""
+        """Return whether this is an IR of versions 2 to 7."""
         return self.document.is_legacy
 
     def is_source(self, layer: Layer) -> bool:
-        """True if layers of this type have no inputs: constants, and inputs of a net."""
+        """Return whether layers of this type have no inputs: constants, and inputs of a net."""
         if self.is_legacy:
             return (layer.type or "").lower() in ("input", "const")
         return layer.type in ("Parameter", "Const")
@@ -293,7 +293,7 @@ class Context:
 
     @cached_property
     def has_dynamic_shapes(self) -> bool:
-        """True if a port declares a dynamic dimension, or a Parameter a dynamic rank.
+        """Return whether a port declares a dynamic dimension, or a Parameter a dynamic rank.
 
         In such a file, a port without dimensions may belong to a scalar or to a value of unknown
         rank.
@@ -518,14 +518,15 @@ class Context:
         return int(found[0]) if found is not None and len(found) == 1 else None
 
     def condition_is(self, wiring: Wiring, wanted: bool) -> bool:
-        """True when the initial condition of a Loop is constant and equals `wanted`."""
+        """Return whether the initial condition of a Loop is constant and equals `wanted`."""
         if not wiring.is_loop or len(wiring.owner.inputs) < 2:
             return False
         found = self.operand_value(wiring.outer, wiring.owner, 1)
         return found is not None and len(found) == 1 and bool(found[0]) is wanted
 
     def stays_true(self, wiring: Wiring) -> bool:
-        """True if the condition that the body returns is known to be true in every iteration.
+        """Return whether the condition that the body returns is known to be true in every
+        iteration.
 
         It is either the constant true, or the body's condition parameter returned unchanged, with
         the constant true as initial value.

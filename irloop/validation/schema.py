@@ -59,7 +59,7 @@ def _schema(name: str) -> etree.XMLSchema:
 
 
 def is_valid(data: bytes, name: str = NEW) -> bool:
-    """True if a file conforms to the schema `name`; false also if it cannot be read."""
+    """Return whether a file conforms to the schema `name`; false also if it cannot be read."""
     # Validating while parsing takes linear time even in a broken file, because no locations are
     # computed.
     parser = etree.XMLParser(

@@ -440,7 +440,7 @@ class _Search:
         return self._of_type(first, second) or self._of_attributes(first, second)
 
     def _drifts(self, first: Node, second: Node, at: tuple[int, ...]) -> bool:
-        """True if the outputs of two nodes differ only as much as rounding may explain.
+        """Return whether the outputs of two nodes differ only as much as rounding may explain.
 
         Only one execution of the nodes is compared: `at` holds the iteration numbers of the
         enclosing loops.

@@ -312,7 +312,7 @@ class ShapeCauses:
 
 
 def _alike(first: Node, second: Node) -> bool:
-    """True if the inputs of two nodes correspond by position.
+    """Return whether the inputs of two nodes correspond by position.
 
     The nodes must have the same number of inputs. Two elementwise operations must also satisfy
     `may_correspond`, and other operations must have the same type.
@@ -357,7 +357,7 @@ def _returned(body: Body, external: int) -> Value | None:
 
 
 def _fit(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
-    """True if one of two shapes is the other shape with an additional axis of size 1.
+    """Return whether one of two shapes is the other shape with an additional axis of size 1.
 
     If these are the shapes of the parts of a loop output in two models, one loop may concatenate
     the parts along this axis, and the other loop may stack parts without it.

@@ -103,7 +103,7 @@ def edited(document: Document, edits: Sequence[Edit]) -> bytes:
 
 
 def overlap(first: Edit, second: Edit) -> bool:
-    """True if two edits cannot both be made.
+    """Return whether two edits cannot both be made.
 
     Two SetAttribute edits overlap if they set the same attribute. Two other edits of the same class
     overlap if they name the same element. Besides, an edit that removes an element overlaps with
