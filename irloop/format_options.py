@@ -45,9 +45,7 @@ def require_fitting(
             )
 
 
-def require_change(
-    to: str, given: Mapping[str, bool], *, sets_shapes: bool, rewrites: bool
-) -> None:
+def require_change(to: str, used: Mapping[str, bool], *, sets_shapes: bool, rewrites: bool) -> None:
     """Refuse options without effect for a model that has the requested format already.
 
     These are `lengths` and `stateless`. Shapes for inputs are refused only if the model is not
@@ -55,7 +53,7 @@ def require_change(
 
     Args:
         to: the format of the model and of the result.
-        given: for each option, whether the caller uses it.
+        used: for each option, whether the caller uses it.
         sets_shapes: whether the caller gives shapes for inputs.
         rewrites: whether the model is rewritten in its own format: for a target runtime, in another
             opset, with another form of loops, with weights as f16, with standard operations only,
@@ -64,7 +62,7 @@ def require_change(
     Raises:
         UsageError: when such an option is used.
     """
-    useless = given["lengths"] or given["stateless"]
+    useless = used["lengths"] or used["stateless"]
     if useless or (sets_shapes and not rewrites):
         raise UsageError(
             f"the model is {to} already: nothing is converted",

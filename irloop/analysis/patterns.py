@@ -144,9 +144,9 @@ def scanned_across(node: Node) -> list[ScanInput | ScanOutput | Concatenated]:
     one may be empty; slicing is safe. Axes of the returned ports are non-negative, and tensors of
     unknown rank are left out.
     """
-    body, found = next(iter(node.bodies), None), list[ScanInput | ScanOutput | Concatenated]()
+    body, across = next(iter(node.bodies), None), list[ScanInput | ScanOutput | Concatenated]()
     if body is None:
-        return found
+        return across
     ends: list[tuple[ScanInput | ScanOutput | Concatenated, Value | None]] = [
         *[(x, node.inputs[x.external]) for x in body.ports.inputs if isinstance(x, ScanInput)],
         *[
@@ -163,8 +163,8 @@ def scanned_across(node: Node) -> list[ScanInput | ScanOutput | Concatenated]:
         if isinstance(placed, Concatenated):
             shape = Shape(shape.dims[: placed.axis])
         if may_be_empty(shape):
-            found.append(placed)
-    return found
+            across.append(placed)
+    return across
 
 
 def read_inputs(node: Node) -> list[Value]:

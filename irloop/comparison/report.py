@@ -291,20 +291,20 @@ def _row(item: OutputReport) -> tuple[object, ...]:
     return (name, item.type, "yes" if item.equal else "NO", *numbers, item.trial, item.detail)
 
 
-def _output_dict(item: OutputReport) -> dict[str, Any]:
-    found = item.difference
+def _output_dict(report: OutputReport) -> dict[str, Any]:
+    difference = report.difference
     return {
-        "name": item.name,
-        "other": item.other,
-        "equal": item.equal,
-        "type": item.type,
-        "inputs": item.trial,
-        "engine": item.engine,
-        "model": item.model,
-        "max_abs": None if found is None else found.absolute,
-        "max_rel": None if found is None else found.relative,
-        "ulp": None if found is None else found.ulp,
-        "smallest_tolerance": None if found is None else found.smallest,
-        "verdict": None if item.verdict is None else item.verdict.name.lower(),
-        "detail": item.detail,
+        "name": report.name,
+        "other": report.other,
+        "equal": report.equal,
+        "type": report.type,
+        "inputs": report.trial,
+        "engine": report.engine,
+        "model": report.model,
+        "max_abs": None if difference is None else difference.absolute,
+        "max_rel": None if difference is None else difference.relative,
+        "ulp": None if difference is None else difference.ulp,
+        "smallest_tolerance": None if difference is None else difference.smallest,
+        "verdict": None if report.verdict is None else report.verdict.name.lower(),
+        "detail": report.detail,
     }

@@ -109,11 +109,11 @@ def without_value(graph: Graph) -> list[Diagnostic]:
 
     OpenVINO reads uninitialised memory for such a parameter.
     """
-    found = []
+    findings = []
     for node in all_nodes(graph):
         for body in node.bodies:
             ports = body.ports
-            found += [
+            findings += [
                 Diagnostic(
                     "RUN001",
                     Severity.ERROR,
@@ -127,7 +127,7 @@ def without_value(graph: Graph) -> list[Diagnostic]:
                 and index not in ports.by_parameter
                 and index != ports.iteration
             ]
-    return found
+    return findings
 
 
 def _refusal(node: Node) -> str | None:

@@ -227,7 +227,7 @@ class Context:
         wrong port, and another rule reports this edge. So are the ports of a body that the port map
         of an old TensorIterator feeds. No input of an old layer may be left open.
         """
-        found = []
+        open_ports = []
         for index in self.nets:
             fed = self._fed_ports(index)
             for layer in index.net.layers:
@@ -238,12 +238,12 @@ class Context:
                 connected = {edge.to_port for edge in edges}
                 connected |= {port for inner, port in fed if inner == layer.id}
                 last = max((n for n, port in enumerate(ports) if port.id in connected), default=-1)
-                found += [
+                open_ports += [
                     (layer, port, number > last and not self.is_legacy)
                     for number, port in enumerate(ports)
                     if port.id not in connected
                 ]
-        return found
+        return open_ports
 
     def _fed_ports(self, index: NetIndex) -> set[tuple[str | None, str | None]]:
         """The layers and input ports of an old body that the port map names."""
@@ -587,7 +587,7 @@ class Context:
         """
         # Many comparisons in a model are equal, so their results are cached.
         compared: dict[tuple[str | None, tuple[str, ...], int], tuple[bool, bool]] = {}
-        found = []
+        wrong_ports = []
         for layer, node in self.analysis.pairs:
             if isinstance(node.op, UnknownOp):
                 continue
@@ -601,8 +601,8 @@ class Context:
                     wrong = compared[key] = contradictions(self.declared(port), inferred)
                 if wrong[0] or wrong[1]:
                     both = (True, False)
-                    found += [(layer, port, inferred, bad) for bad in both if wrong[not bad]]
-        return found
+                    wrong_ports += [(layer, port, inferred, bad) for bad in both if wrong[not bad]]
+        return wrong_ports
 
     @cached_property
     def inference_errors(self) -> list[tuple[Layer, str, InferenceError]]:

@@ -255,7 +255,7 @@ class NetIndex:
         return self._search_cycles()
 
     def _search_cycles(self) -> list[list[str]]:
-        found: list[list[str]] = []
+        cycles: list[list[str]] = []
         state: dict[str, int] = {}
         for start in self.layers:
             if start in state:
@@ -272,8 +272,8 @@ class NetIndex:
                     path.append(reader)
                     readers.append(self._readers(reader))
                 elif state[reader] == 1:
-                    found.append(path[path.index(reader) :])
-        return found
+                    cycles.append(path[path.index(reader) :])
+        return cycles
 
     def _readers(self, key: str) -> Iterator[str]:
         for edge in self.outgoing.get(key, ()):
