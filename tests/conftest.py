@@ -46,9 +46,20 @@ hypothesis.settings.load_profile("irloop")
 CASES = 8
 
 
+#: The option of plain pytest, from pyproject.toml.
+QUICK = "not slow"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Run everything that the user names, slow tests too."""
+    is_named = config.args != config.getini("testpaths") or config.option.keyword
+    if is_named and config.option.markexpr == QUICK:
+        config.option.markexpr = ""
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark cases of large tests as slow, unless the user names files or tests."""
-    if config.args != config.getini("testpaths") or config.option.keyword:
+    """Mark most cases of large tests as slow."""
+    if config.option.markexpr != QUICK:
         return
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:

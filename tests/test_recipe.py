@@ -16,6 +16,8 @@ import numpy as np
 import onnx
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 #: The first line of a block is a comment that names a file.
