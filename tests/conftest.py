@@ -42,12 +42,10 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("irloop")
 
 
-#: How many cases of one test plain pytest runs, spread over all of them; CI runs all.
-CASES = 8
-
-
-#: The option of plain pytest, from pyproject.toml.
+#: The option -m of plain pytest, from pyproject.toml.
 QUICK = "not slow"
+#: How many cases of one test it runs, spread over all of them.
+CASES = 5
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -79,6 +79,7 @@ def backend_models() -> dict[str, onnx.ModelProto]:
         return {case.name: case.model for case in cases if case.model is not None}
 
 
+@pytest.mark.slow
 def test_every_backend_node_model_survives(tmp_path: Path) -> None:
     refused = []
     for name, proto in backend_models().items():
