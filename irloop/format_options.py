@@ -24,7 +24,7 @@ _FORMAT_OF = {
 
 
 def require_fitting(
-    to: str, given: Mapping[str, bool], spelling: Mapping[str, str] | None = None
+    to: str, used: Mapping[str, bool], spelling: Mapping[str, str] | None = None
 ) -> None:
     """Refuse options that do not fit the format of the result.
 
@@ -45,21 +45,21 @@ def require_fitting(
             )
 
 
-def require_change(to: str, given: Mapping[str, bool]) -> None:
+def require_change(to: str, used: Mapping[str, bool]) -> None:
     """Refuse options without effect for a model that has the requested format already.
 
-    These are `lengths` and `stateless`; `given` says for each option whether the caller uses it.
+    These are `lengths` and `stateless`; `used` says for each option whether the caller uses it.
 
     Raises:
         UsageError: when such an option is used.
     """
-    if given["lengths"]:
+    if used["lengths"]:
         raise UsageError(
             f"the model is {to} already: lengths take effect only in a conversion",
             fix="leave them out; irloop transform MODEL -o NEW --pass set_shape=NAME=1,64 fixes an "
             "input's sizes",
         )
-    if given["stateless"]:
+    if used["stateless"]:
         raise UsageError(
             f"the model is {to} already: stateless takes effect only in a conversion",
             fix="leave it out: an ONNX model has no variables",
