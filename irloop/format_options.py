@@ -30,7 +30,7 @@ def require_fitting(
 
     Args:
         to: "onnx" or "openvino", the format to convert to or to write.
-        given: for each option, whether the caller uses it.
+        used: for each option, whether the caller uses it.
         spelling: other names for options in the message, such as those of the command line.
 
     Raises:
