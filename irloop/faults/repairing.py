@@ -30,11 +30,8 @@ from irloop.graph.walk import all_nodes, kinds_of
 from irloop.passes.base import Pass, PassConfig
 from irloop.passes.common.dead_code import DeadCode
 from irloop.passes.forms import Forms
-from irloop.passes.graph_rewrite import GraphRewrite, MatcherPass
+from irloop.passes.graph_rewrite import GraphRewrite, NodePass
 from irloop.passes.manager import Manager
-from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.pattern import Match, Pattern, wrap_type
-from irloop.passes.predicates import producer_is
 
 __all__ = ["repairs", "repairs_after", "repairs_of_source", "repairs_of_target"]
 
@@ -175,7 +172,7 @@ class OperationForms(GraphRewrite):
             return False
         if not any(test(node) for node in all_nodes(model.graph) for test in tests[type(node.op)]):
             return False
-        self.matchers = [_OneNode(fault, model) for fault in self.faults]
+        self.matchers = [_OneNode(fault) for fault in self.faults]
         return super().run(model, config)
 
     def _tests(self, kinds: set[type[Op]]) -> dict[type[Op], list[Callable[[Node], bool]]]:
@@ -190,18 +187,16 @@ class OperationForms(GraphRewrite):
         return tests
 
 
-class _OneNode(MatcherPass):
+class _OneNode(NodePass):
     """Repairs the nodes of a model that have one fault; the pass has the name of the fault."""
 
-    def __init__(self, fault: Fault, model: Model) -> None:
+    def __init__(self, fault: Fault) -> None:
         self.name = fault.name  # type: ignore[misc]
+        self.operations = fault.operations
         self._fault = fault
-        self._model = model
 
-    def pattern(self) -> Pattern:
-        return wrap_type(self._fault.operations, where=producer_is(self._fault.is_repaired))
+    def applies(self, node: Node) -> bool:
+        return self._fault.is_repaired(node)
 
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        node = match.root
-        self._fault.repair(node, Forms(self._model, rewriter, node, node.name))
-        return node.graph is None
+    def rewrite(self, node: Node, w: Forms) -> None:
+        self._fault.repair(node, w)

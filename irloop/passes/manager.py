@@ -14,7 +14,7 @@ from irloop.graph.model import Model
 from irloop.graph.verify import verify
 from irloop.graph.walk import count_nodes
 from irloop.passes.base import Pass, PassConfig, failures_named
-from irloop.passes.graph_rewrite import GraphRewrite, MatcherPass
+from irloop.passes.graph_rewrite import GraphRewrite, LocalPass
 from irloop.passes.profile import PassRecord, Profile
 from irloop.progress import counted
 
@@ -127,7 +127,7 @@ class Manager(Pass):
                     Inference().run(model.graph)
                 if self.check or outer.check:
                     verify(model.graph)
-        matches = item.matches if isinstance(item, GraphRewrite | MatcherPass) else {}
+        matches = item.matches if isinstance(item, GraphRewrite | LocalPass) else {}
         outer._nodes = count_nodes(model.graph) if modified else size
         sizes = size, outer._nodes
         record = PassRecord(item.name, self.name, seconds, modified, dict(matches), sizes, depth)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from irloop.graph.model import Node, Value
+from irloop.graph.model import Value
 from irloop.graph.op import Op
 from irloop.graph.types import Dim, ElementType, Shape, TensorType
 
@@ -16,7 +16,6 @@ __all__ = [
     "dims",
     "element_is",
     "output_index",
-    "producer_is",
     "rank_is",
     "shape_is",
     "static_dims",
@@ -152,8 +151,3 @@ def _has(op: Op, wanted: dict[str, Any]) -> bool:
 def output_index(index: int) -> Predicate:
     """Matches a value that is output `index` of its node."""
     return Predicate(lambda value: value.index == index, f"output index {index}")
-
-
-def producer_is(test: Callable[[Node], bool]) -> Predicate:
-    """Matches a value whose node passes a test."""
-    return Predicate(lambda value: test(value.producer), test.__name__.strip("_"))

@@ -10,12 +10,11 @@ from irloop.dialects.openvino import recurrent, slicing
 from irloop.dialects.openvino.shape import RESHAPING, Transpose
 from irloop.graph.builder import element_of
 from irloop.graph.inference import Inference
-from irloop.graph.model import Model, Node, Value
+from irloop.graph.model import Node, Value
 from irloop.graph.tensor import ArrayTensor
 from irloop.passes.forms import Forms
-from irloop.passes.graph_rewrite import MatcherPass
+from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.pattern import Match, Pattern, wrap_type
 from irloop.passes.stored import array_of
 
 __all__ = ["MergeDirections"]
@@ -24,7 +23,7 @@ __all__ = ["MergeDirections"]
 SHAPING = (*RESHAPING, Transpose)
 
 
-class MergeDirections(MatcherPass):
+class MergeDirections(NodePass):
     """Merges a forward and a reverse sequence whose results are concatenated.
 
     Given::
@@ -43,19 +42,12 @@ class MergeDirections(MatcherPass):
 
     name = "merge_directions"
     dialects = frozenset({"openvino"})
+    operations = recurrent.SEQUENCES
 
-    def pattern(self) -> Pattern:
-        return wrap_type(recurrent.SEQUENCES)
-
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        first = match.root
-        second = _partner(first, rewriter.inference)
-        if second is None or not _moved_before(first, second, rewriter):
-            return False
-        order = (first, second) if _direction(first) == "forward" else (second, first)
-        forms = Forms(Model(rewriter.graph, "openvino", 10), rewriter, first, first.name)
-        _merge(order, forms)
-        return True
+    def rewrite(self, node: Node, w: Forms) -> None:
+        second = _partner(node, w.rewriter.inference)
+        if second is not None and _moved_before(node, second, w.rewriter):
+            _merge((node, second) if _direction(node) == "forward" else (second, node), w)
 
 
 def _direction(node: Node) -> str:
