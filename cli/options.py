@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 import click
+
+from irloop.graph.convert_options import ConvertOptions, Options, WriteOptions, flag_of
 
 from .console import Command, console_of
 from .limits import size
@@ -13,9 +16,11 @@ from .names import ArraysPath
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from dataclasses import Field
 
 __all__ = [
     "comparison_options",
+    "conversion_options",
     "dims_option",
     "engines_option",
     "format_option",
@@ -24,8 +29,11 @@ __all__ = [
     "memory_option",
     "page_option",
     "run_options",
+    "taken",
     "weights_option",
 ]
+
+Group = TypeVar("Group", bound=Options)
 
 
 def weights_option(name: str = "weights") -> Callable[[Command], Command]:
@@ -171,6 +179,38 @@ def lengths_option(command: Command) -> Command:
         help="How many tensors a sequence or optional input holds, as in x=3; an IR has an input "
         "for each.",
     )(command)
+
+
+def conversion_options(command: Command) -> Command:
+    """Add the options for `ConvertOptions` and `WriteOptions`, as parameters of their names."""
+    for record in (WriteOptions, ConvertOptions):
+        types = record.attribute_types()
+        for item in reversed(record.all()):
+            if item.metadata["help"]:
+                command = _option_of(item, types[item.name])(command)
+    return input_type_options(lengths_option(command))
+
+
+def _option_of(item: Field[Any], type: Any) -> Callable[[Command], Command]:
+    """Make the option for a field with this type."""
+    choices = (type,) if get_origin(type) is Literal else get_args(type) or (type,)
+    kind = next(choice for choice in choices if choice is not NoneType)
+    how: dict[str, Any] = {"type": kind, "metavar": item.metadata["metavar"]}
+    if kind is bool:
+        how = {"is_flag": True}
+    elif kind is int:
+        how["type"] = click.IntRange(min=item.metadata["least"])
+    elif get_origin(kind) is Literal:
+        how["type"] = click.Choice(get_args(kind))
+    if isinstance(item.default, str):
+        how |= {"default": item.default, "show_default": True}
+    return click.option(flag_of(item), item.name, help=item.metadata["help"], **how)
+
+
+def taken(record: type[Group], options: dict[str, Any]) -> Group:
+    """Move the options of a record out of those that a command received."""
+    found = {item.name: options.pop(item.name) for item in record.all()}
+    return record(**{name: value for name, value in found.items() if value})
 
 
 def comparison_options(command: Command) -> Command:

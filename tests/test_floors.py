@@ -18,7 +18,6 @@ ROOT = Path(__file__).resolve().parents[1]
 ROWS = (
     ("diagnostics",),
     ("errors",),
-    ("format_options",),
     ("aside", "opening"),
     ("files",),
     ("budget", "children", "progress"),
@@ -61,7 +60,6 @@ WITHOUT_NUMPY = (
     "irloop/lifeline.py",
     "irloop/diagnostics.py",
     "irloop/errors.py",
-    "irloop/format_options.py",
     "irloop/files.py",
     "irloop/aside.py",
     "irloop/opening.py",
@@ -181,7 +179,6 @@ def test_every_package_has_a_row() -> None:
         "diagnostics",
         "errors",
         "files",
-        "format_options",
         *("children", "lifeline", "opening"),
         "progress",
         "testing",
@@ -262,7 +259,7 @@ def _circles(imports: dict[str, set[str]]) -> list[list[str]]:
 
 def test_the_command_line_imports_only_the_api_and_its_data_types() -> None:
     below = {
-        *("errors", "diagnostics", "format_options", "opening", "files", "budget", "progress"),
+        *("errors", "diagnostics", "opening", "files", "budget", "progress"),
         *("allowance", "children", "lifeline"),
         "graph",
     }
