@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ROWS = (
     ("diagnostics",),
     ("errors",),
-    ("aside", "opening"),
+    ("aside", "modules", "opening"),
     ("files",),
     ("budget", "children", "progress"),
     ("allowance", "boundary", "lifeline"),
@@ -180,6 +180,7 @@ def test_every_package_has_a_row() -> None:
         "errors",
         "files",
         *("children", "lifeline", "opening"),
+        "modules",
         "progress",
         "testing",
     }

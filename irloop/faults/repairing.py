@@ -15,12 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from graphlib import TopologicalSorter
-from importlib import import_module
+from types import ModuleType
 from typing import TypeVar
 
 from irloop.analysis.constant_loops import constant_loops
-from irloop.faults import repairs as folder
-from irloop.faults.catalogue import DIALECTS, avoided_faults, faults_of
+from irloop.faults.catalogue import DIALECTS, REPAIRS, avoided_faults, faults_of
 from irloop.faults.fault import Fault
 from irloop.faults.repair import Known, Repair
 from irloop.graph.inference import Inference
@@ -113,15 +112,18 @@ def repairs_of_target(target: str) -> list[Pass]:
 
 def _in_order(known: Sequence[type[Fault]]) -> list[Repair | OperationForms]:
     """The passes that avoid the given faults of an engine, in the order that `after` demands."""
-    modules = dict.fromkeys(name for item in known for name in item.avoided_by)
-    passes: dict[str, Repair | OperationForms] = {name: _pass_of(name) for name in modules}
+    names = dict.fromkeys(name for item in known for name in item.avoided_by)
+    modules = {name: REPAIRS.load(name) for name in names}
+    passes: dict[str, Repair | OperationForms] = {
+        name: _pass_of(module) for name, module in modules.items() if module is not None
+    }
     passes[OperationForms.name] = OperationForms(known)
     return _sorted(passes, {name: item.after for name, item in passes.items()})
 
 
-def _pass_of(module: str) -> Repair:
+def _pass_of(module: ModuleType) -> Repair:
     """Make the pass of a module of `irloop.faults.repairs`."""
-    found = vars(import_module(f"{folder.__name__}.{module}"))
+    found = vars(module)
     (kind,) = (found[name] for name in found["__all__"] if _is_repair(found[name]))
     made = kind()
     assert isinstance(made, Repair)

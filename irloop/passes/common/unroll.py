@@ -34,7 +34,7 @@ from irloop.passes.options import option
 from irloop.passes.session import Session
 from irloop.passes.trips import one_element, trip_count
 
-__all__ = ["FoldTrips", "Unroll"]
+__all__ = ["Unroll"]
 
 LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan)
 
@@ -103,23 +103,6 @@ class Unroll(ModelPass):
         if count > 1:
             budget.spend(STEPS_A_COPY * size, "unrolling a loop")
         rewriter.replace_node(node, copies.make())
-
-
-@dataclass(eq=False)
-class FoldTrips(Unroll):
-    """Removes loops that never run, and replaces a loop that runs once by its body.
-
-    Given::
-
-        Loop(1, true, a):  a' = a + i     -> last a, stacked a'
-
-    Result::
-
-        a' = a + 0    stacked = Unsqueeze(a')
-    """
-
-    name = "fold_trips"
-    trips: int = 1
 
 
 class _Copies:
