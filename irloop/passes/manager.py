@@ -61,6 +61,8 @@ class Manager(Pass):
         self.validate = validate
         self.check = check
         self.observers = list(observers)
+        #: The registered passes that run only if a configuration enables them.
+        self._off: set[Pass] = set()
         self.records: list[PassRecord] = []
         #: The number of nodes after the last pass; None before the first one.
         self._nodes: int | None = None
@@ -69,7 +71,7 @@ class Manager(Pass):
         """Append a pass; a pass that is not `enabled` runs only if the configuration enables it."""
         self.passes.append(item)
         if not enabled:
-            self.config.disable(item)
+            self._off.add(item)
 
     @property
     def profile(self) -> Profile:
@@ -104,7 +106,7 @@ class Manager(Pass):
         passes: Iterable[Pass] = self.passes
         passes = passes if depth else counted("passes", self.passes, len(self.passes))
         for item in passes:
-            if not config.is_disabled(item):
+            if not config.is_disabled(item, default=item not in self._off):
                 modified |= self._run_one(item, model, config, outer, depth)
         return modified
 

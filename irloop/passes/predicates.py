@@ -7,7 +7,7 @@ from typing import Any
 
 from irloop.graph.model import Value
 from irloop.graph.op import Op
-from irloop.graph.types import Dim, ElementType, Shape, TensorType
+from irloop.graph.types import Dim, ElementType, Shape, TensorType, element_named
 
 __all__ = [
     "Predicate",
@@ -130,11 +130,16 @@ def _same(first: Dim, second: Dim) -> bool:
     return first is second or (known and first == second)
 
 
-def element_is(*elements: ElementType) -> Predicate:
-    """Matches a value whose element type is one of `elements`."""
-    text = " or ".join(str(element) for element in elements)
+def element_is(*elements: str | ElementType) -> Predicate:
+    """Matches a value whose element type is one of `elements`, such as "f32".
+
+    Raises:
+        UsageError: when there is no such type.
+    """
+    known = [element_named(element) for element in elements]
+    text = " or ".join(map(str, known))
     return Predicate(
-        lambda value: isinstance(value.type, TensorType) and value.type.element in elements,
+        lambda value: isinstance(value.type, TensorType) and value.type.element in known,
         f"element type {text}",
     )
 

@@ -286,6 +286,22 @@ def test_a_pass_may_be_off_by_default() -> None:
     assert model.graph.name == "touched"
 
 
+def test_a_pass_registered_as_off_runs_where_a_configuration_enables_it() -> None:
+    def nested(*, enabled_first: bool | None) -> bool:
+        inner, outer = Manager(name="inner"), Manager(name="outer")
+        if enabled_first:
+            outer.config.enable(AbsToSquare)
+        inner.register(AbsToSquare(), enabled=False)
+        outer.register(Manager([inner]))
+        if enabled_first is False:
+            outer.config.enable(AbsToSquare)
+        return outer.run_passes(model_of("a"))
+
+    assert not nested(enabled_first=None)
+    assert nested(enabled_first=True)
+    assert nested(enabled_first=False)
+
+
 class Watcher(Observer):
     def __init__(self) -> None:
         self.seen: list[tuple[str, int]] = []
