@@ -215,15 +215,14 @@ def _separated(value: Value, perm: tuple[int, ...]) -> tuple[Value, int] | None:
     The pattern is `value` = Transpose(Reshape(data), `perm`), where data is [batch, positions,
     heads * size] and the Reshape makes it [batch, positions, heads, size].
     """
-    before = _input_of(value, Transpose, perm)
-    whole = None if before is None or not isinstance(before.producer.op, _RESHAPES) else before
-    data = None if whole is None else whole.producer.inputs[0]
-    if whole is None or data is None or shape_of(data).rank != 3 or shape_of(whole).rank != 4:
+    split = _input_of(value, Transpose, perm)
+    data = _input_of(split, _RESHAPES)
+    if split is None or data is None or not _keeps_batch(split.producer):
         return None
-    heads, size, total = shape_of(whole).dim(2), shape_of(whole).dim(3), shape_of(data).dim(2)
-    if not isinstance(heads, int) or not isinstance(size, int) or total != heads * size:
-        return None
-    return (data, heads) if _keeps_batch(whole.producer) else None
+    match shape_of(data).dims, shape_of(split).dims:
+        case (_, _, total), (_, _, int(heads), int(size)) if total == heads * size:
+            return data, heads
+    return None
 
 
 def _keeps_batch(reshape: Node) -> bool:
@@ -246,7 +245,9 @@ def _is_equal(one: Value, other: Value, axis: int) -> bool:
     return _is_known(dim) and dim == shape_of(other).dim(axis)
 
 
-def _input_of(value: Value | None, type: type[Op], perm: tuple[int, ...] = ()) -> Value | None:
+def _input_of(
+    value: Value | None, type: type[Op] | tuple[type[Op], ...], perm: tuple[int, ...] = ()
+) -> Value | None:
     """Return the first input of the operation that computes `value`, if it is of class `type`.
 
     A Transpose must also have the permutation `perm`. Otherwise, the result is None.
