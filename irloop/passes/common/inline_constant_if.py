@@ -10,6 +10,7 @@ from irloop.passes.base import PassConfig
 from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.scalars import scalar_ranges
+from irloop.passes.written_out import outer_values
 
 __all__ = ["InlineConstantIf"]
 
@@ -43,13 +44,9 @@ class InlineConstantIf(NodePass):
         if known is None or known.size != 1:
             return None
         body = node.body("then" if bool(known.reshape(-1)[0]) else "else")
-        parameters = []
-        for index in range(len(body.graph.parameters)):
-            port = body.ports.by_parameter.get(index)
-            value = None if port is None else node.inputs[port.external]
-            if value is None:
-                return None
-            parameters.append(value)
+        parameters = outer_values(node, body)
+        if parameters is None:
+            return None
         results = clone_into(body.graph, w.rewriter, parameters, before=node)
         given = {port.external: results[port.result] for port in body.ports.outputs}
         if len(given) != len(node.outputs):

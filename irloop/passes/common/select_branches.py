@@ -13,6 +13,7 @@ from irloop.passes.forms import Forms, selected
 from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.trips import trip_count
+from irloop.passes.written_out import outer_values
 
 __all__ = ["SelectBranches"]
 
@@ -42,7 +43,7 @@ class SelectBranches(NodePass):
     def rewrite(self, node: Node, w: Forms) -> list[Value] | None:
         condition, bodies = node.inputs[0], [node.body("then"), node.body("else")]
         rank = None if condition is None else shape_of(condition).rank
-        wired = [_parameters(node, body) for body in bodies]
+        wired = [outer_values(node, body) for body in bodies]
         shown = [
             {port.external: body.graph.output(port.result) for port in body.ports.outputs}
             for body in bodies
@@ -64,21 +65,6 @@ class SelectBranches(NodePass):
             for body, made in zip(bodies, results, strict=True)
         ]
         return [selected(w.emit, chosen, *(side[at] for side in sides)) for at in places]
-
-
-def _parameters(node: Node, body: Body) -> list[Value] | None:
-    """Return the outer value of each parameter of a branch, in order.
-
-    Returns None if nothing is connected to one of the parameters.
-    """
-    found = []
-    for index in range(len(body.graph.parameters)):
-        port = body.ports.by_parameter.get(index)
-        value = None if port is None else node.inputs[port.external]
-        if value is None:
-            return None
-        found.append(value)
-    return found
 
 
 def _have_one_static_type(values: Sequence[Value | None]) -> bool:
