@@ -47,48 +47,36 @@ def weights_option(name: str = "weights") -> Callable[[Command], Command]:
     )
 
 
-def dims_of(
-    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
-) -> dict[str, int]:
-    """Sizes of dimensions by name, from strings such as ``batch=4``."""
-    sizes: dict[str, int] = {}
-    for text in texts:
-        name, equals, size = text.rpartition("=")
-        if not equals or not name or not re.fullmatch(r"\d{1,18}", size):
-            raise click.BadParameter(f"{text!r} is not a size such as batch=4")
-        sizes[name] = int(size)
-    return sizes
+def by_name(parse: Callable[[str], Any], what: str) -> Callable[..., dict[str, Any]]:
+    """Return a callback that reads values by name, from strings such as ``batch=4``.
+
+    `parse` reads the value, and returns None if it is not `what`.
+    """
+
+    def read(
+        context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
+    ) -> dict[str, Any]:
+        found = {}
+        for text in texts:
+            name, equals, value = text.rpartition("=")
+            found[name] = parse(value) if name and equals else None
+            if found[name] is None:
+                raise click.BadParameter(f"{text!r} is not {what}")
+        return found
+
+    return read
 
 
-def shapes_of(
-    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
-) -> dict[str, list[int | None]]:
-    """Parse strings such as ``x=1,3,?,?`` to shapes, keyed by input name; ``x=`` is a scalar."""
-    if not texts:
-        return {}
+def _number(text: str, digits: int = 18) -> int | None:
+    return int(text) if re.fullmatch(rf"\d{{1,{digits}}}", text) else None
+
+
+def _shape(text: str) -> list[int | None] | None:
     # Imported late, because few commands are given shapes.
     from irloop.graph.input_types import named_shape
 
-    shapes = {}
-    for text in texts:
-        found = named_shape(text)
-        if found is None:
-            raise click.BadParameter(f"{text!r} is not a shape such as x=1,3,224,224")
-        shapes[found[0]] = found[1]
-    return shapes
-
-
-def types_of(
-    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
-) -> dict[str, str]:
-    """Element types by input name, from strings such as ``x=f32``."""
-    types = {}
-    for text in texts:
-        name, equals, element = text.rpartition("=")
-        if not name or not equals or not element.strip():
-            raise click.BadParameter(f"{text!r} is not an element type such as x=f32")
-        types[name] = element.strip()
-    return types
+    found = named_shape(f"input={text}")
+    return None if found is None else found[1]
 
 
 def format_option(
@@ -123,7 +111,7 @@ def dims_option(command: Command) -> Command:
         "dims",
         metavar="NAME=N",
         multiple=True,
-        callback=dims_of,
+        callback=by_name(_number, "a size such as batch=4"),
         help="The size of a dynamic dimension, as in batch=4; ?=4 sets all without a name.",
     )(command)
 
@@ -135,7 +123,7 @@ def input_type_options(command: Command) -> Command:
         "shapes",
         metavar="NAME=DIMS",
         multiple=True,
-        callback=shapes_of,
+        callback=by_name(_shape, "a shape such as x=1,3,224,224"),
         help="Another shape for an input, as in x=1,3,224,224; ? is a dynamic dimension.",
     )
     element = click.option(
@@ -143,29 +131,10 @@ def input_type_options(command: Command) -> Command:
         "types",
         metavar="NAME=TYPE",
         multiple=True,
-        callback=types_of,
+        callback=by_name(lambda text: text.strip() or None, "an element type such as x=f32"),
         help="The element type of an input whose type is dynamic, as in x=f32.",
     )
     return shape(element(command))
-
-
-def lengths_of(
-    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
-) -> dict[str, int]:
-    """Parse the number of tensors in each sequence input, from strings such as ``x=3``.
-
-    Returns the numbers, keyed by input name.
-
-    Raises:
-        click.BadParameter: when a string has another form.
-    """
-    lengths: dict[str, int] = {}
-    for text in texts:
-        name, equals, number = text.rpartition("=")
-        if not name or not equals or not re.fullmatch(r"\d{1,6}", number):
-            raise click.BadParameter(f"{text!r} is not a number of tensors such as x=3")
-        lengths[name] = int(number)
-    return lengths
 
 
 def lengths_option(command: Command) -> Command:
@@ -175,7 +144,7 @@ def lengths_option(command: Command) -> Command:
         "lengths",
         metavar="NAME=COUNT",
         multiple=True,
-        callback=lengths_of,
+        callback=by_name(lambda text: _number(text, 6), "a number of tensors such as x=3"),
         help="How many tensors a sequence or optional input holds, as in x=3; an IR has an input "
         "for each.",
     )(command)

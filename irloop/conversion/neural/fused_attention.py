@@ -6,20 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from irloop.dialects.contrib.attention import MultiHeadAttention
-from irloop.dialects.contrib.base import DOMAIN
 from irloop.dialects.onnx.activation import Softmax13
 from irloop.dialects.onnx.elementwise import Add, Div, Mul
 from irloop.dialects.onnx.matmul import MatMul
 from irloop.dialects.onnx.shape import Expand, Reshape, Reshape14, Transpose
 from irloop.graph.builder import element_of, shape_of
-from irloop.graph.model import Model, Node, Value
+from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Op
 from irloop.graph.types import DynamicDim, ElementType
-from irloop.graph.walk import all_nodes
-from irloop.passes.base import ModelPass
 from irloop.passes.forms import Forms
-from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.session import Session
+from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.stored import stored
 
 __all__ = ["FuseAttention"]
@@ -46,8 +42,7 @@ class _Attention:
     scale: float
 
 
-@dataclass(eq=False)
-class FuseAttention(ModelPass):
+class FuseAttention(NodePass):
     """Replaces attention of several heads by MultiHeadAttention of ONNX Runtime.
 
     Given::
@@ -67,30 +62,17 @@ class FuseAttention(ModelPass):
     name = "fuse_attention"
     dialects = frozenset({"onnx"})
 
-    def run_on_model(self, model: Model) -> bool:
-        session = Session(model)
-        modified = False
-        for node in [node for node in all_nodes(model.graph) if isinstance(node.op, _RESHAPES)]:
-            found = None if self.transformation_callback(node) else _found(node)
-            if found is None:
-                continue
-            assert node.graph is not None
-            _replace(model, node, found, session.rewriter(node.graph))
-            modified = True
-        if modified:
-            model.opsets[DOMAIN] = 1
-        return modified
+    operations = _RESHAPES
 
-
-def _replace(model: Model, node: Node, found: _Attention, rewriter: MatchRewriter) -> None:
-    inputs: tuple[Value | None, ...] = (found.query, found.key, found.value)
-    if found.bias is not None:
-        forms = Forms(model, rewriter, node, node.name)
-        inputs = (*inputs, None, None, _spread(forms, found.bias, found.query))
-    op = MultiHeadAttention(num_heads=found.heads, scale=found.scale)
-    name = f"{node.name}/{op.type}"
-    fused = rewriter.insert(op, inputs, before=node, name=name)
-    rewriter.replace_node(node, [fused.output])
+    def rewrite(self, node: Node, w: Forms) -> Value | None:
+        found = _found(node)
+        if found is None:
+            return None
+        inputs: tuple[Value | None, ...] = (found.query, found.key, found.value)
+        if found.bias is not None:
+            inputs = (*inputs, None, None, _spread(w, found.bias, found.query))
+        op = MultiHeadAttention(num_heads=found.heads, scale=found.scale)
+        return w.rewriter.insert(op, inputs, before=node, name=f"{node.name}/{op.type}").output
 
 
 def _spread(forms: Forms, bias: Value, query: Value) -> Value:
