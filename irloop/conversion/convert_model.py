@@ -15,6 +15,7 @@ from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.errors import UnsupportedError, UsageError
 from irloop.graph.clone import clone_graph
 from irloop.graph.convert_options import ConvertOptions
+from irloop.graph.inference import Inference
 from irloop.graph.input_types import set_input_shapes, set_input_types, shapes_of
 from irloop.graph.model import Model
 from irloop.graph.walk import all_nodes, node_path
@@ -65,6 +66,11 @@ class _Conversion:
         self.loops: list[SourceLoop] = []
 
     @property
+    def changes_inputs(self) -> bool:
+        """Whether inputs get other types or shapes."""
+        return bool(self.options.types or self.shapes or self.options.lengths)
+
+    @property
     def fixes_shapes(self) -> bool:
         """Whether the target needs the shapes before the translation."""
         return self.translates and self.target is not None and not self.target.dynamic_shapes
@@ -72,8 +78,7 @@ class _Conversion:
     def copy_source(self) -> None:
         """Copy the source if it is going to be changed, and check it."""
         options, source = self.options, self.model
-        changes_inputs = bool(options.types or self.shapes or options.lengths)
-        copies = changes_inputs or options.stateless or options.loops is not None
+        copies = self.changes_inputs or options.stateless or options.loops is not None
         in_place = not self.translates and options.rewrites(self.translates)
         if copies or in_place or self.fixes_shapes:
             self.model = replace(
@@ -88,6 +93,8 @@ class _Conversion:
         set_input_types(self.model, self.options.types or {})
         if not self.translates:
             set_input_shapes(self.model, self.shapes)
+            if self.changes_inputs:
+                Inference().run(self.model.graph)
 
     def prepare(self) -> None:
         """Rewrite the source before it is translated."""

@@ -134,11 +134,16 @@ class ConvertOptions(Options):
                 fix="for an older OpenVINO, use the target openvino-2021.4",
             )
         self.require_fitting(to)
-        useless = self.lengths is not None or self.stateless
-        if not translates and (useless or (self.shapes and not self.rewrites(translates))):
+        if not translates and self.lengths is not None:
             raise UsageError(
-                f"the model is {to} already: nothing is converted",
-                fix="leave out lengths, stateless and shapes, which need a conversion",
+                f"the model is {to} already: lengths take effect only in a conversion",
+                fix="leave them out; irloop transform MODEL -o NEW --pass set_shape=NAME=1,64 "
+                "fixes an input's sizes",
+            )
+        if not translates and self.stateless:
+            raise UsageError(
+                f"the model is {to} already: stateless takes effect only in a conversion",
+                fix="leave it out: an ONNX model has no variables",
             )
 
     def changes_opset(self, translates: bool) -> bool:

@@ -242,6 +242,22 @@ class OnnxContext:
         return [] if self._graph is None else list(all_graphs(self._graph))
 
     @cached_property
+    def declared_again(self) -> list[tuple[str, ValueType, ValueType]]:
+        """The name of each model output, its type as that output, and its type elsewhere.
+
+        The latter is the type of an input or initializer of that name, or another declaration of
+        what a node computes.
+        """
+        graph = self.outline.graph
+        values = self.inferred_graphs[0].outputs if self.inferred_graphs else ()
+        return [
+            (name, declared, self.declared_type(value))
+            for name, declared, value in zip(
+                graph.outputs, graph.output_types, values, strict=False
+            )
+        ]
+
+    @cached_property
     def bodies(self) -> list[InferredBody]:
         """Every body, with the types that it receives and the types of its outputs.
 

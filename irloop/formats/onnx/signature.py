@@ -23,8 +23,8 @@ class Signature(Record):
     `attributes` holds the kind of each attribute, and whether it is required. `mandatory` are the
     positions of required inputs, `named` those of outputs that must have a name. `variadic` is the
     position of the first repeated input (None if no input repeats); repeated inputs may not be
-    omitted. `types` holds the element types that each input accepts, empty for any; the last entry
-    applies to all later inputs.
+    omitted. `types` holds the types that each input accepts, empty for any; the last entry applies
+    to all later inputs. `results` holds the types that each output may have, in the same way.
     """
 
     label: str
@@ -36,6 +36,7 @@ class Signature(Record):
     attributes: dict[str, tuple[str, bool]]
     types: tuple[frozenset[str], ...]
     named: frozenset[int]
+    results: tuple[frozenset[str], ...]
 
 
 #: The newest opset that the installed onnx supports.
@@ -67,6 +68,7 @@ def signature_of(type: str, opset: int, domain: str) -> Signature | None:
         },
         tuple(frozenset(types.get(item.type_str, [item.type_str])) for item in given),
         frozenset(at for at, item in enumerate(schema.outputs) if item.option == single),
+        tuple(frozenset(types.get(item.type_str, [item.type_str])) for item in schema.outputs),
     )
 
 
