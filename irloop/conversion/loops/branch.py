@@ -23,9 +23,9 @@ from irloop.conversion.loops.loop_parts import scalar
 from irloop.conversion.loops.stacks import as_stack
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.wires import branch_ports
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.input_types import shape_option
-from irloop.graph.loops import Invariant, LastValue, PortMap
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType, OptionalType, ValueType, differ_in_shape
@@ -116,7 +116,8 @@ class _Branch:
         self._move_constants = move_constants
         self.inner = c.nested(body.label)
         self._captured = captured
-        self._ports: list[Invariant] = []
+        #: The input of the If that each parameter of the new body receives.
+        self._externals: list[int] = []
         parameters: list[Converted] = []
         for index, source in enumerate(body.graph.parameters):
             value = _given(c, inputs, body, index)
@@ -132,8 +133,7 @@ class _Branch:
         if isinstance(value, Value):
             if self._move_constants and isinstance(value.producer.op, Constant):
                 return self.inner.tensor(value.producer.op.tensor, value.producer.name)
-            external = self._captured.setdefault(value, 1 + len(self._captured))
-            self._ports.append(Invariant(external, len(self.inner.graph.parameters)))
+            self._externals.append(self._captured.setdefault(value, 1 + len(self._captured)))
             return self.inner.parameter(value.producer.name, value.type)
         return _mapped(value, self._enter)
 
@@ -145,8 +145,8 @@ class _Branch:
         values = [value for given in self.gives for value in _tensors(given)]
         for value in values:
             self.inner.result(value, self.inner.names.fresh(f"{value.producer.name}/out"))
-        outputs = tuple(LastValue(index, index) for index in range(len(values)))
-        return Body(self.label, self.inner.graph, PortMap(tuple(self._ports), outputs))
+        ports = branch_ports(self._externals, len(values))
+        return Body(self.label, self.inner.graph, ports)
 
 
 def _mapped(value: Converted, change: Callable[[Converted], Converted]) -> Converted:

@@ -13,12 +13,13 @@ from irloop.conversion.framework.carriers import CARRIERS
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.onnx.base import TINY_INTEGERS
 from irloop.dialects.onnx.convert import Cast6
+from irloop.dialects.wires import Entering
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Invariant
 from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType, TensorType
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.loop_wires import Entering, LoopWires
+from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 
 if TYPE_CHECKING:

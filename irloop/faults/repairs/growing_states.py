@@ -23,6 +23,7 @@ from irloop.dialects.openvino.reduction import ReduceProd
 from irloop.dialects.openvino.search import CumSum
 from irloop.dialects.openvino.shape import Reshape, ShapeOf3, Tile
 from irloop.dialects.openvino.slicing import Slice
+from irloop.dialects.wires import Entering, Leaving
 from irloop.faults.repair import Repair
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
@@ -30,7 +31,7 @@ from irloop.graph.op import Constant, Parameter
 from irloop.graph.types import ElementType
 from irloop.passes.forms import Emitter
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.loop_wires import Entering, Leaving, LoopWires
+from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 
 __all__ = ["OpenGrowingStates"]

@@ -11,6 +11,7 @@ from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.comparison import LogicalAnd, NotEqual
 from irloop.dialects.openvino.shape import ShapeOf3
 from irloop.dialects.openvino.slicing import Slice
+from irloop.dialects.wires import Leaving
 from irloop.faults.repair import Repair
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.inference import Inference
@@ -20,7 +21,7 @@ from irloop.graph.types import ElementType
 from irloop.passes.folding import folded
 from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.loop_wires import Leaving, LoopWires
+from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.trips import condition_after
 

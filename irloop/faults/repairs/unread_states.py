@@ -11,9 +11,9 @@ from irloop.analysis.patterns import may_not_run
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.comparison import LogicalAnd, LogicalNot, LogicalOr
 from irloop.dialects.openvino.reduction import ReduceLogicalOr, ReduceMax
+from irloop.dialects.wires import INVARIANT
 from irloop.faults.repair import Repair
 from irloop.graph.builder import element_of, shape_of
-from irloop.graph.loops import Invariant
 from irloop.graph.model import Node, Value
 from irloop.graph.types import EIGHT_BIT_FLOATS, ElementType, Shape, TensorType
 from irloop.passes.forms import Emitter, Forms, selected
@@ -71,7 +71,7 @@ class ReadStates(Repair, LoopPass):
                     outside = Emitter(rewriter, node, node.name)
                     one = outside.constant(True, ElementType.BOOLEAN)
                     name = inside.names.fresh("running")
-                    running = wires.enter(one, name, Invariant(0, 0), TRUTH)
+                    running = wires.enter(one, name, INVARIANT, TRUTH).parameter
                 value = _chosen(inside, running, value, state)
             item.result = value
             for leaving in shown:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from irloop.dialects.openvino import comparison, shape
 from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.wires import Entering, Leaving
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.passes.forms import Emitter, Forms, selected
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.loop_wires import Entering, Leaving, LoopWires
+from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 
 __all__ = ["ChooseInitialStates"]

@@ -6,13 +6,14 @@ from functools import partial
 
 from irloop.dialects.loops import normal_axis
 from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.wires import Entering, stacked_port
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import ScanInput, ScanOutput
 from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType
 from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.loop_wires import Entering, LoopWires
+from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 
 __all__ = ["ScanToLoop"]
@@ -103,7 +104,7 @@ class ScanToLoop(LoopPass):
                 continue
             rank = (shape_of(leaving.value).rank or 0) + 1
             axis = normal_axis(port.axis, rank)
-            leaving.port = ScanOutput(0, 0)
+            leaving.port = stacked_port()
             change = partial(_put_in_order, behind, axis, rank, port.reverse)
             wires.change_output(leaving, rewriter, change)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino import recurrent, reorder
 from irloop.dialects.openvino.elementwise import Maximum, Minimum
+from irloop.dialects.wires import LAST, STATE, joined_port, slice_port
 from irloop.graph.builder import element_of, shape_of
-from irloop.graph.loops import Carried, Concatenated, LastValue, Sliced
 from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType, Shape, TensorType
@@ -142,9 +142,9 @@ class _Sequence:
         piece = wires.enter(
             x,
             names.fresh(f"{node.name}/step"),
-            Sliced(0, 0, 1, *how, 1),
+            slice_port(1, *how),
             TensorType(element_of(x), shape),
-        )
+        ).parameter
         held = [self._state(wires, state) for state in states]
         weights = [self._weight(wires, body, value, place) for value in self.weights]
         cell = inner.insert(
@@ -160,10 +160,9 @@ class _Sequence:
         for item, value in zip(wires.states, new, strict=True):
             item.result = value
         joined = body.unsqueezed(shown, 1)
-        outputs = node.outputs
-        wires.leave(joined, outputs[0], Concatenated(0, 0, 1, *how, 1))
-        for value, output in zip(new, outputs[1:], strict=False):
-            wires.leave(value, output, LastValue(0, 0))
+        wires.leave(joined, joined_port(1, *how))
+        for value in new[: len(states)]:
+            wires.leave(value, LAST)
         loop, _ = wires.insert(ov.TensorIterator(), self.rewriter, before=node)
         y, *lasts = loop.outputs
         return [self._reversed(y) if turned else y, *lasts]
@@ -178,7 +177,7 @@ class _Sequence:
     def _state(self, wires: LoopWires, initial: Value) -> Value:
         assert isinstance(initial.type, TensorType)
         name = self.rewriter.names.fresh(f"{self.node.name}/state")
-        return wires.enter(initial, name, Carried(0, 0, 0), initial.type)
+        return wires.enter(initial, name, STATE, initial.type).parameter
 
     def _weight(self, wires: LoopWires, body: Forms, value: Value, place: int) -> Value:
         made = changed(value, lambda array: array[place], body.rewriter, None)
@@ -210,7 +209,8 @@ class _Sequence:
         names = self.rewriter.names
         zero = self.forms.constant([0], ElementType.I32)
         type = TensorType(ElementType.I32, Shape.of(1))
-        count = wires.enter(zero, names.fresh(f"{self.node.name}/count"), Carried(0, 0, 0), type)
+        name = names.fresh(f"{self.node.name}/count")
+        count = wires.enter(zero, name, STATE, type).parameter
         limit = wires.capture(lengths, names.fresh(f"{self.node.name}/lengths"))
         runs = body.less(count, limit)
         kept = [body.chosen(runs, one, old) for one, old in zip(new, held, strict=True)]

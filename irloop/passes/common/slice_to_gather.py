@@ -6,12 +6,13 @@ import numpy as np
 
 from irloop.dialects.loops import normal_axis
 from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.wires import Entering
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Sliced
 from irloop.graph.model import Node, Value
 from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.loop_wires import Entering, LoopWires
+from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 
 __all__ = ["SliceToGather"]

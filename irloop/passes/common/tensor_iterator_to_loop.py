@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.wires import slice_port
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Concatenated, Sliced
 from irloop.graph.model import Node, Value
@@ -56,7 +57,7 @@ class TensorIteratorToLoop(LoopPass):
             item.outer = forms.range_of(item.outer, item.port)
             if item.port.stride < 0:
                 item.outer = forms.reversed(item.outer, item.port.axis)
-            item.port = Sliced(0, 0, item.port.axis)
+            item.port = slice_port(item.port.axis)
         behind = Forms(self.model, rewriter, node.following, node.name)
         for leaving in wires.outputs:
             port = leaving.port

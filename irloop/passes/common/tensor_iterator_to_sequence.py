@@ -9,13 +9,14 @@ import numpy as np
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino import recurrent
 from irloop.dialects.openvino.shape import RESHAPING, Broadcast3
+from irloop.dialects.wires import Entering, Leaving
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Concatenated, LastValue, Sliced
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Op
 from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.loop_wires import Entering, Leaving, LoopWires
+from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.stored import changed, is_stored
 

@@ -25,6 +25,7 @@ from irloop.dialects.openvino import matmul as ov_matmul
 from irloop.dialects.openvino import reduction as ov_reduction
 from irloop.dialects.openvino import shape as ov_shape
 from irloop.dialects.openvino import slicing as ov_slicing
+from irloop.dialects.wires import Entering, Leaving
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import LastValue, ScanInput, ScanOutput, Sliced
 from irloop.graph.model import Node, Value
@@ -32,7 +33,7 @@ from irloop.graph.op import Constant, Op
 from irloop.graph.types import ElementType, TensorType
 from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.loop_wires import Entering, Leaving, LoopWires
+from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.trips import one_element, trip_count
 
