@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from irloop.dialects.openvino import control_flow as ov
@@ -13,9 +14,10 @@ from irloop.graph.loops import (
 )
 from irloop.graph.model import Graph, Model, Value
 from irloop.graph.op import Op
+from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 
-__all__ = ["IrLoop", "IrModel"]
+__all__ = ["IrLoop", "IrModel", "with_input_ports"]
 
 
 class IrModel:
@@ -160,3 +162,16 @@ class IrLoop:
     def _enter(self, value: Value, type: ValueType, port: InputPort) -> Entering:
         name = self.body.names.fresh(f"in{len(self._wires.inputs)}")
         return self._wires.enter(value, name, port, type)
+
+
+def with_input_ports(model: Model, change: Callable[[InputPort], InputPort]) -> Model:
+    """Change the ports that enter the only loop of a model, and return the model.
+
+    With this, a case has a port map that no IR model can be built with.
+    """
+    (node,) = [node for node in model.graph.nodes if node.bodies]
+    body = node.body()
+    ports = replace(body.ports, inputs=tuple(map(change, body.ports.inputs)))
+    new = replace(body, ports=ports)
+    Rewriter(model.graph).set_bodies(node, (new,))
+    return model

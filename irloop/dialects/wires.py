@@ -18,7 +18,9 @@ from dataclasses import replace
 from irloop.diagnostics import NOWHERE, Location
 from irloop.dialects.loops import from_front
 from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.onnx.convert import Identity as OnnxIdentity
 from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino.convert import Identity as OpenVinoIdentity
 from irloop.graph.builder import Builder, shape_of
 from irloop.graph.loops import (
     Carried,
@@ -44,11 +46,13 @@ __all__ = [
     "Ends",
     "Entering",
     "Leaving",
+    "LooseEndError",
     "Numbered",
     "Wires",
     "branch_ports",
     "element_port",
     "joined_port",
+    "passed_on",
     "slice_port",
     "stacked_port",
 ]
@@ -93,6 +97,23 @@ def branch_ports(externals: Iterable[int], count: int) -> PortMap:
     """
     inputs = tuple(Invariant(external, at) for at, external in enumerate(externals))
     return PortMap(inputs, tuple(LastValue(at, at) for at in range(count)))
+
+
+def passed_on(value: Value) -> Value:
+    """The value that `value` equals: itself, or what Identity operations copy to it."""
+    while isinstance(value.producer.op, OpenVinoIdentity | OnnxIdentity):
+        source = value.producer.inputs[0]
+        assert source is not None, "the body is connected"
+        value = source
+    return value
+
+
+class LooseEndError(Exception):
+    """Raised for a loop whose wires cannot be read; the message tells what is not connected."""
+
+    def __init__(self, reason: str, fix: str = "") -> None:
+        super().__init__(reason)
+        self.fix = fix
 
 
 class Ends:
@@ -230,15 +251,16 @@ class Wires:
         self._starts: Value | Use | None = None
         self._goes_on: Value | Use | None = None
 
-    def read(self, node: Node) -> bool:
+    def read(self, node: Node) -> None:
         """Read the wires of a loop node; its body is the graph of these wires.
 
-        Return False if a required input or a result of the body is not connected, or if the body
-        reads a parameter that receives no value.
+        Raises:
+            LooseEndError: when a required input or a result of the body is not connected, or the
+                body reads a parameter that receives no value.
         """
         ports, results = node.body().ports, self.graph.results
         if any(result.inputs[0] is None for result in results):
-            return False
+            raise LooseEndError("a result of its body is not connected")
         if isinstance(node.op, ov.Loop | onnx.Loop):
             connected = [value is not None for value in node.inputs[:2]]
             self._trip = (node, 0) if connected[:1] == [True] else None
@@ -256,7 +278,7 @@ class Wires:
             at = port.external
             outer = node.inputs[at] if at < len(node.inputs) else None
             if outer is None:
-                return False
+                raise LooseEndError(f"input {at} is not connected")
             plain = replace(from_front(port, shape_of(outer).rank), external=0, parameter=0)
             entering = Entering(self._ends, (node, at), parameter, plain)
             if isinstance(port, Carried):
@@ -264,8 +286,11 @@ class Wires:
                 states.setdefault(port.result, entering)
             self.inputs.append(entering)
         mapped = {item.parameter for item in self.inputs} | {self.iteration, self.running}
-        if any(value not in mapped and value.is_used for value in self.graph.inputs):
-            return False
+        for value in self.graph.inputs:
+            if value not in mapped and value.is_used:
+                name = value.producer.name
+                fix = "map it in the port map (rule IRL512)"
+                raise LooseEndError(f"body parameter {name!r} gets no value", fix)
         for shown in sorted(ports.outputs, key=lambda port: port.external):
             state = states.get(shown.result) if isinstance(shown, LastValue) else None
             leaving = from_front(shown, shape_of(self.graph.output(shown.result)).rank)
@@ -273,7 +298,6 @@ class Wires:
             made = Leaving(self._ends, end, replace(leaving, result=0, external=0), state)
             made.output = node.outputs[shown.external]
             self.outputs.append(made)
-        return True
 
     @property
     def trip(self) -> Value | None:

@@ -13,10 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from irloop.dialects.onnx import control_flow as onnx
-from irloop.dialects.onnx.convert import Identity as OnnxIdentity
 from irloop.dialects.openvino import control_flow as ov
-from irloop.dialects.openvino.convert import Identity as OpenVinoIdentity
-from irloop.dialects.wires import Ends, Entering, Leaving, Wires
+from irloop.dialects.wires import Ends, Entering, Leaving, LooseEndError, Wires, passed_on
 from irloop.graph.model import Body, Graph, Node, Use, Value, change_bodies, make_node
 from irloop.graph.op import Op
 from irloop.graph.rewriter import Rewriter
@@ -81,7 +79,11 @@ class LoopWires(Wires):
         reads a parameter that receives no value.
         """
         wires = cls(node, node.body().graph)
-        return wires if wires.read(node) else None
+        try:
+            wires.read(node)
+        except LooseEndError:
+            return None
+        return wires
 
     def _parameters(self) -> list[Value]:
         first = [] if self.iteration is None else [self.iteration]
@@ -201,7 +203,4 @@ class LoopWires(Wires):
 
 def is_passed_on(item: Entering) -> bool:
     """True for a state that the body returns unchanged, directly or through Identity operations."""
-    value = item.result
-    while value is not None and isinstance(value.producer.op, OpenVinoIdentity | OnnxIdentity):
-        value = value.producer.inputs[0]
-    return value is item.parameter
+    return item.result is not None and passed_on(item.result) is item.parameter

@@ -125,7 +125,8 @@ def _all_frames(
     start = forms.expand(c, first, forms.shape(c, states))
     scan = OnnxScanBuilder(c, "frames")
     inner = scan.inner
-    paths = scan.state(start, start.type, "paths")
+    state = scan.state(start, start.type, "paths")
+    paths = state.parameter
     chance = scan.scan(chances, 1, False, "chances")
     runs = scan.scan(active, 1, False, "active")
     none = inner.constant([[OUT]], F32)
@@ -136,8 +137,8 @@ def _all_frames(
     skipped = forms.where(inner, scan.capture(skips), skipped, none)
     ahead = _log_sum(inner, stays, _shifted(inner, paths, 1, none), skipped)
     ahead = forms.add(inner, ahead, chance)
-    ahead = forms.where(inner, forms.unsqueeze(inner, runs, [1]), ahead, paths)
-    return scan.finish([ahead], [])[0]
+    state.result = forms.where(inner, forms.unsqueeze(inner, runs, [1]), ahead, paths)
+    return scan.finish()[state]
 
 
 def _log_sum(c: Conversion, *values: Value) -> Value:

@@ -202,8 +202,9 @@ def _scanned_beams(c: Conversion, tree: Beams, beam: Value) -> Value:
         for value, name in ((ids, "here"), (parents, "above"), (numbers, "step"))
     )
     place = (here, above, scan.capture(last), scan.capture(token))
-    token_here, following = _beam_step(scan.inner, place, step, held)
-    return scan.finish([following], [(token_here, 0, True)])[1]
+    token_here, held.result = _beam_step(scan.inner, place, step, held.parameter)
+    tokens = scan.stacked(token_here, 0, True)
+    return scan.finish()[tokens]
 
 
 def _beam_step(c: Conversion, place: Beams, step: Value, beam: Value) -> tuple[Value, Value]:
