@@ -99,11 +99,11 @@ def _read_by_slice(value: Value, w: Forms) -> None:
         return
     uses = [use for use in value.uses if not isinstance(use[0].op, ShapeOf3)]
     w = w.following()
-    part = w.emit(
+    part = w(
         Slice(),
         value,
         w.constant([0] * rank),
-        w.emit(ShapeOf3(ElementType.I64), value),
+        w(ShapeOf3(ElementType.I64), value),
         w.constant([1] * rank),
         w.constant(range(rank)),
     )

@@ -42,7 +42,7 @@ from irloop.graph.builder import shape_of as static_shape
 from irloop.graph.model import Value
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
-from irloop.passes.forms import selected
+from irloop.passes.forms import select
 
 __all__ = [
     "add",
@@ -180,11 +180,6 @@ def equal(c: Conversion, left: Value, right: Value) -> Value:
 def logical_not(c: Conversion, value: Value) -> Value:
     """The logical negation."""
     return c(comparison.LogicalNot(), value)
-
-
-def select(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Value:
-    """Select: elements of `then` where the condition is true, else of `otherwise`."""
-    return selected(c, condition, then, otherwise)
 
 
 _REDUCTIONS = {

@@ -102,4 +102,4 @@ def _is_narrow(value: Value) -> bool:
 
 
 def _cast(forms: Forms, element: ElementType, value: Value) -> Value:
-    return forms.emit(Cast6(element), value)
+    return forms(Cast6(element), value)

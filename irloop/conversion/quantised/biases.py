@@ -65,8 +65,8 @@ class QuantisedBiases(MatcherPass):
             emitter.constant(codes, ElementType.I32),
             emitter.constant(steps, ElementType.F32),
         )
-        given = emitter.emit(DequantizeLinear13(axis=0), *inputs)
-        rewriter.replace_node(node, [emitter.emit(convolution.op, x, weights, given)])
+        given = emitter(DequantizeLinear13(axis=0), *inputs)
+        rewriter.replace_node(node, [emitter(convolution.op, x, weights, given)])
         return True
 
 

@@ -62,7 +62,7 @@ class DynamicRanges(MatcherPass):
         )
         codes, scale, zero = made.outputs
         emitter = Emitter(rewriter, before, before.name)
-        wide = [emitter.emit(Cast6(ElementType.F32), value) for value in (codes, zero)]
+        wide = [emitter(Cast6(ElementType.F32), value) for value in (codes, zero)]
         replaced = {match.root: wide[0], found.zero.producer: wide[1], before: scale}
         read = [item.producer for node in replaced for item in node.inputs if item is not None]
         for node, value in replaced.items():

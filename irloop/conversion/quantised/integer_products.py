@@ -51,7 +51,7 @@ class IntegerProducts(MatcherPass):
         node = match.root
         found = _product_inputs(node.output)
         assert found is not None
-        result = Emitter(rewriter, node, node.name).emit(MatMulInteger(), *found)
+        result = Emitter(rewriter, node, node.name)(MatMulInteger(), *found)
         rewriter.replace_node(node, [result])
         return True
 

@@ -74,7 +74,7 @@ class QuantisedWeights(MatcherPass):
         axis = 1 if scale.axis is None else scale.axis
         zero = emitter.constant(zeros, element_of(weights))
         op = DequantizeLinear13(axis=axis)
-        rewriter.replace_node(node, [emitter.emit(op, weights, scale_value(emitter, scale), zero)])
+        rewriter.replace_node(node, [emitter(op, weights, scale_value(emitter, scale), zero)])
         return True
 
 

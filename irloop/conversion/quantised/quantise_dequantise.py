@@ -55,7 +55,7 @@ class QuantisedPairs(MatcherPass):
         emitter = Emitter(rewriter, node, node.name)
         wide = quantised(emitter, codes, -codes.low, ElementType.U8)
         inputs = (scale_value(emitter, scale), emitter.constant(zero, ElementType.U8))
-        result = emitter.emit(DequantizeLinear13(), wide, *inputs)
+        result = emitter(DequantizeLinear13(), wide, *inputs)
         rewriter.replace_node(node, [result])
         return True
 
@@ -66,7 +66,7 @@ def quantised(emitter: Emitter, codes: Codes, zero: float, element: ElementType)
     Its scale is `codes.scale`, and its zero point is `zero`.
     """
     inputs = (scale_value(emitter, codes.scale), emitter.constant(zero, element))
-    return emitter.emit(QuantizeLinear13(), codes.x, *inputs)
+    return emitter(QuantizeLinear13(), codes.x, *inputs)
 
 
 def _pair(value: Value) -> tuple[Codes, float, Scale] | None:

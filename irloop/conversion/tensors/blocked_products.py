@@ -117,7 +117,7 @@ def _rewritten(model: Model, node: Node, rewriter: MatchRewriter) -> bool:
         forms.constant(zeros, ElementType.U8),
     ]
     op = MatMulNBits(columns=columns, rows=rows, block_size=size)
-    rewriter.replace_node(node, [forms.emit(op, *inputs)])
+    rewriter.replace_node(node, [forms(op, *inputs)])
     return True
 
 

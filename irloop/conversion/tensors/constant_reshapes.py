@@ -44,6 +44,6 @@ class ConstantReshapes(MatcherPass):
         if rewriter.inference.constant(operand) is not None:
             return False
         emitter = Emitter(rewriter, node, node.name)
-        made = emitter.emit(Reshape(), data, emitter.constant(list(dims)))
+        made = emitter(Reshape(), data, emitter.constant(list(dims)))
         rewriter.replace_node(node, [made])
         return True

@@ -95,7 +95,7 @@ def _with_part_in_front(forms: Forms, value: Value, axis: int, rank: int) -> Val
     if isinstance(node.op, Unsqueeze) and node.inputs[0] is not None:
         made = number_of(node.inputs[1])
         if made is not None and made in (axis, axis - rank):
-            return forms.unsqueezed(node.inputs[0], 0)
+            return forms.unsqueeze(node.inputs[0], 0)
     return forms.moved(value, axis, 0, rank)
 
 

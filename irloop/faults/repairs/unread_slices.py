@@ -14,7 +14,7 @@ from irloop.graph.builder import element_of
 from irloop.graph.model import Node
 from irloop.graph.types import ElementType, Shape, TensorType
 from irloop.passes.common.tensor_iterator_to_loop import TensorIteratorToLoop
-from irloop.passes.forms import Emitter, Forms, selected
+from irloop.passes.forms import Emitter, Forms, select
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.trips import trip_count
@@ -73,5 +73,5 @@ class CountIterations(Repair, TensorIteratorToLoop):
         running = wires.enter(true, inside.names.fresh("running"), INVARIANT, TRUTH).parameter
         value = live[0].value
         part = inside.converted(one_of(inside, wires.slices[0].parameter), element_of(value))
-        live[0].value = selected(inside.emit, running, value, part)
+        live[0].value = select(inside, running, value, part)
         wires.replace(node.op, rewriter)

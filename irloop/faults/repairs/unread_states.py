@@ -16,7 +16,7 @@ from irloop.faults.repair import Repair
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.types import EIGHT_BIT_FLOATS, ElementType, Shape, TensorType
-from irloop.passes.forms import Emitter, Forms, selected
+from irloop.passes.forms import Emitter, Forms, select
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
@@ -64,8 +64,8 @@ class ReadStates(Repair, LoopPass):
             assert value is not None
             if element_of(value) is ElementType.BOOLEAN:
                 some = one_of(inside, state)
-                never = inside.emit(LogicalAnd(), some, inside.emit(LogicalNot(), some))
-                value = inside.emit(LogicalOr(), value, never)
+                never = inside(LogicalAnd(), some, inside(LogicalNot(), some))
+                value = inside(LogicalOr(), value, never)
             else:
                 if running is None:
                     outside = Emitter(rewriter, node, node.name)
@@ -86,7 +86,7 @@ def _chosen(forms: Forms, running: Value, value: Value, state: Value) -> Value:
         value, state = (forms.converted(x, ElementType.F32) for x in (value, state))
     if shape_of(value).static() is None or shape_of(value) != shape_of(state):
         state = one_of(forms, state)
-    return forms.converted(selected(forms.emit, running, value, state), element)
+    return forms.converted(select(forms, running, value, state), element)
 
 
 def one_of(forms: Forms, value: Value) -> Value:
@@ -96,9 +96,9 @@ def one_of(forms: Forms, value: Value) -> Value:
     """
     rank = shape_of(value).rank
     if rank is None:
-        value, rank = forms.reshaped(value, [-1]), 1
+        value, rank = forms.reshape(value, [-1]), 1
     if rank == 0:
         return value
     boolean = element_of(value) is ElementType.BOOLEAN
     op = ReduceLogicalOr(keep_dims=False) if boolean else ReduceMax(keep_dims=False)
-    return forms.emit(op, value, forms.constant(list(range(rank))))
+    return forms(op, value, forms.constant(list(range(rank))))

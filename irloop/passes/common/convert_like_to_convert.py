@@ -43,6 +43,6 @@ class ConvertLikeToConvert(MatcherPass):
         op: ov.Convert | onnx.Cast6 = ov.Convert(element)
         if isinstance(node.op, onnx.CastLike):
             op = onnx.Cast6(element, node.op.saturate, node.op.round_mode)
-        made = Emitter(rewriter, node, node.name).emit(op, value)
+        made = Emitter(rewriter, node, node.name)(op, value)
         rewriter.replace_node(node, (made,))
         return True

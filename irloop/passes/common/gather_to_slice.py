@@ -59,7 +59,7 @@ class GatherToSlice(LoopPass):
                 forms = Forms(self.model, inner, user, node.name)
                 piece = _entered(wires, item, axis, forms)
                 if shape_of(index).rank == 0:
-                    piece = forms.squeezed(piece, axis)
+                    piece = forms.squeeze(piece, axis)
                 inner.replace_node(user, [piece])
             if index is not wires.iteration and not index.is_used:
                 inner.erase(index.producer)

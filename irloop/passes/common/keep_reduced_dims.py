@@ -46,6 +46,6 @@ class KeepReducedDims(MatcherPass):
         if op.keep_dims or shape_of(node.output).rank != 0 or shape_of(data).rank == 0:
             return False
         c = Emitter(rewriter, node, node.name)
-        kept = c.emit(replace(op, keep_dims=True), data, axes)
-        rewriter.replace_node(node, (c.emit(shape.Squeeze(), kept, axes),))
+        kept = c(replace(op, keep_dims=True), data, axes)
+        rewriter.replace_node(node, (c(shape.Squeeze(), kept, axes),))
         return True

@@ -91,7 +91,7 @@ class LoopToScan(LoopPass):
                 if outer is None or not isinstance(size, int) or size < count:
                     continue
                 if size > count:
-                    outer = forms.sliced(outer, axis, 0, count)
+                    outer = forms.slice(outer, axis, 0, count)
                 assert isinstance(node.output.type, TensorType)
                 name = inner.names.fresh(node.name)
                 wire = wires.enter(outer, name, element_port(axis, reverse), node.output.type)

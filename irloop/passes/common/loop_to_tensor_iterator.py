@@ -92,7 +92,7 @@ class LoopToTensorIterator(LoopPass):
         first = next(iter(wires.graph.nodes), None)
         number = wires.enter(numbers, old.producer.name, slice_port(0), seen).parameter
         if old.type.shape.rank == 0:
-            number = Forms(self.model, inner, first, wires.node.name).squeezed(number, 0)
+            number = Forms(self.model, inner, first, wires.node.name).squeeze(number, 0)
         inner.replace_value(old, number, keep_names=False)
 
 
@@ -151,7 +151,7 @@ def _slice_exactly(item: Entering, count: int, forms: Forms) -> None:
     assert isinstance(size, int)
     if size != taken:
         low = 0 if port.stride > 0 else size - taken
-        item.outer = forms.sliced(item.outer, axis, low, low + taken)
+        item.outer = forms.slice(item.outer, axis, low, low + taken)
     start, end = (0, -1) if port.stride > 0 else (-1, 0)
     item.port = replace(port, axis=axis, start=start, end=end)
 

@@ -196,15 +196,15 @@ class _Batch:
         stopped = [leaving for leaving in wires.outputs if isinstance(leaving.port, ScanOutput)]
         for leaving in stopped:
             filler = last.constant(0, element_of(leaving.value))
-            leaving.value = last.chosen(runs, leaving.value, filler)
+            leaving.value = last.select(runs, leaving.value, filler)
         shown = wires.shown_by_each()
         for item in wires.states[:-1]:
             outputs = shown[item]
             assert item.result is not None
-            item.result = last.chosen(runs, item.result, item.parameter)
+            item.result = last.select(runs, item.result, item.parameter)
             for leaving in outputs:
                 leaving.value = item.result
-        step.result = last.added(count, last.constant(1))
+        step.result = last.add(count, last.constant(1))
 
     def _read_from_end(
         self, item: Entering, limit: Value, count: Value, runs: Value, first: Forms
@@ -218,9 +218,9 @@ class _Batch:
         """
         name = self.session.names.fresh(item.parameter.producer.name)
         whole = self.wires.capture(item.outer, name)
-        index = first.subtracted(first.subtracted(limit, first.constant(1)), count)
-        index = first.chosen(runs, index, first.constant(0))
-        element = first.gathered(whole, index, 0)
+        index = first.subtract(first.subtract(limit, first.constant(1)), count)
+        index = first.select(runs, index, first.constant(0))
+        element = first.gather(whole, index, 0)
         self.session.rewriter(self.wires.graph).replace_value(
             item.parameter, element, keep_names=False
         )

@@ -85,11 +85,11 @@ class ScanToLoop(LoopPass):
         index = wires.iteration
         if item.port.reverse:
             last = wires.capture(
-                forms.subtracted(length, forms.constant(1)), names.fresh(f"{name}/last")
+                forms.subtract(length, forms.constant(1)), names.fresh(f"{name}/last")
             )
-            index = inside.subtracted(last, index)
+            index = inside.subtract(last, index)
         axis = normal_axis(item.port.axis, shape_of(item.outer).rank)
-        return inside.gathered(whole, index, axis)
+        return inside.gather(whole, index, axis)
 
     def _order_outputs(self, wires: LoopWires, rewriter: MatchRewriter) -> None:
         """Make the Loop stack its scan outputs forward along axis 0, as every ONNX Loop does.
@@ -110,5 +110,5 @@ class ScanToLoop(LoopPass):
 
 
 def _put_in_order(forms: Forms, axis: int, rank: int, reverse: bool, value: Value) -> Value:
-    turned = forms.reversed(value, 0) if reverse else value
+    turned = forms.reverse(value, 0) if reverse else value
     return forms.moved(turned, 0, axis, rank)

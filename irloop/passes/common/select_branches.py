@@ -9,7 +9,7 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.clone import clone_into
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.walk import all_nodes
-from irloop.passes.forms import Emitter, selected
+from irloop.passes.forms import Emitter, select
 from irloop.passes.graph_rewrite import MatcherPass
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type
@@ -30,7 +30,7 @@ class SelectBranches(MatcherPass):
         y = Select(c, x + 1, x * 2)
 
     OpenVINO has If since opset8. Older runtimes can run the result of this pass, but compute both
-    branches. Booleans are selected by logical operations, because the CPU plugin refuses some
+    branches. Booleans are select by logical operations, because the CPU plugin refuses some
     Selects of booleans. An If is not replaced if its outputs differ in type or shape between the
     branches or are not static, or if a branch must not run unless it is taken: a branch with a
     state, random numbers, or a loop whose trip count is 0 or not constant.
@@ -59,7 +59,7 @@ class SelectBranches(MatcherPass):
         if not all(_is_harmless(body, rewriter) for body in bodies):
             return False
         c = Emitter(rewriter, node, node.name)
-        chosen = c.emit(shape.Squeeze(), condition, c.constant([0])) if rank else condition
+        chosen = c(shape.Squeeze(), condition, c.constant([0])) if rank else condition
         results = [
             clone_into(body.graph, rewriter, parameters or (), before=node)
             for body, parameters in zip(bodies, wired, strict=True)
@@ -68,7 +68,7 @@ class SelectBranches(MatcherPass):
             {port.external: made[port.result] for port in body.ports.outputs}
             for body, made in zip(bodies, results, strict=True)
         ]
-        values = [selected(c.emit, chosen, *(side[at] for side in sides)) for at in places]
+        values = [select(c, chosen, *(side[at] for side in sides)) for at in places]
         rewriter.replace_node(node, values)
         return True
 

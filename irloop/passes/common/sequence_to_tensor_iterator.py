@@ -102,7 +102,7 @@ class _Sequence:
             # A length beyond the end means the end.
             whole = forms.converted(lengths, ElementType.I32)
             most = forms.converted(forms.size_of(x, 1), ElementType.I32)
-            made.lengths = forms.unsqueezed(forms.emit(Minimum(), whole, most), 1)
+            made.lengths = forms.unsqueeze(forms(Minimum(), whole, most), 1)
         return made
 
     def iterated(self) -> list[Value]:
@@ -114,7 +114,7 @@ class _Sequence:
             for place, reverse in enumerate(backwards[direction])
         ]
         return [
-            self.forms.joined([self.forms.unsqueezed(value, 1) for value in values], 1)
+            self.forms.concat([self.forms.unsqueeze(value, 1) for value in values], 1)
             for values in zip(*made, strict=True)
         ]
 
@@ -130,7 +130,7 @@ class _Sequence:
         if self.lengths is not None:
             zero = forms.constant([[0]], ElementType.I32)
             runs = forms.less(zero, self.lengths)
-            states = [forms.chosen(runs, state, _zero(forms, state)) for state in states]
+            states = [forms.select(runs, state, _zero(forms, state)) for state in states]
         if turned:
             x = self._reversed(x)
         wires = LoopWires(node, Graph(f"{node.name}/body"))
@@ -149,7 +149,7 @@ class _Sequence:
         weights = [self._weight(wires, body, value, place) for value in self.weights]
         cell = inner.insert(
             cell_of(node.op),
-            (body.squeezed(piece, 1), *held, *weights),
+            (body.squeeze(piece, 1), *held, *weights),
             before=None,
             name=f"{node.name}/cell",
             n_outputs=len(held),
@@ -159,7 +159,7 @@ class _Sequence:
             new, shown = self._masked(wires, body, self.lengths, new, held)
         for item, value in zip(wires.states, new, strict=True):
             item.result = value
-        joined = body.unsqueezed(shown, 1)
+        joined = body.unsqueeze(shown, 1)
         wires.leave(joined, joined_port(1, *how))
         for value in new[: len(states)]:
             wires.leave(value, LAST)
@@ -190,11 +190,11 @@ class _Sequence:
         """Reverse the steps of each item of `value` [B, T, ...], up to the item's length."""
         forms = self.forms
         assert self.lengths is not None
-        lengths = forms.squeezed(self.lengths, 1)
+        lengths = forms.squeeze(self.lengths, 1)
         # A length of 0 becomes 1, because not every runtime accepts 0 and reversing one step has no
         # effect either.
-        bounded = forms.emit(Maximum(), lengths, forms.constant([1], ElementType.I32))
-        return forms.emit(reorder.ReverseSequence(0, 1), value, bounded)
+        bounded = forms(Maximum(), lengths, forms.constant([1], ElementType.I32))
+        return forms(reorder.ReverseSequence(0, 1), value, bounded)
 
     def _masked(
         self, wires: LoopWires, body: Forms, lengths: Value, new: list[Value], held: list[Value]
@@ -213,9 +213,9 @@ class _Sequence:
         count = wires.enter(zero, name, STATE, type).parameter
         limit = wires.capture(lengths, names.fresh(f"{self.node.name}/lengths"))
         runs = body.less(count, limit)
-        kept = [body.chosen(runs, one, old) for one, old in zip(new, held, strict=True)]
-        shown = body.chosen(runs, new[0], _zero(body, new[0]))
-        following = body.added(count, body.constant([1], ElementType.I32))
+        kept = [body.select(runs, one, old) for one, old in zip(new, held, strict=True)]
+        shown = body.select(runs, new[0], _zero(body, new[0]))
+        following = body.add(count, body.constant([1], ElementType.I32))
         return [*kept, following], shown
 
 

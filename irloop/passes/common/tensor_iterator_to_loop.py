@@ -56,7 +56,7 @@ class TensorIteratorToLoop(LoopPass):
             assert isinstance(item.port, Sliced)
             item.outer = forms.range_of(item.outer, item.port)
             if item.port.stride < 0:
-                item.outer = forms.reversed(item.outer, item.port.axis)
+                item.outer = forms.reverse(item.outer, item.port.axis)
             item.port = slice_port(item.port.axis)
         behind = Forms(self.model, rewriter, node.following, node.name)
         for leaving in wires.outputs:
@@ -64,7 +64,7 @@ class TensorIteratorToLoop(LoopPass):
             if not isinstance(port, Concatenated):
                 continue
             if port.stride < 0:
-                wires.change_output(leaving, rewriter, partial(behind.reversed, axis=port.axis))
+                wires.change_output(leaving, rewriter, partial(behind.reverse, axis=port.axis))
             leaving.port = replace(port, start=0, end=-1, stride=1)
         wires.trip = trip
         wires.starts = forms.constant(True, ElementType.BOOLEAN)

@@ -64,7 +64,7 @@ class WidenNarrowIntegers(MatcherPass):
         if wide is None or any(value is None for value in node.inputs):
             return False
         c = Emitter(rewriter, node, node.name)
-        inputs = [c.emit(convert.Convert(wide), value) for value in node.inputs if value]
-        result = c.emit(convert.Convert(element), c.emit(node.op, *inputs))
+        inputs = [c(convert.Convert(wide), value) for value in node.inputs if value]
+        result = c(convert.Convert(element), c(node.op, *inputs))
         rewriter.replace_node(node, (result,))
         return True
