@@ -13,9 +13,12 @@ RECORDS = {
     *("Concatenated", "LastValue", "ScanOutput"),
 }
 
-#: `wires` numbers the ports of new loops. A format has numbers of its own, and `wire_removal`
-#: renumbers the ports of a node that stays.
-ALLOWED = ("irloop/dialects/wires.py", "irloop/formats/", "irloop/passes/wire_removal.py")
+#: `wires` numbers the ports of new loops; in `wire_ends` all numbers are 0. A format has numbers of
+#: its own, and `wire_removal` renumbers the ports of a node that stays.
+ALLOWED = (
+    *("irloop/dialects/wires.py", "irloop/dialects/wire_ends.py"),
+    *("irloop/formats/", "irloop/passes/wire_removal.py"),
+)
 
 
 def _makers(source: str) -> Iterator[str]:

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from irloop.dialects.openvino import control_flow as ov
-from irloop.dialects.wires import INVARIANT, LAST, STATE, Entering, Wires, joined_port, slice_port
+from irloop.dialects.wire_ends import INVARIANT, LAST, STATE, Entering, joined_port, slice_port
+from irloop.dialects.wires import Wires
 from irloop.graph.builder import Builder, element_of, shape_of
 from irloop.graph.loops import (
     InputPort,

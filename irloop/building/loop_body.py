@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from irloop.boundary import guarded
 from irloop.building.graph_builder import OperationBuilder
-from irloop.dialects.wires import (
+from irloop.dialects.wire_ends import (
     INVARIANT,
     LAST,
     STATE,
     Entering,
-    Wires,
     element_port,
     joined_port,
     slice_port,
     stacked_port,
 )
+from irloop.dialects.wires import Wires
 from irloop.errors import UsageError
 from irloop.graph import builder
 from irloop.graph.loops import InputPort

@@ -261,11 +261,11 @@ class Forms(Emitter):
             first = self(onnx_comparison.And(), condition, then)
             return self(onnx_comparison.Or(), first, rest)
         wide = WITHOUT_WHERE.get(element, element)
-        values = (self.converted(value, wide) for value in (then, otherwise))
+        values = (self.convert(value, wide) for value in (then, otherwise))
         made = self(onnx_comparison.Where(), condition, *values)
-        return self.converted(made, element)
+        return self.convert(made, element)
 
-    def converted(self, value: Value, element: ElementType) -> Value:
+    def convert(self, value: Value, element: ElementType) -> Value:
         """Emit a conversion to another element type; `value` itself if it already has this type."""
         if element_of(value) is element:
             return value

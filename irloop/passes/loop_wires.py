@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
-from irloop.dialects.wires import Ends, Entering, Leaving, LooseEndError, Wires, passed_on
+from irloop.dialects.wire_ends import Ends, Entering, Leaving, passed_on
+from irloop.dialects.wires import LooseEndError, Wires
 from irloop.graph.model import Body, Graph, Node, Use, Value, change_bodies, make_node
 from irloop.graph.op import Op
 from irloop.graph.rewriter import Rewriter

@@ -89,11 +89,11 @@ def _stacked(
     taken = forms.gather(inner, loop.capture(flat), index, 0)
     share = rule.share(inner, loop.capture(boxes), taken)
     held = [state.parameter for state in states]
-    left, held = rule.update(loop, left, forms.cast(inner, share, F32), held)
+    left, held = rule.update(loop, left, forms.convert(inner, share, F32), held)
     for state, following in zip(states, held, strict=True):
         state.result = following
     own = forms.equal(inner, loop.capture(place), best)
-    scored.result = left = forms.where(inner, own, inner.constant(OUT, F32), left)
+    scored.result = left = forms.select(inner, own, inner.constant(OUT, F32), left)
     most = forms.reduce(inner, "Max", left, [0, 1, 2], keep=False)
     # If all scores are minus infinity, runtimes return the lowest finite number as their maximum.
     more = forms.less(inner, inner.constant(LOWEST, F32), most)

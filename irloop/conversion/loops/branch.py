@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irloop.conversion.forms import onnx_shape_forms
-from irloop.conversion.forms.openvino_shape_forms import as_one_element
+from irloop.conversion.forms.openvino_forms import as_one_element
 from irloop.conversion.framework.translation import (
     Conversion,
     Converted,

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from irloop.conversion.forms import openvino_forms as ov_forms
-from irloop.conversion.forms import openvino_shape_forms as ov_shape_forms
 from irloop.conversion.framework.translation import (
     Conversion,
     Converted,
@@ -87,7 +86,7 @@ def import_loop(
     results = convert_body(inner, source, bound)
     states.leave(results)
     scans = {
-        old: loop.joined(ov_shape_forms.unsqueeze(inner, part_of(c, results[old.value]), [0]), 0)
+        old: loop.joined(ov_forms.unsqueeze(inner, part_of(c, results[old.value]), [0]), 0)
         for old in source.outputs
         if isinstance(old.port, ScanOutput)
     }
@@ -96,8 +95,8 @@ def import_loop(
         _trip(c, limit),
         c.constant(True, ElementType.BOOLEAN)
         if starts is None
-        else ov_shape_forms.as_one_element(c, starts),
-        ov_shape_forms.as_one_element(inner, part_of(c, results[source.goes_on])),
+        else ov_forms.as_one_element(c, starts),
+        ov_forms.as_one_element(inner, part_of(c, results[source.goes_on])),
     )
     return states.outputs(made, scans)
 
@@ -155,4 +154,4 @@ def _trip(c: Conversion, limit: Value | None) -> Value:
     if known is not None:
         count = int(known.reshape(-1)[0])
         return c.i64(-1 if count >= _UNLIMITED else count)
-    return ov_forms.maximum(c, ov_shape_forms.as_one_element(c, limit), c.i64(0))
+    return ov_forms.maximum(c, ov_forms.as_one_element(c, limit), c.i64(0))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from irloop.conversion.framework.translation import Conversion
-from irloop.dialects.wires import LAST, STATE, Entering, Leaving, Wires
+from irloop.dialects.wire_ends import LAST, STATE, Entering, Leaving
+from irloop.dialects.wires import Wires
 from irloop.graph.loops import InputPort
 from irloop.graph.model import Value
 from irloop.graph.op import Op

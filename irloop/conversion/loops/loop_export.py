@@ -75,11 +75,11 @@ def _limit(c: Conversion, trip: Value) -> Value | None:
     if known is not None:
         count = int(known.reshape(-1)[0])
         return None if count < 0 else c.i64(count)
-    count_i64 = scalar(c, forms.cast(c, trip, ElementType.I64))
+    count_i64 = scalar(c, forms.convert(c, trip, ElementType.I64))
     if is_never_negative(count_i64):
         return count_i64
     negative = forms.less(c, count_i64, c.i64(0))
-    return forms.where(c, negative, c.i64(NO_LIMIT), count_i64)
+    return forms.select(c, negative, c.i64(NO_LIMIT), count_i64)
 
 
 @exports(ov.TensorIterator)
@@ -104,13 +104,13 @@ def _trip_count(plan: LoopPlan) -> Value:
         size = shape_of(value).dim(port.axis)
         if isinstance(size, int):
             return c.i64(sliced_count(port, size) or 0)
-        length = shape_forms.gather(c, shape_forms.shape(c, value), c.i64(port.axis), 0)
+        length = shape_forms.gather(c, shape_forms.shape_of(c, value), c.i64(port.axis), 0)
         bounds = [
             forms.add(c, length, c.i64(1 + bound)) if bound < 0 else c.i64(bound)
             for bound in (port.start, port.end)
         ]
         low, high = bounds if port.stride > 0 else reversed(bounds)
-        return forms.div(c, forms.sub(c, high, low), c.i64(abs(port.stride)))
+        return forms.divide(c, forms.subtract(c, high, low), c.i64(abs(port.stride)))
     return c.i64(joined_count(c.node.body().ports) or 0)
 
 
@@ -172,7 +172,7 @@ def _start_from_end(c: Conversion, value: Value, port: Sliced) -> Value | None:
     size = shape_of(value).dim(port.axis)
     if isinstance(size, int):
         return c.i64([size + 1 + port.start])
-    length = shape_forms.gather(c, shape_forms.shape(c, value), c.i64([port.axis]), 0)
+    length = shape_forms.gather(c, shape_forms.shape_of(c, value), c.i64([port.axis]), 0)
     return forms.add(c, length, c.i64([1 + port.start]))
 
 
@@ -190,7 +190,7 @@ def _slice_of_iteration(
         # Slice i of a reversed range ends i steps before the upper bound of the range.
         offset = [item - port.part_size for item in offset]
     base = inner.i64([port.start]) if first is None else first
-    moved = forms.mul(inner, iteration, inner.i64([step]))
+    moved = forms.multiply(inner, iteration, inner.i64([step]))
     index = forms.add(inner, forms.add(inner, moved, base), inner.i64(offset))
     return shape_forms.gather(inner, source, index, port.axis)
 

@@ -17,7 +17,8 @@ from irloop.conversion.forms.axis_forms import filled, merge_axes
 from irloop.conversion.framework.translation import Conversion, Converted
 from irloop.conversion.loops.loop_builder import LoopBuilder, Outputs
 from irloop.dialects.openvino import control_flow as ov
-from irloop.dialects.wires import Entering, Leaving, LooseEndError, Wires
+from irloop.dialects.wire_ends import Entering, Leaving
+from irloop.dialects.wires import LooseEndError, Wires
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
     Concatenated,
@@ -53,7 +54,7 @@ def as_type(c: Conversion, value: Value, type: ValueType) -> Value:
     """Cast `value` to the element type of `type` if they differ."""
     if not isinstance(type, TensorType) or type.element is ElementType.DYNAMIC:
         return value
-    return value if element_of(value) is type.element else forms.cast(c, value, type.element)
+    return value if element_of(value) is type.element else forms.convert(c, value, type.element)
 
 
 def zeros_like_type(c: Conversion, type: ValueType) -> Value:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from irloop.conversion.forms import openvino_shape_forms as shape_forms
+from irloop.conversion.forms import openvino_forms as forms
 from irloop.conversion.framework.translation import Conversion, Converted, RefusedError
 from irloop.conversion.framework.virtual_values import (
     Growing,
@@ -30,7 +30,8 @@ from irloop.conversion.loops.loop_builder import Outputs
 from irloop.conversion.loops.openvino_loop_builder import OpenVinoLoopBuilder
 from irloop.conversion.loops.stacks import as_items, as_stack, joined, stack_type, stacked
 from irloop.dialects.onnx import sequence
-from irloop.dialects.wires import Entering, Leaving, Wires, passed_on
+from irloop.dialects.wire_ends import Entering, Leaving, passed_on
+from irloop.dialects.wires import Wires
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.tensor import ArrayTensor
@@ -181,7 +182,7 @@ class LoopStates:
     def _append(self, result: Converted) -> Leaving:
         if not isinstance(result, Growing) or result.appended is None:
             raise RefusedError("the loop does not append to its sequence in each iteration")
-        return self._loop.joined(shape_forms.unsqueeze(self._loop.inner, result.appended, [0]), 0)
+        return self._loop.joined(forms.unsqueeze(self._loop.inner, result.appended, [0]), 0)
 
     def _after(self, made: Outputs) -> dict[Entering, Converted]:
         """Return the value of each state of the source loop after the loop.

@@ -9,11 +9,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from irloop.conversion.forms import openvino_shape_forms as shape_forms
+from irloop.conversion.forms import openvino_forms as forms
 from irloop.conversion.framework.translation import Conversion, Converted
 from irloop.conversion.framework.virtual_values import Items
 from irloop.conversion.loops.loop_parts import convert_body, part_of
-from irloop.dialects.wires import Leaving, Wires, passed_on
+from irloop.dialects.wire_ends import Leaving, passed_on
+from irloop.dialects.wires import Wires
 from irloop.graph.loops import ScanOutput
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
@@ -81,12 +82,12 @@ def unrolled(
             bound[wire.parameter] = results[wire.following]
         for leaving, values_of_each in parts.items():
             value = part_of(c, results[leaving.value])
-            values_of_each.append(shape_forms.unsqueeze(c, value, [0]))
+            values_of_each.append(forms.unsqueeze(c, value, [0]))
     return [
         results[leaving.value]
         if leaving not in parts
         else parts[leaving][0]
         if trips == 1
-        else shape_forms.concat(c, parts[leaving], 0)
+        else forms.concat(c, parts[leaving], 0)
         for leaving in source.outputs
     ]

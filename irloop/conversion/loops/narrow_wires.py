@@ -13,7 +13,7 @@ from irloop.conversion.framework.carriers import CARRIERS
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.onnx.base import TINY_INTEGERS
 from irloop.dialects.onnx.convert import Cast6
-from irloop.dialects.wires import Entering
+from irloop.dialects.wire_ends import Entering
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Invariant
 from irloop.graph.model import Node, Value

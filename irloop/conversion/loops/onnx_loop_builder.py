@@ -11,7 +11,7 @@ from irloop.conversion.framework.translation import Conversion
 from irloop.conversion.loops.loop_builder import LoopBuilder, Outputs
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.onnx import convert, elementwise, search
-from irloop.dialects.wires import INVARIANT, Leaving, element_port, stacked_port
+from irloop.dialects.wire_ends import INVARIANT, Leaving, element_port, stacked_port
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
     ScanOutput,
@@ -140,7 +140,7 @@ def reverse_axis(c: Conversion, value: Value, axis: int) -> Value:
     shape = shape_of(value)
     if c.opset >= 10 or shape.dims is None or isinstance(shape.dims[axis], int):
         return shape_forms.slice_(c, value, [-1], [BEFORE_THE_START], [axis], [-1])
-    length = shape_forms.gather(c, shape_forms.shape(c, value), c.i64(axis), 0)
+    length = shape_forms.gather(c, shape_forms.shape_of(c, value), c.i64(axis), 0)
     last = c(elementwise.Sub(), length, c.i64(1))
     places = c(elementwise.Sub(), last, numbers_below(c, length))
     return shape_forms.gather(c, value, places, axis)

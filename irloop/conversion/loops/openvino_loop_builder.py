@@ -22,7 +22,6 @@ from __future__ import annotations
 from irloop.analysis.shared_memory import needs_barrier, shares_memory_with
 from irloop.analysis.states import inputs_of_unknown_size, unknown_axes
 from irloop.conversion.forms import openvino_forms as forms
-from irloop.conversion.forms import openvino_shape_forms as shape_forms
 from irloop.conversion.framework.translation import Conversion
 from irloop.conversion.loops.loop_bounds import runs_at_all
 from irloop.conversion.loops.loop_builder import LoopBuilder, Outputs
@@ -34,7 +33,8 @@ from irloop.conversion.loops.state_sizes import (
 )
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.search import CumSum
-from irloop.dialects.wires import INVARIANT, Entering, Leaving, Wires, joined_port, slice_port
+from irloop.dialects.wire_ends import INVARIANT, Entering, Leaving, joined_port, slice_port
+from irloop.dialects.wires import Wires
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
     Carried,
@@ -177,10 +177,10 @@ class OpenVinoLoopBuilder(LoopBuilder):
         c = self.c
         assert self.ran is not None
         axes = [axis, *unknown_axes(value, axis)]
-        lengths = shape_forms.gather(c, shape_forms.shape_of(c, value), c.i64(axes), 0)
-        ends = forms.multiply(c, lengths, forms.convert(c, self.ran, ElementType.I64))
+        lengths = forms.gather(c, forms.shape_of(c, value), c.i64(axes), 0)
+        ends = forms.multiply(c, lengths, forms.convert_always(c, self.ran, ElementType.I64))
         starts, steps = c.i64([0] * len(axes)), c.i64([1] * len(axes))
-        return shape_forms.slice_by(c, value, starts, ends, axes, steps)
+        return forms.slice_by(c, value, starts, ends, axes, steps)
 
     def _turn_forward(self) -> dict[Leaving, int]:
         """Reverse what the loop slices backwards; return the axes of backward outputs.
@@ -281,7 +281,7 @@ class OpenVinoLoopBuilder(LoopBuilder):
         read = {wire.outer for wire in self.wires.inputs}
         sized = (inputs_of_unknown_size(c.graph, read) or [initial])[0]
         free = [at for at, dim in enumerate(shape_of(sized).dims or ()) if not isinstance(dim, int)]
-        size = shape_forms.gather(c, shape_forms.shape_of(c, sized), c.i64(free[:1]), 0)
+        size = forms.gather(c, forms.shape_of(c, sized), c.i64(free[:1]), 0)
         # OpenVINO merges equal operations. States with one initial value must stay apart.
         apart = forms.add(c, size, c.i64([number]))
         hidden = c(CumSum(), apart, c.constant(0, ElementType.I64))
@@ -306,9 +306,9 @@ class OpenVinoLoopBuilder(LoopBuilder):
             return value
         inner = self.inner
         if self._guard is None:
-            number = shape_forms.as_list(inner, self.iteration())
+            number = forms.as_list(inner, self.iteration())
         else:
-            number = shape_forms.gather(inner, self._guard, inner.i64([0]), 0)
+            number = forms.gather(inner, self._guard, inner.i64([0]), 0)
         return with_hidden_sizes(inner, value, axes, number)
 
     def _open_joined(self) -> None:
@@ -371,7 +371,7 @@ def _live_values(values: list[Value]) -> set[Value]:
 
 def _backwards(c: Conversion, value: Value, axis: int) -> Value:
     """Reverse the elements of `value` along `axis`."""
-    return shape_forms.slice_(c, value, [-1], [-(2**31 - 1)], [axis], [-1])
+    return forms.slice_(c, value, [-1], [-(2**31 - 1)], [axis], [-1])
 
 
 def copied(inner: Conversion, value: Value) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from irloop.conversion.forms import openvino_shape_forms as shape_forms
+from irloop.conversion.forms import openvino_forms as forms
 from irloop.conversion.framework.translation import (
     Conversion,
     Converted,
@@ -21,7 +21,8 @@ from irloop.conversion.loops.openvino_loop_builder import (
 )
 from irloop.dialects.loops import normal_axis
 from irloop.dialects.onnx import control_flow as onnx
-from irloop.dialects.wires import Entering, Leaving, Wires
+from irloop.dialects.wire_ends import Entering, Leaving
+from irloop.dialects.wires import Wires
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Carried, ScanInput, ScanOutput
 from irloop.graph.model import Value
@@ -63,7 +64,7 @@ def import_scan(
             value = scan.tensor(wire)
             axis = _axis(c, wire.port.axis, shape_of(value).rank)
             piece = loop.sliced(value, axis, wire.port.reverse, parameter.producer.name)
-            bound[parameter] = shape_forms.squeeze(loop.inner, piece, [axis])
+            bound[parameter] = forms.squeeze(loop.inner, piece, [axis])
         else:
             bound[parameter] = enter(loop, values[wire.outer])
     results = convert_body(loop.inner, source, bound)
@@ -124,8 +125,8 @@ class _Scan:
         assert isinstance(wire.port, ScanInput)
         value = self.tensor(wire)
         axis = _axis(self.c, wire.port.axis, shape_of(value).rank)
-        shape = shape_forms.shape_of(self.c, value)
-        return shape_forms.gather(self.c, shape, self.c.i64(axis), 0)
+        shape = forms.shape_of(self.c, value)
+        return forms.gather(self.c, shape, self.c.i64(axis), 0)
 
 
 def _axis(c: Conversion, axis: int, rank: int | None) -> int:
@@ -148,6 +149,6 @@ def _stack(
             value = part_of(inner, results[old.value])
             rank = shape_of(value).rank
             axis = _axis(inner, old.port.axis, None if rank is None else rank + 1)
-            part = shape_forms.unsqueeze(inner, value, [axis])
+            part = forms.unsqueeze(inner, value, [axis])
             made[old] = loop.joined(part, axis, old.port.reverse)
     return made

@@ -16,7 +16,7 @@ from irloop.conversion.loops.loop_parts import (
 )
 from irloop.conversion.loops.onnx_loop_builder import OnnxScanBuilder
 from irloop.dialects.loops import is_consistent
-from irloop.dialects.wires import Leaving
+from irloop.dialects.wire_ends import Leaving
 from irloop.graph.builder import shape_of
 from irloop.graph.clone import clone_graph
 from irloop.graph.inference import Inference

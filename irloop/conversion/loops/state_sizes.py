@@ -13,10 +13,9 @@ import numpy as np
 from irloop.analysis.patterns import same_shape_source
 from irloop.analysis.states import sizes_hidden_by_tile
 from irloop.conversion.forms import openvino_forms as forms
-from irloop.conversion.forms import openvino_shape_forms as shape_forms
 from irloop.conversion.framework.translation import Conversion
 from irloop.dialects.openvino.slicing import Concat
-from irloop.dialects.wires import Entering
+from irloop.dialects.wire_ends import Entering
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Value
@@ -105,10 +104,10 @@ def with_hidden_sizes(c: Conversion, value: Value, axes: set[int], number: Value
     marks = c.i64([int(at in axes) for at in range(len(dims))])
     more = forms.multiply(c, marks, nothing)
     once = c.i64([int(at not in empty) for at in range(len(dims))])
-    opened = shape_forms.tile(c, tiled, forms.add(c, once, more))
+    opened = forms.tile(c, tiled, forms.add(c, once, more))
     # Otherwise a concatenated output would lose its sizes if the Loop does not start.
     if sizes := sizes_hidden_by_tile(dims, axes):
-        opened = shape_forms.reshape(c, opened, sizes)
+        opened = forms.reshape(c, opened, sizes)
     c.inference.hint(opened, TensorType(element_of(value), shape))
     c.inference.visit(opened.producer)
     return opened

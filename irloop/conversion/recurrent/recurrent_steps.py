@@ -93,7 +93,7 @@ def iterated(
     lengths = None
     states = [forms.squeeze(c, state, [1]) for state in layer.states]
     if layer.lengths is not None:
-        lengths = forms.unsqueeze(c, forms.converted(c, layer.lengths, ElementType.I32), [1])
+        lengths = forms.unsqueeze(c, forms.convert(c, layer.lengths, ElementType.I32), [1])
         states = [_started(c, lengths, state) for state in states]
         if reverse:
             projected = _reversed(c, projected, layer.lengths)
@@ -149,7 +149,7 @@ def _started(c: Conversion, lengths: Value, state: Value) -> Value:
 
 def _reversed(c: Conversion, value: Value, lengths: Value) -> Value:
     """Reverse the order of the valid steps of each item in a value [B, T, ...]."""
-    whole = forms.converted(c, lengths, ElementType.I32)
+    whole = forms.convert(c, lengths, ElementType.I32)
     # A single step needs no reversal, and not every runtime accepts a length of 0.
     bounded = forms.maximum(c, whole, c.constant([1], ElementType.I32))
     return c(reorder.ReverseSequence(batch_axis=0, seq_axis=1), value, bounded)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from irloop.dialects.contrib.terms import CannotDecomposeError, ScanBody, Steps, Term, WriteOut
 from irloop.dialects.onnx.control_flow import Scan
-from irloop.dialects.wires import INVARIANT, LAST, STATE, Wires, element_port, stacked_port
+from irloop.dialects.wire_ends import INVARIANT, LAST, STATE, element_port, stacked_port
+from irloop.dialects.wires import Wires
 from irloop.graph.builder import Builder, element_of, shape_of
 from irloop.graph.loops import (
     InputPort,

@@ -23,7 +23,7 @@ from irloop.dialects.openvino.reduction import ReduceProd
 from irloop.dialects.openvino.search import CumSum
 from irloop.dialects.openvino.shape import Reshape, ShapeOf3, Tile
 from irloop.dialects.openvino.slicing import Slice
-from irloop.dialects.wires import Entering, Leaving
+from irloop.dialects.wire_ends import Entering, Leaving
 from irloop.faults.repair import Repair
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value

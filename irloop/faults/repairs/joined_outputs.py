@@ -11,7 +11,7 @@ from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.comparison import LogicalAnd, NotEqual
 from irloop.dialects.openvino.shape import ShapeOf3
 from irloop.dialects.openvino.slicing import Slice
-from irloop.dialects.wires import Leaving
+from irloop.dialects.wire_ends import Leaving
 from irloop.faults.repair import Repair
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.inference import Inference
@@ -62,7 +62,7 @@ class CutJoined(Repair, LoopPass):
         if not joined or wires.starts is None:
             return
         forms = Forms(self.model, rewriter, node.following, node.name)
-        started = forms.converted(_started(forms, node, wires.starts), ElementType.I64)
+        started = forms.convert(_started(forms, node, wires.starts), ElementType.I64)
         for item in joined:
             wires.change_output(item, rewriter, partial(_cut, forms, started, item))
         wires.replace(node.op, rewriter)

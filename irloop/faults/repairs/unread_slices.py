@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from irloop.analysis.live_values import is_live
 from irloop.analysis.patterns import counted_by_unread_ports
-from irloop.dialects.wires import INVARIANT, slice_port
+from irloop.dialects.wire_ends import INVARIANT, slice_port
 from irloop.faults.repair import Repair
 from irloop.faults.repairs.unread_states import TRUTH, one_of
 from irloop.graph.builder import element_of
@@ -72,6 +72,6 @@ class CountIterations(Repair, TensorIteratorToLoop):
         true = outside.constant(True, ElementType.BOOLEAN)
         running = wires.enter(true, inside.names.fresh("running"), INVARIANT, TRUTH).parameter
         value = live[0].value
-        part = inside.converted(one_of(inside, wires.slices[0].parameter), element_of(value))
+        part = inside.convert(one_of(inside, wires.slices[0].parameter), element_of(value))
         live[0].value = select(inside, running, value, part)
         wires.replace(node.op, rewriter)

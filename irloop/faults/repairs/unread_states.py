@@ -11,7 +11,7 @@ from irloop.analysis.patterns import may_not_run
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.comparison import LogicalAnd, LogicalNot, LogicalOr
 from irloop.dialects.openvino.reduction import ReduceLogicalOr, ReduceMax
-from irloop.dialects.wires import INVARIANT
+from irloop.dialects.wire_ends import INVARIANT
 from irloop.faults.repair import Repair
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
@@ -83,10 +83,10 @@ class ReadStates(Repair, LoopPass):
 def _chosen(forms: Forms, running: Value, value: Value, state: Value) -> Value:
     element = element_of(value)
     if element in EIGHT_BIT_FLOATS:
-        value, state = (forms.converted(x, ElementType.F32) for x in (value, state))
+        value, state = (forms.convert(x, ElementType.F32) for x in (value, state))
     if shape_of(value).static() is None or shape_of(value) != shape_of(state):
         state = one_of(forms, state)
-    return forms.converted(select(forms, running, value, state), element)
+    return forms.convert(select(forms, running, value, state), element)
 
 
 def one_of(forms: Forms, value: Value) -> Value:

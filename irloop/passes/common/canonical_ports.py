@@ -7,7 +7,7 @@ from dataclasses import replace
 from irloop.dialects.loops import normal_axis, sliced_count
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
-from irloop.dialects.wires import INVARIANT, Entering, Leaving
+from irloop.dialects.wire_ends import INVARIANT, Entering, Leaving
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
     Concatenated,

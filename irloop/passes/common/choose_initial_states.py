@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from irloop.dialects.openvino import comparison, shape
 from irloop.dialects.openvino import control_flow as ov
-from irloop.dialects.wires import Entering, Leaving
+from irloop.dialects.wire_ends import Entering, Leaving
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.passes.forms import Emitter, Forms, select

@@ -9,7 +9,7 @@ from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.onnx import reorder as onnx_reorder
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino import recurrent, reorder, slicing
-from irloop.dialects.wires import Entering, Leaving
+from irloop.dialects.wire_ends import Entering, Leaving
 from irloop.graph.builder import shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.loops import Concatenated, ScanInput, ScanOutput, Sliced

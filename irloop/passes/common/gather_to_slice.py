@@ -6,7 +6,7 @@ from irloop.dialects.loops import normal_axis
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino import gather
 from irloop.dialects.openvino.shape import RESHAPING
-from irloop.dialects.wires import Entering, slice_port
+from irloop.dialects.wire_ends import Entering, slice_port
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.types import TensorType

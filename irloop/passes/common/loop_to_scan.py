@@ -8,7 +8,7 @@ from irloop.dialects.loops import normal_axis
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.onnx import gather
 from irloop.dialects.onnx.elementwise import Sub
-from irloop.dialects.wires import element_port
+from irloop.dialects.wire_ends import element_port
 from irloop.graph.builder import shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.loops import LastValue

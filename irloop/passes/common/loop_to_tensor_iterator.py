@@ -8,7 +8,7 @@ import numpy as np
 
 from irloop.dialects.loops import is_consistent, normal_axis
 from irloop.dialects.openvino import control_flow as ov
-from irloop.dialects.wires import Entering, slice_port
+from irloop.dialects.wire_ends import Entering, slice_port
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Concatenated, Sliced
 from irloop.graph.model import Node

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.state import Assign6, ReadValue6
-from irloop.dialects.wires import LAST, Entering, Leaving
+from irloop.dialects.wire_ends import LAST, Entering, Leaving
 from irloop.graph.model import Node, Value
 from irloop.graph.types import TensorType
 from irloop.passes.common.unroll import FoldTrips

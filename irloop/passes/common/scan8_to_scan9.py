@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.onnx import ONNX
 from irloop.dialects.onnx import control_flow as onnx
-from irloop.dialects.wires import STATE, Entering, element_port, stacked_port
+from irloop.dialects.wire_ends import STATE, Entering, element_port, stacked_port
 from irloop.errors import UnsupportedError, UsageError
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (

@@ -6,7 +6,7 @@ from functools import partial
 
 from irloop.dialects.loops import normal_axis
 from irloop.dialects.onnx import control_flow as onnx
-from irloop.dialects.wires import Entering, stacked_port
+from irloop.dialects.wire_ends import Entering, stacked_port
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import ScanInput, ScanOutput
 from irloop.graph.model import Node, Value

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino import recurrent, reorder
 from irloop.dialects.openvino.elementwise import Maximum, Minimum
-from irloop.dialects.wires import LAST, STATE, joined_port, slice_port
+from irloop.dialects.wire_ends import LAST, STATE, joined_port, slice_port
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Op
@@ -100,8 +100,8 @@ class _Sequence:
         known = rewriter.inference.constant(lengths)
         if known is None or not isinstance(steps, int) or bool((known < steps).any()):
             # A length beyond the end means the end.
-            whole = forms.converted(lengths, ElementType.I32)
-            most = forms.converted(forms.size_of(x, 1), ElementType.I32)
+            whole = forms.convert(lengths, ElementType.I32)
+            most = forms.convert(forms.size_of(x, 1), ElementType.I32)
             made.lengths = forms.unsqueeze(forms(Minimum(), whole, most), 1)
         return made
 

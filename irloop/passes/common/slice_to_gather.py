@@ -6,7 +6,7 @@ import numpy as np
 
 from irloop.dialects.loops import normal_axis
 from irloop.dialects.openvino import control_flow as ov
-from irloop.dialects.wires import Entering
+from irloop.dialects.wire_ends import Entering
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Sliced
 from irloop.graph.model import Node, Value
@@ -66,7 +66,7 @@ def _gathered(
         index = inside.multiply(index, inside.constant([part], element))
     if port.stride < 0:
         # Slice i is i slices before the last one.
-        size = outside.converted(outside.size_of(item.outer, axis), element)
+        size = outside.convert(outside.size_of(item.outer, axis), element)
         last = outside.subtract(size, outside.constant(part, element))
         first = wires.capture(last, outside.names.fresh(f"{whole.producer.name}/last"))
         index = inside.subtract(first, index)

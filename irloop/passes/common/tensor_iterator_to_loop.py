@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from irloop.dialects.openvino import control_flow as ov
-from irloop.dialects.wires import slice_port
+from irloop.dialects.wire_ends import slice_port
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Concatenated, Sliced
 from irloop.graph.model import Node, Value

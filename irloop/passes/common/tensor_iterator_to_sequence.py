@@ -9,7 +9,7 @@ import numpy as np
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino import recurrent
 from irloop.dialects.openvino.shape import RESHAPING, Broadcast3
-from irloop.dialects.wires import Entering, Leaving
+from irloop.dialects.wire_ends import Entering, Leaving
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Concatenated, LastValue, Sliced
 from irloop.graph.model import Node, Value

@@ -25,7 +25,7 @@ from irloop.dialects.openvino import matmul as ov_matmul
 from irloop.dialects.openvino import reduction as ov_reduction
 from irloop.dialects.openvino import shape as ov_shape
 from irloop.dialects.openvino import slicing as ov_slicing
-from irloop.dialects.wires import Entering, Leaving
+from irloop.dialects.wire_ends import Entering, Leaving
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import LastValue, ScanInput, ScanOutput, Sliced
 from irloop.graph.model import Node, Value
