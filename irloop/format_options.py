@@ -24,7 +24,7 @@ _FORMAT_OF = {
 
 
 def require_fitting(
-    to: str, given: Mapping[str, bool], spelling: Mapping[str, str] | None = None
+    to: str, used: Mapping[str, bool], spelling: Mapping[str, str] | None = None
 ) -> None:
     """Refuse options that do not fit the format of the result.
 
@@ -45,28 +45,22 @@ def require_fitting(
             )
 
 
-def require_change(
-    to: str, given: Mapping[str, bool], *, sets_shapes: bool, rewrites: bool
-) -> None:
+def require_change(to: str, used: Mapping[str, bool]) -> None:
     """Refuse options without effect for a model that has the requested format already.
 
-    These are `lengths` and `stateless`. Shapes for inputs are refused only if the model is not
-    rewritten either.
-
-    Args:
-        to: the format of the model and of the result.
-        given: for each option, whether the caller uses it.
-        sets_shapes: whether the caller gives shapes for inputs.
-        rewrites: whether the model is rewritten in its own format: for a target runtime, in another
-            opset, with another form of loops, with weights as f16, with standard operations only,
-            or with operations of ONNX Runtime.
+    These are `lengths` and `stateless`; `used` says for each option whether the caller uses it.
 
     Raises:
         UsageError: when such an option is used.
     """
-    useless = given["lengths"] or given["stateless"]
-    if useless or (sets_shapes and not rewrites):
+    if used["lengths"]:
         raise UsageError(
-            f"the model is {to} already: nothing is converted",
-            fix="leave out lengths, stateless and shapes, which need a conversion",
+            f"the model is {to} already: lengths take effect only in a conversion",
+            fix="leave them out; irloop transform MODEL -o NEW --pass set_shape=NAME=1,64 fixes an "
+            "input's sizes",
+        )
+    if used["stateless"]:
+        raise UsageError(
+            f"the model is {to} already: stateless takes effect only in a conversion",
+            fix="leave it out: an ONNX model has no variables",
         )

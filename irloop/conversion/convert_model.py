@@ -16,6 +16,7 @@ from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.errors import UnsupportedError, UsageError
 from irloop.format_options import require_change, require_fitting
 from irloop.graph.clone import clone_graph
+from irloop.graph.inference import Inference
 from irloop.graph.input_types import set_input_shapes, set_input_types, shapes_of
 from irloop.graph.model import Model
 from irloop.graph.types import Shape
@@ -81,7 +82,7 @@ def convert_model(
     }
     require_fitting(wanted, given)
     if not translates:
-        require_change(wanted, given, sets_shapes=bool(shapes), rewrites=rewrites)
+        require_change(wanted, given)
     reader = None
     if target is not None or compress_to_fp16 or changes_opset:
         from irloop.conversion import targets
@@ -99,6 +100,8 @@ def convert_model(
     set_input_types(source, types or {})
     if not translates:
         set_input_shapes(source, new_shapes)
+        if changes_inputs:
+            Inference().run(source.graph)
     if stateless:
         _without_variables(source)
     if standard and not translates:

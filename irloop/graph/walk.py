@@ -56,7 +56,7 @@ def kinds_of(graph: Graph) -> set[type[Op]]:
 
 
 def has_op(graph: Graph, *classes: type[Op]) -> bool:
-    """True if a node of the graph or of its bodies is an operation of these classes."""
+    """Return whether a node of the graph or of its bodies is an operation of these classes."""
     return any(issubclass(kind, classes) for kind in kinds_of(graph))
 
 
@@ -80,7 +80,7 @@ def node_path(node: Node) -> str:
 
 
 def is_constant(value: Value) -> bool:
-    """True when a value depends only on constants and on known shapes."""
+    """Return whether a value depends only on constants and on known shapes."""
     pending, seen = [value], {value}
     while pending:
         producer = pending.pop().producer

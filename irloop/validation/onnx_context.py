@@ -98,7 +98,7 @@ class OnnxContext:
 
     @property
     def shows_weights(self) -> bool:
-        """True once bytes of external data were read, so that findings may contain them."""
+        """Return whether bytes of external data were read, so that findings may contain them."""
         return self._external.were_read
 
     @cached_property
@@ -240,6 +240,22 @@ class OnnxContext:
         """The main graph and every body with inferred types; empty if the model cannot be read."""
         _ = self._inference
         return [] if self._graph is None else list(all_graphs(self._graph))
+
+    @cached_property
+    def declared_again(self) -> list[tuple[str, ValueType, ValueType]]:
+        """The name of each model output, its type as that output, and its type elsewhere.
+
+        The latter is the type of an input or initializer of that name, or another declaration of
+        what a node computes.
+        """
+        graph = self.outline.graph
+        values = self.inferred_graphs[0].outputs if self.inferred_graphs else ()
+        return [
+            (name, declared, self.declared_type(value))
+            for name, declared, value in zip(
+                graph.outputs, graph.output_types, values, strict=False
+            )
+        ]
 
     @cached_property
     def bodies(self) -> list[InferredBody]:

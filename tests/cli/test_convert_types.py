@@ -11,7 +11,7 @@ from click.testing import Result
 from irloop import read_model, save_model
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.elementwise import Add
-from irloop.graph.types import ElementType
+from irloop.graph.types import UNKNOWN_SHAPE, ElementType, Shape, TensorType
 
 Irloop = Callable[..., Result]
 
@@ -48,3 +48,22 @@ def test_the_result_with_an_input_for_each_tensor_of_a_sequence_is_checked(
     told = irloop("check", source, output, "--length", "x=2", "--engines", "numpy")
     assert told.exit_code == 0, told.output
     assert "y float32[4]: equal" in told.output
+
+
+def test_a_shape_is_set_within_a_format(irloop: Irloop, tmp_path: Path) -> None:
+    m = IrModel()
+    x = m.builder.parameter("x", TensorType(ElementType.F32, UNKNOWN_SHAPE), ("x",))
+    source, output = tmp_path / "m.xml", tmp_path / "fixed.xml"
+    save_model(m.done(m(Add(), x, x)), source)
+    told = irloop("validate", source)
+    assert "IRL408" in told.output
+    assert "irloop convert MODEL -o NEW.xml --shape x=1,3,?,?" in told.output
+    told = irloop("convert", source, "-o", output, "--shape", "x=1,3,?,?")
+    assert told.exit_code == 0, told.output
+    assert read_model(output).graph.outputs[0].type == TensorType(
+        ElementType.F32, Shape.of(1, 3, None, None)
+    )
+    assert "IRL408" not in irloop("validate", output).output
+    told = irloop("convert", source, "-o", output, "--shape", "x=1,3", "--length", "x=2")
+    assert told.exit_code == 2
+    assert "lengths take effect only in a conversion" in told.output

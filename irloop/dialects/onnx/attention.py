@@ -63,9 +63,18 @@ class _Attention(OnnxOp):
         places = fresh[2]
         if args.has(past):
             known = args.shape(past).dims
-            if known is not None and len(known) != 4:
+            if known is None:
+                return Shape((*fresh[:2], UNKNOWN_DIM, fresh[3]))
+            if len(known) != 4:
                 raise args.error(f"input {past} has the wrong rank", "4", str(len(known)))
-            places = shapes.total((places, known[2])) if known else UNKNOWN_DIM
+            for axis in (0, 1, 3):
+                windows.same_dim(
+                    args,
+                    f"input {past} differs from axis {axis} of what follows it",
+                    known[axis],
+                    fresh[axis],
+                )
+            places = shapes.total((places, known[2]))
         return Shape((*fresh[:2], places, fresh[3]))
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -80,6 +89,8 @@ class _Attention(OnnxOp):
         if self.scale is not None and not self.scale > 0:
             # Query and key are multiplied by the square root of the scale.
             raise args.error("scale is out of range", "more than 0", str(self.scale), kind="range")
+        if args.has(3) and args.rank(3) == 0:
+            raise args.error("the mask is a scalar", "rank 2 to 4", "rank 0")
         if args.has(4) != args.has(5):
             raise args.error("one of past_key and past_value is given without the other")
         element = args.element(0)

@@ -77,10 +77,9 @@ class ConstantOfShape(OnnxOp, type="ConstantOfShape", since=9, inputs=1):
         return ElementType.F32 if self.value is None else self.value.element
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        if self.value is not None and self.value.count != 1:
-            raise args.error(
-                "the value does not have one element", "1 element", str(self.value.count)
-            )
+        if self.value is not None and self.value.shape != (1,):
+            found = str(list(self.value.shape))
+            raise args.error("the value is no list of one element", "shape [1]", found)
         shape = shapes.shape_from(args, 0)
         if any(isinstance(dim, int) and dim < 0 for dim in shape.dims or ()):
             raise args.error("a size is negative", "0 or more", str(shape))

@@ -36,10 +36,13 @@ class _Dft(OnnxOp):
         last = dims[-1] if dims else 0
         if len(dims) < 2 or (isinstance(last, int) and last not in (1, 2)):
             raise args.error("data is neither real nor complex", "[..., 1 or 2]", str(Shape(dims)))
+        if self.onesided and not self.inverse and last == 2:
+            raise args.error("one half of the frequencies of complex data", "[..., 1]", "[..., 2]")
         real = self.inverse != 0 and self.onesided != 0
         result: list[Dim] = [*dims[:-1], 1 if real else 2]
         if axis is None:
-            result[:-1] = [UNKNOWN_DIM] * (len(dims) - 1)
+            if args.has(1) or self.onesided:
+                result[:-1] = [UNKNOWN_DIM] * (len(dims) - 1)
             return [TensorType(element, Shape(tuple(result)))]
         if not -len(dims) <= axis < len(dims) or axis % len(dims) == len(dims) - 1:
             raise args.error(
@@ -118,7 +121,7 @@ class STFT(OnnxOp, type="STFT", since=17, inputs=(2, 4)):
     onesided: int | None = None
 
     def is_onesided(self) -> bool:
-        """True when the first half of the frequencies is wanted."""
+        """Return whether the first half of the frequencies is wanted."""
         return self.onesided != 0
 
     def infer(self, args: Arguments) -> list[ValueType]:

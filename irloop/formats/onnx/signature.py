@@ -23,8 +23,8 @@ class Signature(Record):
     `attributes` holds the kind of each attribute, and whether it is required. `mandatory` are the
     positions of required inputs, `named` those of outputs that must have a name. `variadic` is the
     position of the first repeated input (None if no input repeats); repeated inputs may not be
-    omitted. `types` holds the element types that each input accepts, empty for any; the last entry
-    applies to all later inputs.
+    omitted. `types` holds the types that each input accepts, empty for any; the last entry applies
+    to all later inputs. `results` holds the types that each output may have, in the same way.
     """
 
     label: str
@@ -36,6 +36,7 @@ class Signature(Record):
     attributes: dict[str, tuple[str, bool]]
     types: tuple[frozenset[str], ...]
     named: frozenset[int]
+    results: tuple[frozenset[str], ...]
 
 
 #: The newest opset that the installed onnx supports.
@@ -50,7 +51,7 @@ def signature_of(type: str, opset: int, domain: str) -> Signature | None:
     schema = schema_of(type, opset, domain)
     if schema is None:
         return None
-    given = list(schema.inputs)
+    inputs = list(schema.inputs)
     single = onnx.defs.OpSchema.FormalParameterOption.Single
     variadic = onnx.defs.OpSchema.FormalParameterOption.Variadic
     types = {item.type_param_str: item.allowed_type_strs for item in schema.type_constraints}
@@ -59,14 +60,15 @@ def signature_of(type: str, opset: int, domain: str) -> Signature | None:
         bool(schema.deprecated),
         (schema.min_input, _limit(schema.max_input)),
         (schema.min_output, _limit(schema.max_output)),
-        frozenset(at for at, item in enumerate(given) if item.option == single),
-        next((at for at, item in enumerate(given) if item.option == variadic), None),
+        frozenset(at for at, item in enumerate(inputs) if item.option == single),
+        next((at for at, item in enumerate(inputs) if item.option == variadic), None),
         {
             name: (str(item.type).rpartition(".")[2], bool(item.required))
             for name, item in schema.attributes.items()
         },
-        tuple(frozenset(types.get(item.type_str, [item.type_str])) for item in given),
+        tuple(frozenset(types.get(item.type_str, [item.type_str])) for item in inputs),
         frozenset(at for at, item in enumerate(schema.outputs) if item.option == single),
+        tuple(frozenset(types.get(item.type_str, [item.type_str])) for item in schema.outputs),
     )
 
 

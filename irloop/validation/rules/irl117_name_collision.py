@@ -13,6 +13,9 @@ from irloop.formats.openvino.places import at_layer, describe
 from irloop.validation.context import Context
 from irloop.validation.rule import NET, Rule
 
+#: The port of a Parameter that declares none.
+_UNDECLARED = Port(None, None, None, (), 0)
+
 
 class NameCollision(
     Rule,
@@ -102,10 +105,12 @@ def _tensors(index: NetIndex) -> Iterator[tuple[Layer, Port]]:
     """Yield the output ports of Parameters and the ports that feed Results, each port once.
 
     Each port comes with its layer. In the main graph, these are the inputs and outputs of the
-    model.
+    model. A Parameter that declares no port has an output nevertheless.
     """
     seen: set[tuple[str | None, str | None]] = set()
-    sources = [(layer, layer.outputs[0]) for layer in index.parameters if layer.outputs]
+    sources = [
+        (layer, layer.outputs[0] if layer.outputs else _UNDECLARED) for layer in index.parameters
+    ]
     fed = (index.source(layer) for layer in index.results)
     for layer, port in (*sources, *(source for source in fed if source is not None)):
         if (layer.id, port.id) not in seen:

@@ -1,7 +1,8 @@
-"""IRL408: element types for which OpenVINO's CPU plugin has no code."""
+"""IRL408: inputs and element types for which OpenVINO's CPU plugin has no code."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ from irloop.formats.openvino import texts
 from irloop.formats.openvino.document import Layer
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.places import at_layer, describe
-from irloop.graph.types import ElementType
+from irloop.graph.types import UNKNOWN_SHAPE, ElementType
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 
@@ -58,21 +59,24 @@ class TypesOfThePlugin(
     Rule,
     code="IRL408",
     severity=Severity.ERROR,
-    title="element types for which OpenVINO's CPU plugin has no code",
+    title="inputs and element types for which OpenVINO's CPU plugin has no code",
     requires=("IRL1", "IRL2", "IRL406"),
 ):
-    """OpenVINO reads the model, but its CPU plugin cannot compile it for these element types.
+    """OpenVINO reads the model, but its CPU plugin cannot compile it.
+
+    The reason is an element type, or an input of unknown rank.
 
     What it does:
         Looks for inputs of the model of type u1, u3, u6 or dynamic; for conversions of strings, to
         strings, and to or from types of less than 8 bits that the plugin lacks; for strings among
         the outputs of version 10, which are converted; and for reductions of small types over axes
-        that are no constant. An input of type dynamic is a warning, because --type gives it a type.
+        that are no constant. Also looks for inputs of unknown rank (`...`). These and inputs of
+        type dynamic are warnings, because --shape and --type give them a rank and a type.
     Why is this bad:
         OpenVINO 2026.4 fails when it compiles the model ("cpu_convert can't convert from",
         "Input image format u1 is not supported", "Memory has not been allocated", "Second tensor is
-        not constant"). An operation on constants is not reported, because OpenVINO computes it in
-        advance.
+        not constant", "doesn't support Parameter operation with dynamic rank"). An operation on
+        constants is not reported, because OpenVINO computes it in advance.
     Bad example:
         <data shape="1,2" element_type="u1"/> of a Parameter of the model
     Good example:
@@ -91,6 +95,8 @@ class TypesOfThePlugin(
                 # A user may give an input of unknown type a type (--type), so that it runs.
                 is_known = name is not ElementType.DYNAMIC
                 yield finding if is_known else replace(finding, severity=Severity.WARNING)
+            if texts.parameter_shape(layer.data.get("shape", "")) == UNKNOWN_SHAPE:
+                yield self._rank(layer)
         for layer in context.root.results if context.version == 10 else ():
             element = context.operand(context.root, layer, 0).element
             if element is ElementType.STRING and _is_computed(context.root, layer, 0):
@@ -115,6 +121,17 @@ class TypesOfThePlugin(
             return
         if all(_is_computed(context.root, layer, position) for position in (0, 1)):
             yield self._of(layer, f"has no {layer.type} of {data} over computed axes", data)
+
+    def _rank(self, layer: Layer) -> Diagnostic:
+        finding = self.found(
+            at_layer(layer),
+            f"{describe(layer)}: OpenVINO's CPU plugin takes no input of unknown rank",
+            expected="a shape with a known number of axes, such as 1,3,?,?",
+            found="...",
+            cause="the model was exported without the shape of its input",
+            fix=f"irloop convert MODEL -o NEW.xml --shape {shlex.quote(layer.name or '')}=1,3,?,?",
+        )
+        return replace(finding, severity=Severity.WARNING)
 
     def _of(self, layer: Layer, what: str, found: ElementType | None) -> Diagnostic:
         return self.found(

@@ -15,6 +15,10 @@ from irloop.validation.rule import OnnxRule
 
 #: Operations for which ONNX Runtime refuses booleans other than 0 and 1.
 _STRICT = frozenset({"CumProd", "CumSum", "Mod"})
+#: Attributes of convolutions and poolings with a number for each spatial axis, or for each end.
+_OF_WINDOWS = frozenset(
+    {"dilations", "kernel_shape", "output_padding", "output_shape", "pads", "strides"}
+)
 
 
 class Attributes(
@@ -28,10 +32,12 @@ class Attributes(
     What it does:
         Compares the attributes of each standard node with those of its operation. A boolean
         attribute should be 1 or 0, because runtimes do not agree on what other numbers mean; it is
-        a warning if ONNX Runtime accepts the number.
+        a warning if ONNX Runtime accepts the number. An empty list of strides, pads and the like
+        is not the same as none.
     Why is this bad:
         onnx.checker and ONNX Runtime refuse the model ("Unrecognized attribute", "Required
-        attribute is missing"); OpenVINO ignores unknown attributes and those of a wrong kind.
+        attribute is missing", "Attribute strides has incorrect size"); OpenVINO ignores unknown
+        attributes and those of a wrong kind.
     Bad example:
         Concat without axis, or with axis = 1.0
     Good example:
@@ -72,6 +78,9 @@ class Attributes(
                         wanted,
                         told,
                     )
+                elif name in _OF_WINDOWS and node.numbers.get(name) == ():
+                    one_each = "a number for each spatial axis, or no such attribute"
+                    yield self._of(node, signature, f"has an empty {name!r}", one_each, "[]")
                 elif name in node.numbers and name in _flags(node, context):
                     number = node.number(name)
                     if number not in (0, 1):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.onnx.signature import signature_of, type_text
@@ -21,11 +22,12 @@ class OperandTypes(
     title="element type that the operation does not accept",
     requires=("ONX201",),
 ):
-    """An input of a node has an element type that its operation does not accept.
+    """An input or output of a node has an element type that its operation does not have.
 
     What it does:
         Infers the element types of all values, bodies included, and compares them with the types
-        that the standard allows for each input.
+        that the standard allows for each input and output. A wrong type of an output is a warning:
+        ONNX Runtime does not mind a Cast to a type that is newer than the opset.
     Why is this bad:
         onnx.checker and ONNX Runtime refuse the model ("Type Error: Type 'tensor(float)' of input
         parameter is invalid"). OpenVINO silently converts some of them.
@@ -38,7 +40,7 @@ class OperandTypes(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """Yield a finding for each input whose element type the operation of its node rejects."""
+        """Yield a finding for each operand whose element type the operation of its node rejects."""
         opset = context.outline.opsets.get("", 0)
         # The operation and the input types of each node without a finding. Later nodes with equal
         # ones are skipped.
@@ -47,10 +49,11 @@ class OperandTypes(
             for node in graph.nodes:
                 if isinstance(node.op, (Constant, UnknownOp)) or node.op.domain:
                     continue
-                types = [id(None if value is None else value.type) for value in node.inputs]
+                values = (*node.inputs, *node.outputs)
+                types = [id(None if value is None else value.type) for value in values]
                 key = node.op.type, *types
                 if node.bodies or key not in seen:
-                    found = list(self._inputs(node, opset))
+                    found = [*self._inputs(node, opset), *self._outputs(node, opset)]
                     yield from found
                     if not found and not node.bodies:
                         seen.add(key)
@@ -79,3 +82,22 @@ class OperandTypes(
                     found=text,
                     fix="insert a Cast",
                 )
+
+    def _outputs(self, node: Node, opset: int) -> Iterator[Diagnostic]:
+        signature = signature_of(node.op.type, opset, "")
+        if signature is None or not signature.results or node.bodies:
+            return
+        for position, value in enumerate(node.outputs):
+            text = type_text(value.type)
+            allowed = signature.results[min(position, len(signature.results) - 1)]
+            if text and text not in allowed:
+                path = node_path(node)
+                finding = self.found(
+                    at_path(path),
+                    f"output {position} of {node.op.type} {path!r} is of type {text}",
+                    expected=", ".join(sorted(allowed)),
+                    found=text,
+                    fix="use an opset that has the type (irloop convert MODEL -o NEW --opset N), "
+                    "or another type",
+                )
+                yield replace(finding, severity=Severity.WARNING)

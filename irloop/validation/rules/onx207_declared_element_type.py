@@ -45,8 +45,10 @@ class DeclaredElementType(
                     path = node_path(node)
                     name = value.names[0] if value.names else path
                     yield from self._compare(at_path(path), name, declared, computed)
-                    if not node.bodies:
+                    if not node.bodies or isinstance(computed, OptionalType):
                         yield from self._compare_optionals(at_path(path), name, declared, computed)
+        for name, declared, own in context.declared_again:
+            yield from self._compare(Location(path=name), name, declared, own)
 
     def _compare_optionals(
         self, place: Location, name: str, declared: ValueType, computed: ValueType

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.graph.model import Node
 from irloop.graph.op import UnknownOp
 from irloop.graph.types import OptionalType, SequenceType, Shape, TensorType, ValueType
 from irloop.graph.walk import node_path
@@ -40,33 +41,60 @@ class DeclaredShape(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per node output whose declared shape contradicts the computed one."""
+        """One finding per value whose declared shape contradicts the computed one."""
         for graph in context.inferred_graphs:
             for node in graph.nodes:
                 if isinstance(node.op, UnknownOp):
                     continue
                 for value in node.outputs:
                     declared, computed = map(_item, (context.declared_type(value), value.type))
-                    if not isinstance(declared, TensorType) or not isinstance(computed, TensorType):
+                    if not _contradict(declared, computed) or _is_left_open(
+                        node, declared, computed
+                    ):
                         continue
-                    if declared.shape.refine(computed.shape) is not None:
-                        continue
-                    if node.op.type == "Loop" and _differ_in_length(declared, computed):
-                        continue  # no engine computes it from the trip count
-                    is_size = declared.shape.rank == computed.shape.rank
-                    if node.op.type in ("Loop", "Scan") and not is_size:
-                        continue  # see ONX308
                     path = node_path(node)
                     name = value.names[0] if value.names else path
-                    finding = self.found(
-                        at_path(path),
-                        f"{name!r} is declared with another shape than it has",
-                        expected=str(computed.shape),
-                        found=str(declared.shape),
-                        fix="correct the declaration",
-                    )
-                    is_error = is_size and graph.owner is None
-                    yield finding if is_error else replace(finding, severity=Severity.WARNING)
+                    finding = self._of(path, name, declared, computed)
+                    in_body = graph.owner is not None
+                    yield replace(finding, severity=Severity.WARNING) if in_body else finding
+        for name, declared, own in context.declared_again:
+            if _contradict(declared, own):
+                yield self._of(name, name, declared, own)
+
+    def _of(self, path: str, name: str, declared: ValueType, computed: ValueType) -> Diagnostic:
+        assert isinstance(declared, TensorType)
+        assert isinstance(computed, TensorType)
+        finding = self.found(
+            at_path(path),
+            f"{name!r} is declared with another shape than it has",
+            expected=str(computed.shape),
+            found=str(declared.shape),
+            fix="correct the declaration",
+        )
+        if declared.shape.rank == computed.shape.rank:
+            return finding
+        return replace(finding, severity=Severity.WARNING)
+
+
+def _contradict(declared: ValueType, computed: ValueType) -> bool:
+    """Return whether two types are tensors of shapes that no tensor can have both."""
+    if not isinstance(declared, TensorType) or not isinstance(computed, TensorType):
+        return False
+    return declared.shape.refine(computed.shape) is None
+
+
+def _is_left_open(node: Node, declared: ValueType, computed: ValueType) -> bool:
+    """Return whether no engine computes what the declaration of a Loop's output contradicts.
+
+    This is the number of joined values, which follows from the trip count, and the rank (ONX308).
+    """
+    if node.op.type != "Loop":
+        return False
+    assert isinstance(declared, TensorType)
+    assert isinstance(computed, TensorType)
+    if declared.shape.rank != computed.shape.rank:
+        return True
+    return _differ_in_length(declared, computed)
 
 
 def _differ_in_length(declared: TensorType, computed: TensorType) -> bool:
