@@ -36,9 +36,9 @@ def require_fitting(
     Raises:
         UsageError: naming the option and the format that it belongs to.
     """
-    for name, is_given in given.items():
+    for name, is_used in used.items():
         wanted = _FORMAT_OF.get(name, to)
-        if is_given and wanted != to:
+        if is_used and wanted != to:
             raise UsageError(
                 f"{(spelling or {}).get(name, name)} is an option for {_NAMES[wanted]}, "
                 f"but the result is {_NAMES[to]}"
