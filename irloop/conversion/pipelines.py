@@ -265,7 +265,9 @@ def to_openvino(
         if shapes:
             raise _with_choice(model, error) from error
         raise
-    result.version = 10
+    # OpenVINO converts the outputs of version 10 to other types, which it cannot do with strings.
+    has_strings = any(element_of(value) is ElementType.STRING for value in result.graph.outputs)
+    result.version = 11 if has_strings else 10
     result.metadata = {}
     return result, [*converter.notes, *_newer_operations(converter)]
 
