@@ -49,7 +49,7 @@ COLUMNS = (
 
 #: Passes that round, and the part of an output's largest number by which they may change it:
 #: rounding errors add up over the layers of a network, for small numbers as for large ones.
-LOSSY = {"compress_to_fp16": TOLERANCES["float16"][0]}
+LOSSY = {"compress_to_fp16": TOLERANCES["float16"][0], "round_zero_points": 0.05}
 
 
 @dataclass(slots=True)

@@ -379,6 +379,7 @@ def convert(
     standard: bool = False,
     contrib: bool = False,
     stateless: bool = False,
+    quantization: Literal["exact", "qdq"] = "exact",
 ) -> tuple[Model, list[Diagnostic]]:
     """Convert a model to the other format, and return notes that the user should know.
 
@@ -413,6 +414,10 @@ def convert(
         stateless: turn the variables of an IR (ReadValue, Assign) into inputs and outputs, by the
             pass `stateful_to_stateless`; the application passes each output to its input in the
             next inference (to ONNX only).
+        quantization: "exact" writes FakeQuantize as QuantizeLinear and DequantizeLinear only if the
+            numbers stay the same. "qdq" also does so if 0 is not one of the numbers, by the pass
+            `round_zero_points`, for each channel, and from `opset` 21 with 65536 levels; a note for
+            each FakeQuantize tells how far its numbers move, half a step at most (to ONNX only).
 
     Raises:
         ReadError: when the file is not the model it claims to be.
@@ -435,6 +440,7 @@ def convert(
         standard=standard,
         contrib=contrib,
         stateless=stateless,
+        quantization=quantization,
     )
     source = read_model(model, functions=to != "onnx")
     try:

@@ -235,7 +235,12 @@ MEANINGS = {
     "CNV113": "The file is an IR of versions 2 to 7, written before OpenVINO 2020.2. Notes name "
     "the parts of it that the engine of then ignored, and irloop ignores, too.",
     "CNV114": "A FakeQuantize of an IR is written by its formula, which engines compute in floats, "
-    "because QuantizeLinear and DequantizeLinear cannot express it exactly.",
+    "because QuantizeLinear and DequantizeLinear cannot express it exactly. If that is due to its "
+    "zero point or to several channels, --quantization qdq may write them.",
+    "CNV115": "The zero point of a FakeQuantize is rounded, as --quantization qdq allows, so that "
+    "QuantizeLinear and DequantizeLinear can express it. The note tells how far its numbers move, "
+    "at most half of a step. --check compares the written model with the rounded one, and tells "
+    "how far the rounding moves the outputs.",
     "CNV802": "An LSTMCell of opset1 has peepholes or coupled gates that OpenVINO's runtimes "
     "ignore; the conversion ignores them, too.",
     "CNV804": "ROIAlign before opset9 enlarges a region that is smaller than one element to one "

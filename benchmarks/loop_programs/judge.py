@@ -39,7 +39,7 @@ Made = TypeVar("Made")
 FINDINGS = ("died", "hung", "crashed", "invalid", "wrong", "stale", "engine refuses", "refused")
 
 #: The passes that change no number, and the forms of loops.
-PASSES = sorted(LIBRARY.keys() - {"compress_to_fp16", "low_latency"})
+PASSES = sorted(LIBRARY.keys() - {"compress_to_fp16", "low_latency", "round_zero_points"})
 Form = Literal["keep", "scan", "loop", "unroll", "sequence"]
 FORMS: tuple[Form | None, ...] = (None, *get_args(Form))
 

@@ -78,13 +78,13 @@ class _Conversion:
     def copy_source(self) -> None:
         """Copy the source if it is going to be changed, and check it."""
         options, source = self.options, self.model
-        copies = self.changes_inputs or options.stateless or options.loops is not None
+        changes_source = bool(options.source_passes()) or options.loops is not None
         in_place = not self.translates and options.rewrites(self.translates)
-        if copies or in_place or self.fixes_shapes:
+        if self.changes_inputs or changes_source or in_place or self.fixes_shapes:
             self.model = replace(
                 source, graph=clone_graph(source.graph), opsets=dict(source.opsets)
             )
-        if not self.translates or options.loops is not None or options.stateless:
+        if not self.translates or changes_source:
             # Passes change the model before the translation checks it, so check it here.
             require_wellformed(source.graph)
 
@@ -100,6 +100,10 @@ class _Conversion:
         """Rewrite the source before it is translated."""
         if self.options.stateless:
             _without_variables(self.model)
+        if self.options.quantization == "qdq":
+            from irloop.conversion.quantised.rounding import round_zero_points
+
+            self.notes += round_zero_points(self.model, self.options.quantised_levels)
         if self.options.standard and not self.translates:
             from irloop.conversion.standard import to_standard
 
@@ -124,7 +128,11 @@ class _Conversion:
         if self.to == "onnx":
             prefer = "scan" if options.loops == "scan" else "loop"
             self.model, notes = pipelines.to_onnx(
-                self.model, opset=options.opset, prefer=prefer, shapes=self.shapes
+                self.model,
+                opset=options.opset,
+                prefer=prefer,
+                shapes=self.shapes,
+                quantization=options.quantization,
             )
         else:
             known: ImportOptions = {"opset": options.opset}

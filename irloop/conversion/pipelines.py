@@ -30,6 +30,7 @@ from irloop.errors import InferenceError, UnsupportedError, UsageError
 from irloop.faults.repairing import repairs, repairs_of_source
 from irloop.formats.onnx.signature import NEWEST
 from irloop.graph.builder import element_of
+from irloop.graph.convert_options import QUANTISES_SINCE, Quantization
 from irloop.graph.input_types import set_input_shapes
 from irloop.graph.model import Model
 from irloop.graph.op import Constant
@@ -81,6 +82,7 @@ def to_onnx(
     opset: int | None = None,
     prefer: str = "loop",
     shapes: Mapping[str, Shape] | None = None,
+    quantization: Quantization = "exact",
 ) -> tuple[Model, list[Diagnostic]]:
     """Convert a model to ONNX; return it with notes for the user.
 
@@ -88,7 +90,8 @@ def to_onnx(
     everything converts without large intermediate tensors, and 4-bit weights remain 4-bit. If a
     newer opset is needed for a model with 8-bit floats, it is at least 21. With `prefer` "scan", a
     Loop whose trip count depends only on its slices is written as a Scan. `shapes` fixes the shapes
-    of inputs by name.
+    of inputs by name. With `quantization` "qdq", quantised channels and 16 bits are written by
+    QuantizeLinear and DequantizeLinear, too.
 
     Raises:
         UsageError: when `model` is not an OpenVINO model, or has no input of a given name, or when
@@ -101,7 +104,7 @@ def to_onnx(
     if opset is not None:
         require_onnx_opset(opset)
     set_input_shapes(model, shapes or {})
-    options = {"prefer": prefer}
+    options = {"prefer": prefer, "quantization": quantization}
     first, reason = (opset or DEFAULT_ONNX_OPSET), ""
     if opset is None and _has_4_bit_weights(model):
         first = ELEMENT_SINCE[ElementType.U4]
@@ -163,7 +166,7 @@ def _has_8_bit_floats(model: Model) -> bool:
 def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
     # The passes of one direction only are not imported for the other.
     from irloop.conversion.loops.narrow_wires import CarryNarrowWires
-    from irloop.conversion.quantised.passes import SINCE, quantised_forms
+    from irloop.conversion.quantised.passes import quantised_forms
     from irloop.passes.common.separate_results import SeparateResults
 
     names = BorderNames(model, onnx_input_name, onnx_output_name)
@@ -181,7 +184,7 @@ def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
         KeepDeclaredDims(converter),
         # ONNX Runtime runs quantised operations on integers, but not the arithmetic that defines
         # them.
-        *(quantised_forms() if converter.opset >= SINCE else ()),
+        *(quantised_forms() if converter.opset >= QUANTISES_SINCE else ()),
         # Rewrite forms on which ONNX Runtime crashes.
         *repairs("onnx"),
         # ONNX Runtime has no Loop or Scan of 4-bit integers.

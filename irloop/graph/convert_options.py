@@ -15,11 +15,17 @@ from irloop.errors import UsageError
 from irloop.graph.record import Record
 from irloop.graph.types import Shape
 
-__all__ = ["ConvertOptions", "Loops", "Options", "WriteOptions"]
+__all__ = ["ConvertOptions", "Loops", "Options", "Quantization", "WriteOptions"]
 
 #: "keep" means the form nearest to the source; any other word is a form that is used where
 #: possible.
 Loops = Literal["keep", "scan", "loop", "unroll", "sequence"]
+
+#: "qdq" allows a rounding of zero points for the sake of QuantizeLinear and DequantizeLinear.
+Quantization = Literal["exact", "qdq"]
+
+#: The first opsets whose QuantizeLinear has an axis, and 16 bits.
+QUANTISES_SINCE, WORDS_SINCE = 13, 21
 
 _NAMES = {"onnx": "ONNX", "openvino": "OpenVINO IR"}
 
@@ -108,6 +114,12 @@ class ConvertOptions(Options):
     stateless: bool = option(
         "Turn the variables of an IR into inputs and outputs of the ONNX model.", False, to="onnx"
     )
+    quantization: Quantization = option(
+        "qdq: write FakeQuantize as QuantizeLinear and DequantizeLinear even if its zero point has "
+        "to be rounded for it; reports by how much.",
+        "exact",
+        to="onnx",
+    )
 
     def require_consistent(self, to: str, opsets: Sequence[int], *, translates: bool) -> None:
         """Refuse options that contradict each other, or that have no effect.
@@ -127,6 +139,10 @@ class ConvertOptions(Options):
             )
         if self.opset is not None and self.target is not None:
             raise UsageError("opset and target contradict each other: the target has its own opset")
+        if self.quantization == "qdq" and (self.opset or QUANTISES_SINCE) < QUANTISES_SINCE:
+            raise UsageError(
+                f"quantization qdq needs opset {QUANTISES_SINCE}, but {self.opset} is to be written"
+            )
         if to == "openvino" and self.opset is not None and self.opset not in opsets:
             raise UsageError(
                 f"OpenVINO opset {self.opset} cannot be written",
@@ -140,11 +156,24 @@ class ConvertOptions(Options):
                 fix="leave them out; irloop transform MODEL -o NEW --pass set_shape=NAME=1,64 "
                 "fixes an input's sizes",
             )
-        if not translates and self.stateless:
-            raise UsageError(
-                f"the model is {to} already: stateless takes effect only in a conversion",
-                fix="leave it out: an ONNX model has no variables",
-            )
+        for name, lacks in (("stateless", "variables"), ("quantization", "FakeQuantize")):
+            if not translates and name in [item.name for item in self.given()]:
+                raise UsageError(
+                    f"the model is {to} already: {name} takes effect only in a conversion",
+                    fix=f"leave it out: an ONNX model has no {lacks}",
+                )
+
+    def source_passes(self) -> list[str]:
+        """The passes that change what the source computes, as the options demand."""
+        passes = ["stateful_to_stateless"] if self.stateless else []
+        if self.quantization == "qdq":
+            passes.append(f"round_zero_points:levels={self.quantised_levels}")
+        return passes
+
+    @property
+    def quantised_levels(self) -> int:
+        """The most levels of QuantizeLinear in the opset to write."""
+        return 2**16 if (self.opset or 0) >= WORDS_SINCE else 2**8
 
     def changes_opset(self, translates: bool) -> bool:
         """Return whether a model is rewritten in another opset of its own format."""

@@ -10,24 +10,30 @@ import numpy as np
 from irloop import budget
 from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.framework.translation import Conversion, exports
-from irloop.conversion.quantised.grid import Grid, grid_of
+from irloop.conversion.quantised.channels import quantised_channels
 from irloop.diagnostics import Severity
 from irloop.dialects.onnx import elementwise as onnx_math
 from irloop.dialects.onnx.convert import Cast6
 from irloop.dialects.openvino import quantize as ov
 from irloop.graph.builder import element_of, shape_of
+from irloop.graph.convert_options import WORDS_SINCE
 from irloop.graph.model import Value
 from irloop.graph.op import Constant
 from irloop.graph.tensor import ArrayTensor, Tensor
 from irloop.graph.types import ElementType
 from irloop.graph.walk import node_path
+from irloop.passes.quantisation_grid import (
+    BYTE,
+    WORD,
+    Grid,
+    grid_of,
+    is_same_range,
+    rounding_of,
+)
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 __all__: list[str] = []
-
-#: The most levels of weights that fit into 8 bits.
-BYTE = 256
 
 #: Bytes of memory for each weight while its code is computed.
 BYTES_A_WEIGHT = 32
@@ -55,9 +61,14 @@ def export_fake_quantize(
         low, high, new_low, new_high = known
         grid, result = grid_of(low, high, op.levels), grid_of(new_low, new_high, op.levels)
         found = None
+        is_weight = _weights_in(x) is not None
         if grid is not None and result is not None and element_of(x) is ElementType.F32:
+            if _rounds(c) and not is_weight:
+                found = quantised_channels(c, grid, result, x)
+            if found is not None:
+                return found
             found = _on_grid(c, grid, result, x)
-        if _weights_in(x) is None:
+        if not is_weight or (_rounds(c) and found is None):
             _tell(c, op.levels, known, (grid, result), x)
         if found is not None:
             return found
@@ -69,6 +80,11 @@ def export_fake_quantize(
     element = element_of(x)
     narrow = element in (ElementType.F16, ElementType.BF16)
     return forms.computed_in(c, ElementType.F32 if narrow else element, build, *values)
+
+
+def _rounds(c: Conversion) -> bool:
+    """Return whether the zero points of the source were rounded where that makes a grid."""
+    return bool(c.converter.options["quantization"] == "qdq")
 
 
 def _stepped(
@@ -148,6 +164,8 @@ def _tell(
         why = "its limits are not constant"
     elif len(known) < len(grids):
         why = f"0 is not one of its {levels} numbers"
+        if _rounds(c):
+            why += _unrounded(limits, levels, c.opset)
     elif levels != BYTE:
         why = f"it has {levels} levels, and QuantizeLinear has {BYTE}"
     elif element_of(x) is not ElementType.F32:
@@ -160,6 +178,22 @@ def _tell(
         return
     text = f"FakeQuantize {node_path(c.node)!r} is written as arithmetic: {why}"
     c.warn("CNV114", text, severity=Severity.INFO)
+
+
+def _unrounded(limits: Sequence[Array | None], levels: int, opset: int) -> str:
+    """Return why the zero point of a FakeQuantize with constant limits was not rounded."""
+    low, high, new_low, new_high = (limit for limit in limits if limit is not None)
+    if rounding_of(low, high, levels) is None and grid_of(low, high, levels) is None:
+        return ", nor between them"
+    if not is_same_range((low, high, new_low, new_high)):
+        return ", and its ranges of input and output differ"
+    if levels not in (BYTE, WORD):
+        return f", of which QuantizeLinear has {BYTE} or {WORD}"
+    if levels == WORD and opset < WORDS_SINCE:
+        return f"; opset {WORDS_SINCE} has a QuantizeLinear for it"
+    if max(low.size, high.size) > 1:
+        return ", and ONNX Runtime fails on what reads numbers of several scales"
+    return ", and its limits are not f32, or have more axes than its data"
 
 
 def _smallest(array: Array) -> Any:

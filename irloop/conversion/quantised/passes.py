@@ -7,10 +7,7 @@ from irloop.graph.walk import kinds_of
 from irloop.passes.base import Pass, PassConfig
 from irloop.passes.graph_rewrite import GraphRewrite, LocalPass
 
-__all__ = ["SINCE", "quantised_forms"]
-
-#: The first opset whose QuantizeLinear and DequantizeLinear have an axis.
-SINCE = 13
+__all__ = ["quantised_forms"]
 
 #: Types instead of classes, because their modules are imported only for models that need them.
 _ROUNDING = frozenset({"DynamicQuantizeLinear", "QuantizeLinear", "Round"})

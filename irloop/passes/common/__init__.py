@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from irloop.passes.common.low_latency import LowLatency as LowLatency
     from irloop.passes.common.merge_directions import MergeDirections as MergeDirections
     from irloop.passes.common.plain_arithmetic import PlainArithmetic as PlainArithmetic
+    from irloop.passes.common.round_zero_points import RoundZeroPoints as RoundZeroPoints
     from irloop.passes.common.scan8_to_scan9 import Scan8ToScan9 as Scan8ToScan9
     from irloop.passes.common.scan_to_loop import ScanToLoop as ScanToLoop
     from irloop.passes.common.select_branches import SelectBranches as SelectBranches
