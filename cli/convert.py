@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,8 +13,8 @@ import click
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.errors import InternalError, IrloopError, ReadError, UsageError, VerifyError, WriteError
 from irloop.files import ParsedOnce, move_together, scratch
-from irloop.format_options import require_fitting
 from irloop.graph.collector import collector_paused
+from irloop.graph.convert_options import ConvertOptions, WriteOptions
 from irloop.opening import weights_beside
 
 from . import report_json, report_text
@@ -23,13 +23,7 @@ from .console import Console, common_options, console_of, say
 from .exits import Exit
 from .files import require_folder, require_free, weight_files
 from .names import ModelPath
-from .options import (
-    format_option,
-    input_type_options,
-    lengths_option,
-    run_options,
-    weights_option,
-)
+from .options import conversion_options, format_option, run_options, taken, weights_option
 
 if TYPE_CHECKING:
     from irloop import Comparison, Model
@@ -43,18 +37,6 @@ HAZARD = "CNV109"
 LOOP_CHOICE = "CNV107"
 
 _SUFFIXES: dict[str, Literal["onnx", "openvino"]] = {".onnx": "onnx", ".xml": "openvino"}
-
-#: The options of the API as the command line spells them.
-_SPELLING = {
-    "opset": "--opset",
-    "weights": "--weights share",
-    "external_data": "--external-data",
-    "standard": "--standard",
-    "contrib": "--contrib",
-    "stateless": "--stateless",
-    "target": "--target",
-    "lengths": "--length",
-}
 
 EPILOG = """\
 \b
@@ -90,55 +72,7 @@ Examples:
 @weights_option("weights_file")
 @click.option("--check", is_flag=True, help="Run both models and compare before writing.")
 @run_options
-@click.option(
-    "--opset", type=click.IntRange(min=1), help="The opset to write: of ai.onnx or OpenVINO."
-)
-@click.option(
-    "--ir-version",
-    type=click.IntRange(min=3),
-    help="The version of the file: 10 or 11 of an IR, or the IR version of ONNX.  [default: 10 of "
-    "an IR, that of ONNX which the opset needs]",
-)
-@click.option(
-    "--target",
-    metavar="ENGINE-VERSION",
-    help="Write only what this runtime supports, such as openvino-2024.6.",
-)
-@click.option(
-    "--loops",
-    type=click.Choice(["keep", "scan", "loop", "unroll", "sequence"]),
-    help="Write loops in this form if possible; reports the form of each loop and the reason.",
-)
-@input_type_options
-@lengths_option
-@click.option(
-    "--weights",
-    type=click.Choice(["copy", "share"]),
-    default="copy",
-    show_default=True,
-    help="share: do not copy the weights; the .onnx refers to the .bin.",
-)
-@click.option(
-    "--compress-to-fp16",
-    is_flag=True,
-    help="Store large f32 constants as f16; reports the largest rounding error on stderr.",
-)
-@click.option(
-    "--standard",
-    is_flag=True,
-    help="Decompose ONNX Runtime's own operations into standard ONNX.",
-)
-@click.option(
-    "--contrib",
-    is_flag=True,
-    help="Use ONNX Runtime's own operations for 4-bit weights and attention.",
-)
-@click.option(
-    "--stateless",
-    is_flag=True,
-    help="Turn the variables of an IR into inputs and outputs of the ONNX model.",
-)
-@click.option("--external-data", is_flag=True, help="Write ONNX weights to a separate file.")
+@conversion_options
 @click.option("--no-validate", is_flag=True, help="Do not validate INPUT first.")
 @format_option(help="The format of findings on stdout.")
 @common_options
@@ -165,7 +99,12 @@ def command(
         _require_pipeable(options)
         output = os.path.join(ctx.with_resource(scratch()), "stdout.onnx")
         console_of(ctx).stdout = output
-    job = _Job(source, output, console_of(ctx), piped=piped, **options)
+    job = _Job(
+        *(source, output, console_of(ctx)),
+        *(taken(ConvertOptions, options), taken(WriteOptions, options)),
+        piped=piped,
+        **options,
+    )
     try:
         files = job.run()
     except _Refusal as refusal:
@@ -247,67 +186,30 @@ class _Refusal(Exception):  # noqa: N818  it is the answer, not a failure
         self.status = status
 
 
+@dataclass
 class _Job:
     """One conversion, from checking the options to writing the files."""
 
-    def __init__(
-        self,
-        source: str,
-        output: str,
-        console: Console,
-        *,
-        piped: bool,
-        weights_file: str | None,
-        check: bool,
-        inputs: tuple[str, ...],
-        engines: str,
-        max_iterations: int | None,
-        max_memory: int,
-        opset: int | None,
-        ir_version: int | None,
-        target: str | None,
-        loops: Literal["keep", "scan", "loop", "unroll", "sequence"] | None,
-        shapes: dict[str, list[int | None]],
-        types: dict[str, str],
-        lengths: dict[str, int],
-        weights: Literal["copy", "share"],
-        external_data: bool,
-        compress_to_fp16: bool,
-        standard: bool,
-        contrib: bool,
-        stateless: bool,
-        no_validate: bool,
-        style: str,
-    ) -> None:
-        self.source = source
+    source: str
+    output: str
+    console: Console
+    options: ConvertOptions
+    writing: WriteOptions
+    #: The model goes to stdout, and everything else to stderr.
+    piped: bool
+    weights_file: str | None
+    check: bool
+    inputs: tuple[str, ...]
+    engines: str
+    max_iterations: int | None
+    max_memory: int
+    no_validate: bool
+    style: str
+
+    def __post_init__(self) -> None:
         #: The source, parsed only once for validating, reading and checking.
-        self.file = ParsedOnce(source)
-        self.output = output
-        self.console = console
-        #: The model goes to stdout, and everything else to stderr.
-        self.piped = piped
-        self.weights_file = weights_file
-        self.check = check
-        self.inputs = inputs
-        self.engines = engines
-        self.max_iterations = max_iterations
-        self.max_memory = max_memory
-        self.opset = opset
-        self.ir_version = ir_version
-        self.target = target
-        self.loops = loops
-        self.shapes = shapes
-        self.types = types
-        self.lengths = lengths
-        self.weights = weights
-        self.external_data = external_data
-        self.compress_to_fp16 = compress_to_fp16
-        self.standard = standard
-        self.contrib = contrib
-        self.stateless = stateless
-        self.validate = not no_validate
-        self.style = style
-        self.to_dialect = _SUFFIXES.get(os.path.splitext(output)[1].lower())
+        self.file = ParsedOnce(self.source)
+        self.to_dialect = _SUFFIXES.get(os.path.splitext(self.output)[1].lower())
         self.notes: list[Diagnostic] = []
         self.comparison: Comparison | None = None
 
@@ -323,7 +225,7 @@ class _Job:
             # Pause the collector, because this process reads only one model, and nothing of it is
             # garbage until the process ends. The collector works again while the models run.
             with collector_paused():
-                if self.validate:
+                if not self.no_validate:
                     self._validate()
                 model = self._read()
                 converted = self._converted(model)
@@ -374,17 +276,8 @@ class _Job:
         if self.to_dialect is None:
             raise UsageError(f"{self.output}: the suffix must be .onnx or .xml")
         require_folder(self.output)
-        given = {
-            "opset": self.opset is not None,
-            "weights": self.weights == "share",
-            "external_data": self.external_data,
-            "standard": self.standard,
-            "contrib": self.contrib,
-            "stateless": self.stateless,
-            "target": self.target is not None,
-            "lengths": bool(self.lengths),
-        }
-        require_fitting(self.to_dialect, given, _SPELLING)
+        self.writing.require_fitting(self.to_dialect, spelled=True)
+        self.options.require_fitting(self.to_dialect, spelled=True)
         require_free(self.output, [self.source, *filter(None, [self.weights_file])])
 
     def _validate(self) -> None:
@@ -410,20 +303,7 @@ class _Job:
         from irloop import convert
 
         self.console.progress(f"converting {self.source}")
-        converted, notes = convert(
-            model,
-            self.to_dialect,
-            opset=self.opset,
-            loops=self.loops,
-            target=self.target,
-            shapes=self.shapes,
-            types=self.types,
-            lengths=self.lengths or None,
-            compress_to_fp16=self.compress_to_fp16,
-            standard=self.standard,
-            contrib=self.contrib,
-            stateless=self.stateless,
-        )
+        converted, notes = convert(model, self.to_dialect, **vars(self.options))
         for item in notes:
             if item.code == "CNV106":
                 self.console.note(item.message)
@@ -436,7 +316,7 @@ class _Job:
 
         Returns the written paths. If the results differ, an error is raised and nothing is written.
         """
-        if self.weights == "share":
+        if self.writing.weights == "share":
             # Only a file in the folder of the weights can refer to them, so the comparison runs the
             # model in memory.
             self._require_equal(source, model)
@@ -464,7 +344,7 @@ class _Job:
         # Compare with the file, not with `source`, so that the comparison notices if conversion
         # changed `source`. The engine runs the file itself.
         first: Model | ParsedOnce = self.file
-        if self.stateless:
+        if self.options.stateless:
             first = transform(source, ["stateful_to_stateless"])[0]
         elif self.weights_file is not None:
             first = read_model(self.file, self.weights_file)
@@ -473,9 +353,9 @@ class _Job:
             result,
             inputs=[read_arrays(file) for file in self.inputs] or None,
             engines=self.engines,
-            shapes=self.shapes,
-            types=self.types,
-            lengths=self.lengths,
+            shapes=self.options.shapes,
+            types=self.options.types,
+            lengths=self.options.lengths,
             max_memory=self.max_memory,
             max_iterations=self.max_iterations,
             converted=True,
@@ -488,14 +368,10 @@ class _Job:
     def _write(self, model: Model, path: str) -> tuple[str, ...]:
         from irloop import save_model
 
+        options = dict(vars(self.writing))
+        if self.to_dialect == "openvino":
+            options["ir_version"] = self.writing.ir_version or 10
+        elif self.piped:
+            options["external_data"] = False
         with collector_paused():
-            if self.to_dialect == "onnx":
-                external = True if self.external_data else False if self.piped else None
-                return save_model(
-                    model,
-                    path,
-                    ir_version=self.ir_version,
-                    external_data=external,
-                    weights=self.weights,
-                )
-            return save_model(model, path, ir_version=self.ir_version or 10)
+            return save_model(model, path, **options)

@@ -108,6 +108,7 @@ def _entry(row: Coverage) -> dict[str, object]:
         "attributes": [
             item._asdict() | {"default": _plain(item.default)} for item in row.attributes
         ],
+        "later_types": [list(item) for item in row.later_types],
     }
 
 
@@ -126,6 +127,7 @@ def _describe(row: Coverage) -> None:
     lines = [("  input", item.label, item.types) for item in row.inputs]
     lines += [("  output", item.label, item.types) for item in row.outputs]
     lines += [("  attribute", item.name, item.description) for item in row.attributes]
+    lines += [(f"  opset {at}", name, f"also {types}") for at, name, types in row.later_types]
     if lines:
         _print(lines)
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 import click
+
+from irloop.graph.convert_options import ConvertOptions, Options, WriteOptions, flag_of
 
 from .console import Command, console_of
 from .limits import size
@@ -13,9 +16,11 @@ from .names import ArraysPath
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from dataclasses import Field
 
 __all__ = [
     "comparison_options",
+    "conversion_options",
     "dims_option",
     "engines_option",
     "format_option",
@@ -24,8 +29,11 @@ __all__ = [
     "memory_option",
     "page_option",
     "run_options",
+    "taken",
     "weights_option",
 ]
+
+Group = TypeVar("Group", bound=Options)
 
 
 def weights_option(name: str = "weights") -> Callable[[Command], Command]:
@@ -39,48 +47,36 @@ def weights_option(name: str = "weights") -> Callable[[Command], Command]:
     )
 
 
-def dims_of(
-    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
-) -> dict[str, int]:
-    """Sizes of dimensions by name, from strings such as ``batch=4``."""
-    sizes: dict[str, int] = {}
-    for text in texts:
-        name, equals, size = text.rpartition("=")
-        if not equals or not name or not re.fullmatch(r"\d{1,18}", size):
-            raise click.BadParameter(f"{text!r} is not a size such as batch=4")
-        sizes[name] = int(size)
-    return sizes
+def by_name(parse: Callable[[str], Any], what: str) -> Callable[..., dict[str, Any]]:
+    """Return a callback that reads values by name, from strings such as ``batch=4``.
+
+    `parse` reads the value, and returns None if it is not `what`.
+    """
+
+    def read(
+        context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
+    ) -> dict[str, Any]:
+        found = {}
+        for text in texts:
+            name, equals, value = text.rpartition("=")
+            found[name] = parse(value) if name and equals else None
+            if found[name] is None:
+                raise click.BadParameter(f"{text!r} is not {what}")
+        return found
+
+    return read
 
 
-def shapes_of(
-    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
-) -> dict[str, list[int | None]]:
-    """Parse strings such as ``x=1,3,?,?`` to shapes, keyed by input name; ``x=`` is a scalar."""
-    if not texts:
-        return {}
+def _number(text: str, digits: int = 18) -> int | None:
+    return int(text) if re.fullmatch(rf"\d{{1,{digits}}}", text) else None
+
+
+def _shape(text: str) -> list[int | None] | None:
     # Imported late, because few commands are given shapes.
     from irloop.graph.input_types import named_shape
 
-    shapes = {}
-    for text in texts:
-        found = named_shape(text)
-        if found is None:
-            raise click.BadParameter(f"{text!r} is not a shape such as x=1,3,224,224")
-        shapes[found[0]] = found[1]
-    return shapes
-
-
-def types_of(
-    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
-) -> dict[str, str]:
-    """Element types by input name, from strings such as ``x=f32``."""
-    types = {}
-    for text in texts:
-        name, equals, element = text.rpartition("=")
-        if not name or not equals or not element.strip():
-            raise click.BadParameter(f"{text!r} is not an element type such as x=f32")
-        types[name] = element.strip()
-    return types
+    found = named_shape(f"input={text}")
+    return None if found is None else found[1]
 
 
 def format_option(
@@ -115,7 +111,7 @@ def dims_option(command: Command) -> Command:
         "dims",
         metavar="NAME=N",
         multiple=True,
-        callback=dims_of,
+        callback=by_name(_number, "a size such as batch=4"),
         help="The size of a dynamic dimension, as in batch=4; ?=4 sets all without a name.",
     )(command)
 
@@ -127,7 +123,7 @@ def input_type_options(command: Command) -> Command:
         "shapes",
         metavar="NAME=DIMS",
         multiple=True,
-        callback=shapes_of,
+        callback=by_name(_shape, "a shape such as x=1,3,224,224"),
         help="Another shape for an input, as in x=1,3,224,224; ? is a dynamic dimension.",
     )
     element = click.option(
@@ -135,29 +131,10 @@ def input_type_options(command: Command) -> Command:
         "types",
         metavar="NAME=TYPE",
         multiple=True,
-        callback=types_of,
+        callback=by_name(lambda text: text.strip() or None, "an element type such as x=f32"),
         help="The element type of an input whose type is dynamic, as in x=f32.",
     )
     return shape(element(command))
-
-
-def lengths_of(
-    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
-) -> dict[str, int]:
-    """Parse the number of tensors in each sequence input, from strings such as ``x=3``.
-
-    Returns the numbers, keyed by input name.
-
-    Raises:
-        click.BadParameter: when a string has another form.
-    """
-    lengths: dict[str, int] = {}
-    for text in texts:
-        name, equals, number = text.rpartition("=")
-        if not name or not equals or not re.fullmatch(r"\d{1,6}", number):
-            raise click.BadParameter(f"{text!r} is not a number of tensors such as x=3")
-        lengths[name] = int(number)
-    return lengths
 
 
 def lengths_option(command: Command) -> Command:
@@ -167,10 +144,42 @@ def lengths_option(command: Command) -> Command:
         "lengths",
         metavar="NAME=COUNT",
         multiple=True,
-        callback=lengths_of,
+        callback=by_name(lambda text: _number(text, 6), "a number of tensors such as x=3"),
         help="How many tensors a sequence or optional input holds, as in x=3; an IR has an input "
         "for each.",
     )(command)
+
+
+def conversion_options(command: Command) -> Command:
+    """Add the options for `ConvertOptions` and `WriteOptions`, as parameters of their names."""
+    for record in (WriteOptions, ConvertOptions):
+        types = record.attribute_types()
+        for item in reversed(record.all()):
+            if item.metadata["help"]:
+                command = _option_of(item, types[item.name])(command)
+    return input_type_options(lengths_option(command))
+
+
+def _option_of(item: Field[Any], type: Any) -> Callable[[Command], Command]:
+    """Make the option for a field with this type."""
+    choices = (type,) if get_origin(type) is Literal else get_args(type) or (type,)
+    kind = next(choice for choice in choices if choice is not NoneType)
+    how: dict[str, Any] = {"type": kind, "metavar": item.metadata["metavar"]}
+    if kind is bool:
+        how = {"is_flag": True}
+    elif kind is int:
+        how["type"] = click.IntRange(min=item.metadata["least"])
+    elif get_origin(kind) is Literal:
+        how["type"] = click.Choice(get_args(kind))
+    if isinstance(item.default, str):
+        how |= {"default": item.default, "show_default": True}
+    return click.option(flag_of(item), item.name, help=item.metadata["help"], **how)
+
+
+def taken(record: type[Group], options: dict[str, Any]) -> Group:
+    """Move the options of a record out of those that a command received."""
+    found = {item.name: options.pop(item.name) for item in record.all()}
+    return record(**{name: value for name, value in found.items() if value})
 
 
 def comparison_options(command: Command) -> Command:

@@ -41,6 +41,10 @@ Examples:
 """
 
 
+#: The name of every pass in `--draw`.
+ALL = "all"
+
+
 class _Moment(NamedTuple):
     """The moment before or after the pass `name`; `when` is "before" or "after"."""
 
@@ -53,9 +57,9 @@ def _moments(
 ) -> list[_Moment]:
     found = []
     for text in texts:
-        when, equals, name = text.partition("=")
+        when, equals, name = (f"after={ALL}" if text == ALL else text).partition("=")
         if when not in ("before", "after") or not equals or not name:
-            raise click.BadParameter(f"{text!r} is neither before=PASS nor after=PASS")
+            raise click.BadParameter(f"{text!r} is neither before=PASS nor after=PASS nor all")
         found.append(_Moment(when, name.replace("-", "_")))
     return found
 
@@ -97,10 +101,11 @@ def _moments(
 @click.option(
     "--draw",
     "moments",
-    metavar="before=NAME|after=NAME",
+    metavar="before=NAME|after=NAME|all",
     multiple=True,
     callback=_moments,
-    help="Draw the model before or after a pass; removed and added operations are coloured.",
+    help="Draw the model before or after a pass, all: after every pass; removed and added "
+    "operations are coloured.",
 )
 @click.option(
     "--draw-to",
@@ -292,7 +297,7 @@ class _Watcher:
                 raise UsageError(f"--draw {moment.when}={moment.name}: no such pass ran")
 
     def _draws(self, name: str) -> bool:
-        return any(moment.name == name for moment in self._wanted)
+        return any(moment.name in (name, ALL) for moment in self._wanted)
 
     def _draw(self, name: str, before: Model, after: Model) -> None:
         old, new = _paths(before), _paths(after)
@@ -301,10 +306,10 @@ class _Watcher:
             ("before", before, {path: "gone" for path, _ in gone}),
             ("after", after, {path: "new" for path, _ in came}),
         ):
-            moment = _Moment(when, name)
-            if moment in self._wanted:
-                self._drawn.add(moment)
-                self._picture(moment, model, marks)
+            wanted = {_Moment(when, name), _Moment(when, ALL)}.intersection(self._wanted)
+            if wanted:
+                self._drawn |= wanted
+                self._picture(_Moment(when, name), model, marks)
 
     def _picture(self, moment: _Moment, model: Model, marks: dict[str, str]) -> None:
         from irloop import draw

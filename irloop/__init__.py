@@ -284,10 +284,10 @@ def save_model(
             left.
     """
     from irloop.formats import model_files
+    from irloop.graph.convert_options import WriteOptions
 
-    return model_files.write(
-        model, path, ir_version=ir_version, external_data=external_data, weights=weights
-    )
+    options = WriteOptions(ir_version=ir_version, external_data=external_data, weights=weights)
+    return model_files.write(model, path, options)
 
 
 @guarded("validating a model")
@@ -422,23 +422,23 @@ def convert(
     """
     from irloop.conversion.convert_model import convert_model
     from irloop.errors import InferenceError, UnsupportedError
+    from irloop.graph.convert_options import ConvertOptions
 
+    options = ConvertOptions(
+        opset=opset,
+        loops=loops,
+        target=target,
+        shapes=shapes,
+        types=types,
+        lengths=lengths,
+        compress_to_fp16=compress_to_fp16,
+        standard=standard,
+        contrib=contrib,
+        stateless=stateless,
+    )
     source = read_model(model, functions=to != "onnx")
     try:
-        return convert_model(
-            source,
-            to,
-            opset=opset,
-            loops=loops,
-            target=target,
-            shapes=shapes,
-            types=types,
-            lengths=lengths,
-            compress_to_fp16=compress_to_fp16,
-            standard=standard,
-            contrib=contrib,
-            stateless=stateless,
-        )
+        return convert_model(source, to, options)
     except (InferenceError, UnsupportedError) as error:
         from irloop.comparison.file_errors import error_of_file
 

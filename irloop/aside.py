@@ -46,7 +46,7 @@ def in_aside(folder: str, make: Callable[[str], _Made]) -> _Made:
     """
     aside = os.path.join(folder, ASIDE)
     for _ in range(_TRIES):
-        if not _has_aside(aside):
+        if not _made_aside(aside):
             break
         # Another process may remove the folder between the two calls.
         with suppress(FileNotFoundError):
@@ -54,7 +54,7 @@ def in_aside(folder: str, make: Callable[[str], _Made]) -> _Made:
     return make(folder)
 
 
-def _has_aside(aside: str) -> bool:
+def _made_aside(aside: str) -> bool:
     """Create the folder `aside` if it is missing; return whether it can be used.
 
     It can be used if it exists now and belongs to this user.

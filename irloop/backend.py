@@ -103,16 +103,18 @@ def run_node(
     outputs_info: Sequence[Any] | None = None,
     *,
     opset_version: int | None = None,
+    context: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> tuple[Any, ...]:
     """Run one operation.
 
     Args:
-        node: the operation; it must not read values other than its inputs.
+        node: the operation; its bodies may read the values of `context`.
         inputs: arrays by position or by name, without the inputs that the operation omits.
         device: only the CPU is supported.
         outputs_info: ignored: types and shapes follow from the inputs.
         opset_version: the opset of the operation's domain; by default the newest.
+        context: the values that bodies read from outside of the operation, by name.
         options: ignored.
 
     Raises:
@@ -124,7 +126,12 @@ def run_node(
 
     if not supports_device(device):
         raise UsageError(f"the executor does not run on {device!r}", expected="CPU")
-    return IrloopBackendRep(model_of_node(node, opset_version)).run(inputs)
+    outer = {name: value for name, value in (context or {}).items() if name not in node.input}
+    if isinstance(inputs, Mapping):
+        given: Any = {**inputs, **outer}
+    else:
+        given = [*(inputs if isinstance(inputs, list | tuple) else [inputs]), *outer.values()]
+    return IrloopBackendRep(model_of_node(node, opset_version, outer)).run(given)
 
 
 def supports_device(device: str) -> bool:

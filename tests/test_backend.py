@@ -89,6 +89,24 @@ def test_run_node() -> None:
     assert found.tolist() == [0.5, -2]
 
 
+def test_run_node_with_values_from_outside() -> None:
+    loop = onnx.parser.parse_node(
+        """
+        y = Loop (m, "", s) <body = b (int64 i, bool c, float t) => (bool d, float u) {
+          d = Identity (c)
+          u = Add (t, step)
+        }>
+        """
+    )
+    m, start, step = np.array(3), np.float32(1), np.float32(2)
+    (found,) = backend.run_node(loop, [m, start], context={"step": step, "unread": step})
+    assert found.tolist() == 7
+    (found,) = backend.run_node(loop, {"m": m, "s": start}, context={"step": step, "s": step})
+    assert found.tolist() == 7
+    with pytest.raises(irloop.IrloopError, match="step"):
+        backend.run_node(loop, [m, start])
+
+
 def test_devices_and_opsets() -> None:
     assert backend.supports_device("CPU")
     assert not backend.supports_device("CUDA:0")

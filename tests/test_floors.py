@@ -18,8 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ROWS = (
     ("diagnostics",),
     ("errors",),
-    ("format_options",),
-    ("aside", "opening"),
+    ("aside", "modules", "opening"),
     ("files",),
     ("budget", "children", "progress"),
     ("allowance", "boundary", "lifeline"),
@@ -61,7 +60,6 @@ WITHOUT_NUMPY = (
     "irloop/lifeline.py",
     "irloop/diagnostics.py",
     "irloop/errors.py",
-    "irloop/format_options.py",
     "irloop/files.py",
     "irloop/aside.py",
     "irloop/opening.py",
@@ -181,8 +179,8 @@ def test_every_package_has_a_row() -> None:
         "diagnostics",
         "errors",
         "files",
-        "format_options",
         *("children", "lifeline", "opening"),
+        "modules",
         "progress",
         "testing",
     }
@@ -262,7 +260,7 @@ def _circles(imports: dict[str, set[str]]) -> list[list[str]]:
 
 def test_the_command_line_imports_only_the_api_and_its_data_types() -> None:
     below = {
-        *("errors", "diagnostics", "format_options", "opening", "files", "budget", "progress"),
+        *("errors", "diagnostics", "opening", "files", "budget", "progress"),
         *("allowance", "children", "lifeline"),
         "graph",
     }

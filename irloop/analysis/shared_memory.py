@@ -6,7 +6,7 @@ them to decide where copies are needed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from irloop.analysis.patterns import is_view, number_of, same_memory
@@ -33,6 +33,7 @@ from irloop.graph.builder import shape_of
 from irloop.graph.loops import Invariant
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Result
+from irloop.graph.walk import reached
 
 __all__ = [
     "IN_PLACE",
@@ -287,14 +288,16 @@ def is_copy(value: Value) -> bool:
 
 def readers_of(value: Value) -> set[Node]:
     """The nodes that read a loop output, also through Transposes and copies after the loop."""
-    pending, found = [value], set[Node]()
-    while pending:
-        for user in {user for user, _ in pending.pop().uses}:
-            if isinstance(user.op, shape.Transpose) or _is_plain_copy(user):
-                pending.append(user.outputs[0])
-            else:
-                found.add(user)
-    return found
+
+    def moved(value: Value) -> list[Value]:
+        return [user.outputs[0] for user, _ in value.uses if _only_moves(user)]
+
+    users = (user for one in reached([value], moved) for user, _ in one.uses)
+    return {user for user in users if not _only_moves(user)}
+
+
+def _only_moves(node: Node) -> bool:
+    return isinstance(node.op, shape.Transpose) or _is_plain_copy(node)
 
 
 def _is_plain_copy(node: Node) -> bool:
@@ -311,25 +314,18 @@ def may_share(value: Value, moving: AbstractSet[Value]) -> bool:
     nothing, as measured with OpenVINO 2026.4. Then the value can be lost: the plugin copies the
     next slice into this memory before it copies the value along its back edge.
     """
-    pending = [(value, False)]
-    seen: set[tuple[Value, bool]] = set()
-    while pending:
-        item = pending.pop()
-        if item in seen:
-            continue
-        seen.add(item)
+
+    def onward(item: tuple[Value, bool]) -> Iterator[tuple[Value, bool]]:
         found, viewed = item
-        if found in moving and viewed:
-            return True
-        op = found.producer.op
-        if isinstance(op, OWN_MEMORY):
-            continue
         node = found.producer
+        if isinstance(node.op, OWN_MEMORY):
+            return
         is_part = joins_in_place(node) or _splits_in_place(node)
-        viewed = viewed or is_view(node) or is_part
-        operands = [one for one in node.inputs if one is not None]
-        pending += [(one, viewed) for one in operands if is_part or _may_be_as_large(one, found)]
-    return False
+        for one in node.inputs:
+            if one is not None and (is_part or _may_be_as_large(one, found)):
+                yield one, viewed or is_view(node) or is_part
+
+    return any(viewed and one in moving for one, viewed in reached([(value, False)], onward))
 
 
 def _may_be_as_large(operand: Value, result: Value) -> bool:

@@ -6,9 +6,11 @@ Faults search these nodes for their patterns. The limit keeps the search short i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant
+from irloop.graph.walk import upstream
 
 __all__ = ["is_computed_from_inputs", "sources"]
 
@@ -24,21 +26,12 @@ def sources(
     nodes: Iterable[Node],
     followed: Callable[[Node], Iterable[Value | None]] = _all_inputs,
 ) -> Iterator[Node]:
-    """Yield `nodes` and the nodes that they are computed from, each once, the nearest first.
+    """Return `nodes` and the nodes that they are computed from, each once, the nearest first.
 
     `followed` selects the inputs of a node to follow. At most `MOST` + 1 nodes are visited: a
     caller that gets more than `MOST` nodes does not know all of them.
     """
-    pending = list(nodes)
-    seen = set(pending)
-    for visited, node in enumerate(pending):
-        if visited > MOST:
-            return
-        yield node
-        for value in followed(node):
-            if value is not None and value.producer not in seen:
-                seen.add(value.producer)
-                pending.append(value.producer)
+    return islice(upstream(nodes, followed), MOST + 1)
 
 
 def is_computed_from_inputs(

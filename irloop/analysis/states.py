@@ -10,7 +10,7 @@ from irloop.dialects.openvino.shape import ShapeOf, ShapeOf3
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Carried
 from irloop.graph.model import Graph, Node, Value
-from irloop.graph.walk import has_op
+from irloop.graph.walk import downstream, has_op
 
 __all__ = [
     "inputs_of_unknown_size",
@@ -43,7 +43,7 @@ def reaches_a_loop(value: Value) -> bool:
     """
     return any(
         isinstance(node.op, Loop) or any(has_op(body.graph, Loop) for body in node.bodies)
-        for node in _dependent_nodes([value])
+        for node in downstream([value])
     )
 
 
@@ -52,20 +52,8 @@ def size_reaches_a_nonzero(value: Value) -> bool:
 
     A ShapeOf must then lie between `value` and the NonZero.
     """
-    dependent = _dependent_nodes([value])
-    sizes = [node.output for node in dependent if isinstance(node.op, ShapeOf | ShapeOf3)]
-    return any(isinstance(node.op, NonZero) for node in _dependent_nodes(sizes))
-
-
-def _dependent_nodes(values: Sequence[Value]) -> Iterator[Node]:
-    """The nodes of the graph that depend on one of `values`, each once."""
-    pending, seen = [*values], set[Node]()
-    while pending:
-        for user, _ in pending.pop().uses:
-            if user not in seen:
-                seen.add(user)
-                yield user
-                pending += user.outputs
+    sizes = [node.output for node in downstream([value]) if isinstance(node.op, ShapeOf | ShapeOf3)]
+    return any(isinstance(node.op, NonZero) for node in downstream(sizes))
 
 
 def unknown_axes(value: Value, joined: int) -> list[int]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from irloop.boundary import guarded
 from irloop.building.graph_builder import OperationBuilder, Target
 from irloop.building.loop_body import LoopBody
-from irloop.building.operations import element_of, shape_of
+from irloop.building.operations import shape_of
 from irloop.dialects import onnx, openvino
 from irloop.dialects.openvino.opsets import NEWEST
 from irloop.errors import UsageError
@@ -17,7 +17,7 @@ from irloop.graph import builder
 from irloop.graph.loops import Invariant, LastValue, PortMap
 from irloop.graph.model import Body, Graph, Model, Value
 from irloop.graph.op import Op
-from irloop.graph.types import ElementType, Shape, TensorType, ValueType
+from irloop.graph.types import ElementType, Shape, TensorType, ValueType, element_named
 from irloop.graph.verify import verify
 from irloop.graph.wellformed import require_wellformed
 
@@ -193,7 +193,7 @@ class Builder(GraphBuilder):
             )
         if not isinstance(element, str | ElementType):
             return self._inner.parameter(name, element, (name,))
-        type = TensorType(element_of(element), shape_of(shape))
+        type = TensorType(element_named(element), shape_of(shape))
         return self._inner.parameter(name, type, (name,))
 
     @guarded("building an output")

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from irloop.boundary import guarded
-from irloop.building.constants import elements
 from irloop.building.operations import make_op
 from irloop.dialects import onnx, openvino
 from irloop.errors import UsageError
 from irloop.graph import builder
+from irloop.graph.constants import elements
 from irloop.graph.inference import FOLD_LIMIT
 from irloop.graph.model import Body, Graph, Node, Value
 from irloop.graph.op import Constant, Op, Parameter, UnknownOp

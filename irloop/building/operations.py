@@ -9,9 +9,9 @@ from irloop.dialects.attributes import Attribute, attributes_of
 from irloop.errors import UsageError, did_you_mean
 from irloop.graph.op import Op, Registry
 from irloop.graph.tensor import ArrayTensor, Tensor
-from irloop.graph.types import Dim, DynamicDim, ElementType, Shape, element_type_of
+from irloop.graph.types import Dim, DynamicDim, Shape, element_named, element_type_of
 
-__all__ = ["element_of", "make_op", "shape_of"]
+__all__ = ["make_op", "shape_of"]
 
 
 def make_op(
@@ -112,7 +112,7 @@ def _of_kind(kind: str, value: Any) -> Any:
     if kind in ("word", "text"):
         return _text(value)
     if kind == "element":
-        return element_of(value)
+        return element_named(value)
     if kind == "shape":
         return shape_of(value)
     if kind == "tensor":
@@ -147,26 +147,6 @@ def _tensor(value: Any) -> Tensor | None:
         return None
     array = np.asarray(value)
     return ArrayTensor(array, element_type_of(array.dtype))
-
-
-def element_of(given: str | ElementType) -> ElementType:
-    """Return the element type with the given name; an ElementType is returned unchanged.
-
-    Raises:
-        UsageError: when there is no such type.
-    """
-    if isinstance(given, ElementType):
-        return given
-    try:
-        return ElementType(given)
-    except ValueError as error:
-        names = [str(item) for item in ElementType]
-        raise UsageError(
-            f"there is no element type {given!r}",
-            expected="f32, i64, boolean, ...",
-            found=repr(given),
-            fix=did_you_mean(str(given), names, nearness=0.5),
-        ) from error
 
 
 def shape_of(given: Any) -> Shape:

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from irloop.errors import UsageError, did_you_mean
 from irloop.graph.clone import clone_part
-from irloop.graph.model import Graph, Model, Node, Value
-from irloop.graph.op import Parameter
-from irloop.graph.walk import all_nodes, node_path
+from irloop.graph.model import Graph, Model, Value
+from irloop.graph.walk import all_nodes, node_path, upstream
 
 __all__ = ["part_of"]
 
@@ -90,14 +89,9 @@ def _found(names: dict[str, Value], name: str, graph: Graph) -> Value:
 
 def _upstream(ends: Sequence[Value], starts: set[Value]) -> set[Value]:
     """The values on which `ends` depend, down to `starts` and the parameters."""
-    used, pending = {*ends}, [value for value in ends if value not in starts]
-    seen: set[Node] = set()
-    while pending:
-        node = pending.pop().producer
-        if node in seen or isinstance(node.op, Parameter):
-            continue
-        seen.add(node)
-        values = [value for value in node.inputs if value is not None]
-        pending += [value for value in values if value not in used and value not in starts]
-        used.update(values)
-    return used
+    nodes = upstream(
+        (value.producer for value in ends if value not in starts),
+        lambda node: (value for value in node.inputs if value not in starts),
+    )
+    inputs = (value for node in nodes for value in node.inputs)
+    return {*ends, *(value for value in inputs if value is not None)}

@@ -190,18 +190,18 @@ class _Comparer:
         growth = drift(self._errors) if verdict is Verdict.DRIFT else None
         element, left, right, ulp = _worst(before, made, self._tolerance)
         return Divergence(
-            node_path(first),
-            self.event.path,
-            self.event.iterations,
-            _counts_around(first, counts),
-            element,
-            left,
-            right,
-            ulp,
-            self._inputs_equal,
-            verdict,
-            detail,
-            growth,
+            path=node_path(first),
+            other=self.event.path,
+            iterations=self.event.iterations,
+            of=_counts_around(first, counts),
+            element=element,
+            left=left,
+            right=right,
+            ulp=ulp,
+            inputs_equal=self._inputs_equal,
+            verdict=verdict,
+            detail=detail,
+            growth=growth,
         )
 
 

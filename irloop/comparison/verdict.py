@@ -16,7 +16,7 @@ from irloop.comparison.measure import Tolerance, agree, wide_blocks
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.model import Graph
-from irloop.graph.walk import has_op
+from irloop.graph.walk import downstream, has_op
 
 __all__ = ["LOOPS", "Verdict", "drift", "outputs_of_loops", "verdict_of"]
 
@@ -47,17 +47,13 @@ class Verdict(Enum):
 
 def outputs_of_loops(graph: Graph) -> tuple[bool, ...]:
     """Tell for each output of a graph whether a loop computes it, or a value that it depends on."""
-    seen = {
+    loops = [
         value
         for node in graph.nodes
         if isinstance(node.op, LOOPS) or any(has_op(body.graph, *LOOPS) for body in node.bodies)
         for value in node.outputs
-    }
-    pending = list(seen)
-    while pending:
-        for node, _ in pending.pop().uses:
-            pending += [value for value in node.outputs if value not in seen]
-            seen.update(node.outputs)
+    ]
+    seen = {*loops, *(value for node in downstream(loops) for value in node.outputs)}
     return tuple(result.inputs[0] in seen for result in graph.results)
 
 

@@ -6,7 +6,6 @@ translation, or the result after it. Modules that only some options need are imp
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,145 +13,175 @@ from irloop.conversion import pipelines
 from irloop.conversion.fault_notes import fault_notes
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.errors import UnsupportedError, UsageError
-from irloop.format_options import require_change, require_fitting
 from irloop.graph.clone import clone_graph
+from irloop.graph.convert_options import ConvertOptions
 from irloop.graph.inference import Inference
 from irloop.graph.input_types import set_input_shapes, set_input_types, shapes_of
 from irloop.graph.model import Model
-from irloop.graph.types import Shape
 from irloop.graph.walk import all_nodes, node_path
 from irloop.graph.wellformed import require_wellformed
 from irloop.passes.manager import Manager
 
 if TYPE_CHECKING:
-    from irloop.conversion.loops.loop_choice import Loops
-    from irloop.conversion.targets import ImportOptions
+    from irloop.conversion.loops.loop_choice import SourceLoop
+    from irloop.conversion.targets import ImportOptions, Target
 
 __all__ = ["convert_model"]
 
 
 def convert_model(
-    source: Model,
-    to: str | None = None,
-    *,
-    opset: int | None = None,
-    loops: Loops | None = None,
-    target: str | None = None,
-    shapes: Mapping[str, Shape | Sequence[int | None]] | None = None,
-    types: Mapping[str, str] | None = None,
-    lengths: Mapping[str, int] | None = None,
-    compress_to_fp16: bool = False,
-    standard: bool = False,
-    contrib: bool = False,
-    stateless: bool = False,
+    source: Model, to: str | None, options: ConvertOptions
 ) -> tuple[Model, list[Diagnostic]]:
     """Convert a model; see `irloop.convert` for the arguments, the result and the errors.
 
     `source` is not changed: options that change inputs, variables or loops work on a copy.
     """
-    to_onnx = source.dialect == "openvino" and target is None
-    wanted = to or ("onnx" if to_onnx else "openvino")
-    if wanted not in ("onnx", "openvino"):
-        raise UsageError(f"no format is called {wanted!r}", expected="onnx or openvino")
-    translates = source.dialect != wanted
-    if standard and contrib:
-        raise UsageError(
-            "standard and contrib contradict each other: "
-            "one removes the operations that the other writes"
-        )
-    if opset is not None and target is not None:
-        raise UsageError("opset and target contradict each other: the target has its own opset")
-    known_opsets = pipelines.OPENVINO_OPSETS
-    if wanted == "openvino" and opset is not None and opset not in known_opsets:
-        raise UsageError(
-            f"OpenVINO opset {opset} cannot be written",
-            expected=f"opset {known_opsets[0]} to {known_opsets[-1]}",
-            fix="for an older OpenVINO, use the target openvino-2021.4",
-        )
-    writes_form = loops is not None or standard or contrib
-    changes_opset = opset is not None and not translates
-    rewrites = target is not None or compress_to_fp16 or writes_form or changes_opset
-    given = {
-        "opset": opset is not None,
-        "target": target is not None,
-        "lengths": lengths is not None,
-        "standard": standard,
-        "contrib": contrib,
-        "stateless": stateless,
-    }
-    require_fitting(wanted, given)
-    if not translates:
-        require_change(wanted, given)
-    reader = None
-    if target is not None or compress_to_fp16 or changes_opset:
+    job = _Conversion(source, to, options)
+    job.copy_source()
+    job.set_inputs()
+    job.prepare()
+    job.translate()
+    job.rewrite()
+    return job.model, job.notes
+
+
+class _Conversion:
+    """One conversion. `model` is the source, or a copy of it, and after `translate` the result."""
+
+    def __init__(self, source: Model, to: str | None, options: ConvertOptions) -> None:
+        to_onnx = source.dialect == "openvino" and options.target is None
+        self.to = to or ("onnx" if to_onnx else "openvino")
+        if self.to not in ("onnx", "openvino"):
+            raise UsageError(f"no format is called {self.to!r}", expected="onnx or openvino")
+        self.translates = source.dialect != self.to
+        opsets = pipelines.OPENVINO_OPSETS
+        options.require_consistent(self.to, opsets, translates=self.translates)
+        self.model = source
+        self.options = options
+        #: The runtime that must be able to read the result.
+        self.target = _target(options.target)
+        self.shapes = shapes_of(options.shapes or {})
+        # What the reader had to say about a file of versions 2 to 7.
+        self.notes: list[Diagnostic] = [*source.notes]
+        self.loops: list[SourceLoop] = []
+
+    @property
+    def fixes_shapes(self) -> bool:
+        """Whether the target needs the shapes before the translation."""
+        return self.translates and self.target is not None and not self.target.dynamic_shapes
+
+    @property
+    def changes_inputs(self) -> bool:
+        """Whether the options change the types or the number of the model's inputs."""
+        return bool(self.options.types or self.shapes or self.options.lengths)
+
+    def copy_source(self) -> None:
+        """Copy the source if it is going to be changed, and check it."""
+        options, source = self.options, self.model
+        copies = self.changes_inputs or options.stateless or options.loops is not None
+        in_place = not self.translates and options.rewrites(self.translates)
+        if copies or in_place or self.fixes_shapes:
+            self.model = replace(
+                source, graph=clone_graph(source.graph), opsets=dict(source.opsets)
+            )
+        if not self.translates or options.loops is not None or options.stateless:
+            # Passes change the model before the translation checks it, so check it here.
+            require_wellformed(source.graph)
+
+    def set_inputs(self) -> None:
+        """Set the types of inputs, and the shapes that the translation does not set."""
+        set_input_types(self.model, self.options.types or {})
+        if not self.translates:
+            set_input_shapes(self.model, self.shapes)
+            if self.changes_inputs:
+                Inference().run(self.model.graph)
+
+    def prepare(self) -> None:
+        """Rewrite the source before it is translated."""
+        if self.options.stateless:
+            _without_variables(self.model)
+        if self.options.standard and not self.translates:
+            from irloop.conversion.standard import to_standard
+
+            to_standard(self.model)
+        if self.options.loops is not None:
+            from irloop.conversion.loops import loop_choice
+
+            self.loops = loop_choice.loops_of(self.model)
+            if self.translates:
+                loop_choice.rewrite(self.model, self.options.loops, is_written=False)
+        if self.target is not None and self.fixes_shapes:
+            from irloop.conversion.declared import assume_declared_shapes
+
+            set_input_shapes(self.model, self.shapes)
+            self.notes += assume_declared_shapes(self.model, self.target.name)
+
+    def translate(self) -> None:
+        """Translate the model to the other format, if it has that one."""
+        if not self.translates:
+            return
+        options = self.options
+        if self.to == "onnx":
+            prefer = "scan" if options.loops == "scan" else "loop"
+            self.model, notes = pipelines.to_onnx(
+                self.model, opset=options.opset, prefer=prefer, shapes=self.shapes
+            )
+        else:
+            known: ImportOptions = {"opset": options.opset}
+            if self.target is not None:
+                from irloop.conversion import targets
+
+                known = targets.import_options(self.target)
+            self.model, notes = pipelines.to_openvino(
+                self.model, shapes=self.shapes, lengths=options.lengths, **known
+            )
+        self.notes += notes
+
+    def rewrite(self) -> None:
+        """Rewrite the result in the form that the options demand."""
+        options, model = self.options, self.model
+        if options.loops is not None:
+            from irloop.conversion.loops import loop_choice
+
+            loop_choice.rewrite(model, options.loops)
+            self.notes += loop_choice.describe(self.loops, model, options.loops)
+        changes_opset = options.changes_opset(self.translates)
+        if changes_opset:
+            _to_opset(model, options.opset)
+        if options.contrib:
+            from irloop.conversion.contrib import to_contrib
+
+            to_contrib(model)
+        if self.target is not None or options.compress_to_fp16:
+            from irloop.conversion import targets
+
+            if self.target is not None:
+                targets.adapt(model, self.target)
+            if options.compress_to_fp16:
+                self.notes.append(targets.compress(model))
+        if self.translates or self.target is not None or changes_opset:
+            self.notes += fault_notes(model, options.target)
+
+
+def _target(name: str | None) -> Target | None:
+    if name is None:
+        return None
+    from irloop.conversion import targets
+
+    return targets.find_target(name)
+
+
+def _to_opset(model: Model, opset: int | None) -> None:
+    """Rewrite a model in another opset of its own format."""
+    assert opset is not None
+    if model.dialect == "onnx":
+        from irloop.conversion.opset_change import to_opset
+
+        to_opset(model, opset)
+    else:
         from irloop.conversion import targets
 
-        reader = None if target is None else targets.find_target(target)
-    new_shapes = shapes_of(shapes or {})
-    changes_inputs = bool(types or new_shapes or lengths)
-    fixes_shapes = translates and reader is not None and not reader.dynamic_shapes
-    copies = changes_inputs or stateless or fixes_shapes or loops is not None
-    if copies or (rewrites and not translates):
-        source = replace(source, graph=clone_graph(source.graph), opsets=dict(source.opsets))
-    if not translates or loops is not None or stateless:
-        # Passes change the model before the translation checks it, so check it here.
-        require_wellformed(source.graph)
-    set_input_types(source, types or {})
-    if not translates:
-        set_input_shapes(source, new_shapes)
-        if changes_inputs:
-            Inference().run(source.graph)
-    if stateless:
-        _without_variables(source)
-    if standard and not translates:
-        from irloop.conversion.standard import to_standard
-
-        to_standard(source)
-    if loops is not None:
-        from irloop.conversion.loops import loop_choice
-
-        before = loop_choice.loops_of(source)
-        if translates:
-            loop_choice.rewrite(source, loops, is_written=False)
-    result = source
-    # What the reader had to say about a file of versions 2 to 7.
-    notes: list[Diagnostic] = [*source.notes]
-    if fixes_shapes and reader is not None:
-        from irloop.conversion.declared import assume_declared_shapes
-
-        set_input_shapes(source, new_shapes)
-        notes += assume_declared_shapes(source, reader.name)
-    if translates and wanted == "onnx":
-        prefer = "scan" if loops == "scan" else "loop"
-        result, more = pipelines.to_onnx(source, opset=opset, prefer=prefer, shapes=new_shapes)
-        notes += more
-    elif translates:
-        known: ImportOptions = {"opset": opset}
-        if reader is not None:
-            known = targets.import_options(reader)
-        result, more = pipelines.to_openvino(source, shapes=new_shapes, lengths=lengths, **known)
-        notes += more
-    if loops is not None:
-        loop_choice.rewrite(result, loops)
-        notes += loop_choice.describe(before, result, loops)
-    if opset is not None and not translates:
-        if wanted == "onnx":
-            from irloop.conversion.opset_change import to_opset
-
-            to_opset(result, opset)
-        else:
-            targets.adapt(result, targets.of_opset(opset))
-    if contrib:
-        from irloop.conversion.contrib import to_contrib
-
-        to_contrib(result)
-    if reader is not None:
-        targets.adapt(result, reader)
-    if compress_to_fp16:
-        notes.append(targets.compress(result))
-    if translates or reader is not None or changes_opset:
-        notes += fault_notes(result, target)
-    return result, notes
+        targets.adapt(model, targets.of_opset(opset))
 
 
 def _without_variables(model: Model) -> None:

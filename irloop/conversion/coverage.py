@@ -60,6 +60,9 @@ class Coverage(NamedTuple):
     attributes: tuple[Attribute, ...] = ()
     inputs: tuple[Operand, ...] = ()
     outputs: tuple[Operand, ...] = ()
+    #: The opsets in which a later version of an ONNX operation allows more types: the opset, the
+    #: type variable, and the new types.
+    later_types: tuple[tuple[int, str, str], ...] = ()
 
     @property
     def label(self) -> str:
@@ -107,21 +110,32 @@ def _row(dialect: str, cls: type[Op], newer: type[Op] | None) -> Coverage:
     last = None if newer is None else newer.since - 1
     converted, notes = _conversion(dialect, cls)
     inputs, outputs = _operands(dialect, cls)
+    until = last if cls.until is None else cls.until
+    attributes = tuple(attributes_of(cls).values())
+    later: tuple[tuple[int, str, str], ...] = ()
+    if dialect == "onnx" and not cls.operands:
+        from irloop.formats.onnx import schemas
+
+        later = schemas.changes(cls.type, cls.since, until, cls.domain)
+        if cls.body_labels:
+            # The attributes of a loop are in its bodies and port maps.
+            attributes = schemas.attributes(cls.type, cls.since, cls.domain)
     return Coverage(
         dialect,
         cls.domain,
         cls.type,
         cls.since,
-        last if cls.until is None else cls.until,
+        until,
         infer=basic or cls.infer is not Op.infer,
         run=basic or cls.can_run() or issubclass(cls, _BY_EXECUTOR),
         exported=converted if dialect == "openvino" else None,
         imported=converted if dialect == "onnx" else None,
         notes=notes,
         summary=" ".join((cls.__doc__ or "").split("\n\n")[0].split()),
-        attributes=tuple(attributes_of(cls).values()),
+        attributes=attributes,
         inputs=inputs,
         outputs=outputs,
+        later_types=later,
     )
 
 

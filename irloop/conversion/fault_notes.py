@@ -6,7 +6,7 @@ These are patterns that the engine of the model's format computes wrongly.
 from __future__ import annotations
 
 from irloop.diagnostics import Diagnostic, Location, Severity
-from irloop.faults.catalogue import find_faults
+from irloop.faults.catalogue import broken_faults, find_faults
 from irloop.graph.model import Model
 from irloop.graph.walk import node_path
 
@@ -22,7 +22,7 @@ def fault_notes(model: Model, runtime: str | None) -> list[Diagnostic]:
     `runtime` is the named target, such as "openvino-2021.4". Types must be inferred already.
     """
     engine = runtime or _ENGINES[model.dialect]
-    return [
+    notes = [
         Diagnostic(
             "CNV109",
             Severity.WARNING,
@@ -33,3 +33,4 @@ def fault_notes(model: Model, runtime: str | None) -> list[Diagnostic]:
         )
         for match in find_faults(model.graph, engine, of_conversion=True)
     ]
+    return [*notes, *broken_faults(engine)]

@@ -13,10 +13,9 @@ from irloop.conversion.pipelines import to_onnx, to_openvino
 from irloop.dialects.openvino import OPENVINO, recurrent
 from irloop.errors import InferenceError, UnsupportedError
 from irloop.graph.model import Node
-from irloop.passes.graph_rewrite import MatcherPass
-from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.forms import Forms
+from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.options import option
-from irloop.passes.pattern import Match, Pattern, wrap_type
 from irloop.passes.stored import is_stored
 from irloop.passes.written_out import replace_by_graph
 
@@ -24,7 +23,7 @@ __all__ = ["LowerThroughOnnx"]
 
 
 @dataclass(eq=False)
-class LowerThroughOnnx(MatcherPass):
+class LowerThroughOnnx(NodePass):
     """Converts operations newer than an opset to ONNX, and the result back to an older opset.
 
     Given::
@@ -46,24 +45,22 @@ class LowerThroughOnnx(MatcherPass):
         True, "leave recurrent operations with computed weights as they are"
     )
 
-    def pattern(self) -> Pattern:
+    def __post_init__(self) -> None:
         newer = [cls for cls in OPENVINO.all() if cls.since > self.opset]
-        return wrap_type((*newer, *recurrent.SEQUENCES))
+        self.operations = (*newer, *recurrent.SEQUENCES)
 
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        node = match.root
+    def rewrite(self, node: Node, w: Forms) -> None:
         newer = node.op.since > self.opset
         if node.bodies or not node.op.pure or not (newer or self._computes_weights(node)):
-            return False
-        single = alone(node, rewriter)
+            return
+        single = alone(node, w.rewriter)
         try:
             lowered, _ = to_openvino(
                 to_onnx(single.model)[0], opset=self.opset, computed_weights=self.computed_weights
             )
         except (UnsupportedError, InferenceError):
-            return False
-        replace_by_graph(node, lowered.graph, single.inputs, single.outputs, rewriter)
-        return True
+            return
+        replace_by_graph(node, lowered.graph, single.inputs, single.outputs, w.rewriter)
 
     def _computes_weights(self, node: Node) -> bool:
         if self.computed_weights or not isinstance(node.op, recurrent.SEQUENCES):

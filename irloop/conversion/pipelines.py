@@ -204,9 +204,9 @@ def _original_forms(model: Model, opset: int) -> list[Pass]:
     from irloop.conversion.elements.integer_divisions import FuseIntegerDivisions
     from irloop.conversion.tensors.log_sum_exp import FuseLogSumExp
     from irloop.passes.common.identity_elimination import IdentityElimination
-    from irloop.passes.graph_rewrite import GraphRewrite, MatcherPass
+    from irloop.passes.graph_rewrite import GraphRewrite, LocalPass
 
-    matchers: list[MatcherPass] = []
+    matchers: list[LocalPass] = []
     if any(node.bodies for node in model.graph.nodes):
         matchers.append(IdentityElimination())
     types = {kind.type for kind in kinds_of(model.graph)}

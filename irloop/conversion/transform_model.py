@@ -35,7 +35,8 @@ def transform_model(
     manager = Manager(made, name="transform", check=verify, observers=observers)
     # A pass that is requested by name runs even if it is disabled by default.
     manager.config.enable(*made)
-    manager.config.disable(*(find_pass(name) for name in disable))
+    own = {item.name for item in made}
+    manager.config.disable(*(name if name in own else find_pass(name) for name in disable))
     require_wellformed(model.graph)
     inference = Inference(tolerant=True)
     inference.run(model.graph)

@@ -39,7 +39,7 @@ from irloop.graph.loops import Carried, Invariant, ScanInput, Sliced
 from irloop.graph.model import Body, Graph, Node, Value
 from irloop.graph.op import Constant, Kernel, Op, UnknownOp
 from irloop.graph.types import ElementType, TensorType, ValueType
-from irloop.graph.walk import all_nodes, is_constant, node_path
+from irloop.graph.walk import all_nodes, is_constant, node_path, upstream
 from irloop.graph.wellformed import misfit
 
 __all__ = ["compile_graph", "missing"]
@@ -162,15 +162,8 @@ def _some(nodes: list[Node]) -> str:
 
 def needed(graph: Graph) -> set[Node]:
     """The nodes that a result or a state depends on."""
-    pending = [value.producer for node in graph.results for value in node.inputs if value]
-    pending += [node for node in graph.nodes if keeps_state(node)]
-    found: set[Node] = set()
-    while pending:
-        node = pending.pop()
-        if node not in found:
-            found.add(node)
-            pending += [value.producer for value in node.inputs if value is not None]
-    return found
+    ends = [value.producer for value in graph.outputs]
+    return set(upstream([*ends, *(node for node in graph.nodes if keeps_state(node))]))
 
 
 def keeps_state(node: Node) -> bool:

@@ -5,28 +5,31 @@ Users know a fault by the pattern of nodes on which it occurs.
 
 from __future__ import annotations
 
-import importlib
-import os
 import re
 from collections.abc import Iterator
 from functools import cache
 from inspect import cleandoc
 
 from irloop import faults as folder_of_faults
-from irloop.errors import UsageError
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.errors import InternalError, UsageError
+from irloop.faults import repairs as folder_of_repairs
 from irloop.faults.fault import FAULTS, Fault
 from irloop.faults.measured import Release, releases, spans
 from irloop.graph.model import Graph, Node
 from irloop.graph.op import Op
 from irloop.graph.record import Record
 from irloop.graph.walk import all_nodes, kinds_of
+from irloop.modules import Modules
 
 __all__ = [
     "DIALECTS",
     "ENGINES",
     "NOT_MINIMAL",
+    "REPAIRS",
     "Match",
     "avoided_faults",
+    "broken_faults",
     "explain",
     "faults",
     "faults_of",
@@ -39,6 +42,11 @@ ENGINES = {name: releases(name)[-1].version for name in ("onnxruntime", "openvin
 
 #: For each dialect, the engine that runs its models.
 DIALECTS = {"onnx": "onnxruntime", "openvino": "openvino"}
+
+_FILES = Modules(folder_of_faults.__name__, else_imports=False)
+
+#: The passes that `Fault.avoided_by` names, one in each module.
+REPAIRS = Modules(folder_of_repairs.__name__)
 
 #: For each engine, the first letters of the file names of its faults.
 _PREFIXES = {"onnxruntime": "ort", "openvino": "ovn"}
@@ -69,11 +77,31 @@ def faults() -> dict[str, type[Fault]]:
 @cache
 def _faults_in(engine: str) -> dict[str, type[Fault]]:
     """The faults of an engine; the modules of other engines' faults are not imported."""
-    folder = next(iter(folder_of_faults.__path__))
-    for name in sorted(os.listdir(folder)):
-        if name.startswith(_PREFIXES[engine]) and name.endswith(".py"):
-            importlib.import_module(f"{folder_of_faults.__name__}.{name[:-3]}")
+    for name in _FILES.names:
+        if name.startswith(_PREFIXES[engine]):
+            _FILES.load(name)
     return {code: item for code, item in sorted(FAULTS.items()) if item.engine == engine}
+
+
+def broken_faults(target: str) -> list[Diagnostic]:
+    """Name the faults of an engine, and their repairs, whose modules cannot be imported."""
+    known = faults_of_engine(_engine_of(target))
+    repairs = {name for item in known for name in item.avoided_by}
+    broken = {_code(name): why for name, why in _FILES.broken.items()}
+    broken |= {name: why for name, why in REPAIRS.broken.items() if name in repairs}
+    return [
+        Diagnostic(
+            InternalError.code,
+            Severity.ERROR,
+            f"fault {name} {why}" if name.isupper() else f"repair {name} {why}",
+            fix="install irloop again",
+        )
+        for name, why in broken.items()
+    ]
+
+
+def _code(file: str) -> str:
+    return file.partition("_")[0].upper()
 
 
 def faults_of_engine(engine: str) -> list[type[Fault]]:
@@ -91,6 +119,9 @@ def explain(code: str) -> str:
         UsageError: for a code that does not exist.
     """
     fault = faults().get(code)
+    for name, why in _FILES.broken.items():
+        if code == _code(name):
+            raise UsageError(f"fault {code} {why}", fix="install irloop again")
     if fault is None:
         raise UsageError(f"no fault has the code {code!r}", expected=", ".join(faults()))
     measured = f"measured in {fault.engine} {spans(fault.engine, code)}"

@@ -17,6 +17,7 @@ from irloop.graph.loops import (
 )
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.types import ElementType
+from irloop.graph.walk import reached
 
 __all__ = ["JoinedValueChangesShape"]
 
@@ -77,17 +78,13 @@ def shape_comes_from(value: Value, sources: AbstractSet[Value]) -> bool:
 
     Follows inputs backwards as long as they have the shape of the operation's output.
     """
-    pending, seen = [value], set[Value]()
-    while pending:
-        found = pending.pop()
-        if found in sources:
-            return True
-        if found in seen:
-            continue
-        seen.add(found)
-        given = [item for item in found.producer.inputs if item is not None]
-        pending += [item for item in given if shape_of(item) == shape_of(found)]
-    return False
+
+    def onward(value: Value) -> Iterator[Value]:
+        for item in value.producer.inputs:
+            if item is not None and shape_of(item) == shape_of(value):
+                yield item
+
+    return any(item in sources for item in reached([value], onward))
 
 
 @JoinedValueChangesShape.case(

@@ -15,12 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from graphlib import TopologicalSorter
-from importlib import import_module
+from types import ModuleType
 from typing import TypeVar
 
 from irloop.analysis.constant_loops import constant_loops
-from irloop.faults import repairs as folder
-from irloop.faults.catalogue import DIALECTS, avoided_faults, faults_of
+from irloop.faults.catalogue import DIALECTS, REPAIRS, avoided_faults, faults_of
 from irloop.faults.fault import Fault
 from irloop.faults.repair import Known, Repair
 from irloop.graph.inference import Inference
@@ -30,11 +29,8 @@ from irloop.graph.walk import all_nodes, kinds_of
 from irloop.passes.base import Pass, PassConfig
 from irloop.passes.common.dead_code import DeadCode
 from irloop.passes.forms import Forms
-from irloop.passes.graph_rewrite import GraphRewrite, MatcherPass
+from irloop.passes.graph_rewrite import GraphRewrite, NodePass
 from irloop.passes.manager import Manager
-from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.pattern import Match, Pattern, wrap_type
-from irloop.passes.predicates import producer_is
 
 __all__ = ["repairs", "repairs_after", "repairs_of_source", "repairs_of_target"]
 
@@ -116,15 +112,18 @@ def repairs_of_target(target: str) -> list[Pass]:
 
 def _in_order(known: Sequence[type[Fault]]) -> list[Repair | OperationForms]:
     """The passes that avoid the given faults of an engine, in the order that `after` demands."""
-    modules = dict.fromkeys(name for item in known for name in item.avoided_by)
-    passes: dict[str, Repair | OperationForms] = {name: _pass_of(name) for name in modules}
+    names = dict.fromkeys(name for item in known for name in item.avoided_by)
+    modules = {name: REPAIRS.load(name) for name in names}
+    passes: dict[str, Repair | OperationForms] = {
+        name: _pass_of(module) for name, module in modules.items() if module is not None
+    }
     passes[OperationForms.name] = OperationForms(known)
     return _sorted(passes, {name: item.after for name, item in passes.items()})
 
 
-def _pass_of(module: str) -> Repair:
+def _pass_of(module: ModuleType) -> Repair:
     """Make the pass of a module of `irloop.faults.repairs`."""
-    found = vars(import_module(f"{folder.__name__}.{module}"))
+    found = vars(module)
     (kind,) = (found[name] for name in found["__all__"] if _is_repair(found[name]))
     made = kind()
     assert isinstance(made, Repair)
@@ -175,7 +174,7 @@ class OperationForms(GraphRewrite):
             return False
         if not any(test(node) for node in all_nodes(model.graph) for test in tests[type(node.op)]):
             return False
-        self.matchers = [_OneNode(fault, model) for fault in self.faults]
+        self.matchers = [_OneNode(fault) for fault in self.faults]
         return super().run(model, config)
 
     def _tests(self, kinds: set[type[Op]]) -> dict[type[Op], list[Callable[[Node], bool]]]:
@@ -190,18 +189,16 @@ class OperationForms(GraphRewrite):
         return tests
 
 
-class _OneNode(MatcherPass):
+class _OneNode(NodePass):
     """Repairs the nodes of a model that have one fault; the pass has the name of the fault."""
 
-    def __init__(self, fault: Fault, model: Model) -> None:
+    def __init__(self, fault: Fault) -> None:
         self.name = fault.name  # type: ignore[misc]
+        self.operations = fault.operations
         self._fault = fault
-        self._model = model
 
-    def pattern(self) -> Pattern:
-        return wrap_type(self._fault.operations, where=producer_is(self._fault.is_repaired))
+    def applies(self, node: Node) -> bool:
+        return self._fault.is_repaired(node)
 
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        node = match.root
-        self._fault.repair(node, Forms(self._model, rewriter, node, node.name))
-        return node.graph is None
+    def rewrite(self, node: Node, w: Forms) -> None:
+        self._fault.repair(node, w)

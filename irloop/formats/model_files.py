@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from irloop.errors import UsageError
 from irloop.files import ParsedOnce
-from irloop.format_options import require_fitting
 from irloop.formats.detect import SUFFIXES, detect, format_of_suffix
 from irloop.formats.objects import opened
+from irloop.graph.convert_options import WriteOptions
 from irloop.graph.model import Model
 
 if TYPE_CHECKING:
@@ -50,32 +50,25 @@ def _read(path: Path, bin: Path | None, expand: Expand | None) -> Model:
     return onnx_reader.read(path, expand=expand)
 
 
-def write(
-    model: Model,
-    path: Path,
-    *,
-    ir_version: int | None = None,
-    external_data: bool | None = None,
-    weights: Literal["copy", "share"] = "copy",
-) -> tuple[str, ...]:
+def write(model: Model, path: Path, options: WriteOptions) -> tuple[str, ...]:
     """Write a model in its own format; see `irloop.save_model` for the arguments and the errors."""
     if format_of_suffix(path) != model.dialect:
         (suffix,) = (suffix for suffix, dialect in SUFFIXES.items() if dialect == model.dialect)
         raise UsageError(
             f"cannot write {path}: a model of dialect {model.dialect} needs the suffix {suffix}"
         )
-    given = {
-        "external_data": external_data is not None,
-        "weights": weights != "copy",
-    }
-    require_fitting(model.dialect, given)
+    options.require_fitting(model.dialect)
     if model.dialect == "openvino":
         from irloop.formats.openvino import writer
 
-        return tuple(map(str, writer.write(model, path, version=ir_version)))
+        return tuple(map(str, writer.write(model, path, version=options.ir_version)))
     from irloop.formats.onnx import writer as onnx_writer
 
     files = onnx_writer.write(
-        model, path, external_data=external_data, weights=weights, version=ir_version
+        model,
+        path,
+        external_data=options.external_data,
+        weights=options.weights,
+        version=options.ir_version,
     )
     return tuple(map(str, files))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
 from irloop.graph.model import Body, Graph, Model, Node, Value, link, make_node
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.tensor import Tensor
+from irloop.graph.walk import upstream
 
 __all__ = [
     "clone_bodies",
@@ -56,13 +57,9 @@ def clone_upstream(node: Node, known: Mapping[Value, Tensor] = MappingProxyType(
     pass through such a value. The copied constants share their data with the original ones.
     """
     assert node.graph is not None
-    needed, pending, used = {node}, [node], dict[Value, None]()
-    while pending:
-        inputs = [value for value in pending.pop().inputs if value is not None]
-        used.update((value, None) for value in inputs if value in known)
-        before = {value.producer for value in inputs if value not in known} - needed
-        needed |= before
-        pending += before
+    needed = _needed([node], known)
+    inputs = (value for one in needed for value in one.inputs if value is not None)
+    used = dict.fromkeys(value for value in inputs if value in known)
     copy = Graph(node.graph.name)
     values: dict[Value, Value] = {}
     for value in used:
@@ -73,6 +70,12 @@ def clone_upstream(node: Node, known: Mapping[Value, Tensor] = MappingProxyType(
     for index, value in enumerate(node.outputs):
         copy.add_result(values[value], f"{node.name}/{index}", node.location)
     return copy
+
+
+def _needed(nodes: Iterable[Node], known: Container[Value]) -> dict[Node, None]:
+    """The nodes from which `nodes` are computed, if the `known` values are given; in this order."""
+    found = upstream(nodes, lambda node: (value for value in node.inputs if value not in known))
+    return dict.fromkeys(found)
 
 
 def clone_part(
@@ -87,13 +90,7 @@ def clone_part(
     values: dict[Value, Value] = {}
     for value, name in inputs.items():
         values[value] = copy.add_parameter(name, value.type, value.names, value.producer.location)
-    needed: set[Node] = set()
-    pending = [value for _, value in outputs if value not in inputs]
-    while pending:
-        node = pending.pop().producer
-        if node not in needed:
-            needed.add(node)
-            pending += [item for item in node.inputs if item is not None and item not in inputs]
+    needed = _needed((value.producer for _, value in outputs if value not in inputs), inputs)
     for node in graph.nodes:
         if node in needed:
             kept = {value: values[value] for value in node.outputs if value in values}

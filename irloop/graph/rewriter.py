@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace as replace_dataclass
+from typing import Any
 
 from irloop.diagnostics import NOWHERE
 from irloop.errors import VerifyError
@@ -19,8 +20,7 @@ from irloop.graph.model import (
     unlink,
 )
 from irloop.graph.op import Op
-from irloop.graph.tensor import Tensor
-from irloop.graph.types import ValueType
+from irloop.graph.types import ElementType, ValueType
 
 __all__ = ["Rewriter"]
 
@@ -63,10 +63,27 @@ class Rewriter:
         self.modified = True
         return node
 
-    def insert_constant(self, tensor: Tensor, *, before: Node | None, name: str) -> Value:
-        """Insert a new constant before a node, or at the end of the graph if `before` is None."""
+    def insert_constant(
+        self,
+        data: Any,
+        *,
+        before: Node | None,
+        name: str,
+        element: str | ElementType | None = None,
+    ) -> Value:
+        """Insert a new constant before a node, or at the end of the graph if `before` is None.
+
+        `data` is an array, a number, a string, a (nested) list, or a `Tensor`, and `element` its
+        type, such as "f32"; by default the type of the array, or i64 for integers, f32 for other
+        numbers and boolean for bool.
+
+        Raises:
+            UsageError: when the data cannot be elements of this type.
+        """
+        from irloop.graph.constants import tensor_of
         from irloop.graph.op import Constant
 
+        tensor = tensor_of(data, element)
         return self.insert(
             Constant(tensor), (), before=before, name=name, types=(tensor.type,)
         ).output

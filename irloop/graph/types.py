@@ -13,7 +13,7 @@ from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from irloop.errors import InferenceError
+from irloop.errors import InferenceError, UsageError, did_you_mean
 from irloop.graph.record import Record
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ __all__ = [
     "broadcast_dims",
     "broadcast_shapes",
     "differ_in_shape",
+    "element_named",
     "element_type_of",
     "refine_type",
     "widen_types",
@@ -241,6 +242,26 @@ def _numpy_names() -> dict[ElementType, np.dtype[Any]]:
 
 
 @cache
+def element_named(given: str | ElementType) -> ElementType:
+    """Return the element type with the given name; an ElementType is returned unchanged.
+
+    Raises:
+        UsageError: when there is no such type.
+    """
+    if isinstance(given, ElementType):
+        return given
+    try:
+        return ElementType(given)
+    except ValueError as error:
+        names = [str(item) for item in ElementType]
+        raise UsageError(
+            f"there is no element type {given!r}",
+            expected="f32, i64, boolean, ...",
+            found=repr(given),
+            fix=did_you_mean(str(given), names, nearness=0.5),
+        ) from error
+
+
 def element_type_of(dtype: np.dtype[Any]) -> ElementType:
     """The element type of a NumPy array, by its dtype (uint8 is `U8`, str is `STRING`).
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from irloop.graph.model import Graph, Node, Value
 from irloop.graph.op import Op, Parameter
@@ -12,12 +13,17 @@ __all__ = [
     "all_graphs",
     "all_nodes",
     "count_nodes",
+    "downstream",
     "has_op",
     "is_constant",
     "kinds_of",
     "node_path",
+    "reached",
     "topological",
+    "upstream",
 ]
+
+Item = TypeVar("Item")
 
 
 def all_nodes(graph: Graph) -> Iterator[Node]:
@@ -79,27 +85,58 @@ def node_path(node: Node) -> str:
     return "/".join(reversed(parts))
 
 
+def reached(
+    starts: Iterable[Item], onward: Callable[[Item], Iterable[Item | None]]
+) -> Iterator[Item]:
+    """Yield `starts` and all that `onward` leads to from them, each once, the nearest first."""
+    pending = list(dict.fromkeys(starts))
+    seen = set(pending)
+    for item in pending:
+        yield item
+        for further in onward(item):
+            if further is not None and further not in seen:
+                seen.add(further)
+                pending.append(further)
+
+
+def _inputs(node: Node) -> Iterable[Value | None]:
+    return node.inputs
+
+
+def upstream(
+    nodes: Iterable[Node], followed: Callable[[Node], Iterable[Value | None]] = _inputs
+) -> Iterator[Node]:
+    """Yield `nodes` and the nodes from which they are computed, in the same graph.
+
+    `followed` selects the inputs of a node to follow.
+    """
+    return reached(
+        nodes, lambda node: (value.producer for value in followed(node) if value is not None)
+    )
+
+
+def downstream(values: Iterable[Value]) -> Iterator[Node]:
+    """Yield the nodes of the graph that depend on `values`."""
+    return reached(_readers(values), lambda node: _readers(node.outputs))
+
+
+def _readers(values: Iterable[Value]) -> Iterator[Node]:
+    return (user for value in values for user, _ in value.uses)
+
+
 def is_constant(value: Value) -> bool:
     """True when a value depends only on constants and on known shapes."""
-    pending, seen = [value], {value}
-    while pending:
-        producer = pending.pop().producer
-        if producer.op.reads_shape_only and _has_known_shape(producer.inputs[0]):
-            continue
-        if isinstance(producer.op, Parameter) or producer.bodies or not producer.op.pure:
-            return False
-        fresh = [item for item in producer.inputs if item is not None and item not in seen]
-        seen.update(fresh)
-        pending += fresh
-    return True
-
-
-def _has_known_shape(value: Value | None) -> bool:
-    return (
-        value is not None
-        and isinstance(value.type, TensorType)
-        and value.type.shape.count() is not None
+    return all(
+        _is_known(node) or not (isinstance(node.op, Parameter) or node.bodies or not node.op.pure)
+        for node in upstream([value.producer], lambda node: () if _is_known(node) else node.inputs)
     )
+
+
+def _is_known(node: Node) -> bool:
+    """Return whether a node reads only the shape of a value, which is known."""
+    value = node.inputs[0] if node.op.reads_shape_only else None
+    type = None if value is None else value.type
+    return isinstance(type, TensorType) and type.shape.count() is not None
 
 
 def topological(nodes: list[Node]) -> tuple[list[Node], list[Node]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from irloop.graph.rewriter import Rewriter
 from irloop.passes.base import ModelPass, Pass, PassConfig
-from irloop.passes.graph_rewrite import BackwardGraphRewrite, GraphRewrite, MatcherPass
+from irloop.passes.graph_rewrite import BackwardGraphRewrite, GraphRewrite, MatcherPass, NodePass
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.manager import Manager, Observer
@@ -49,6 +49,7 @@ __all__ = [
     "MatchRewriter",
     "MatcherPass",
     "ModelPass",
+    "NodePass",
     "Observer",
     "Pass",
     "PassConfig",

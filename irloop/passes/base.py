@@ -44,9 +44,13 @@ class PassConfig:
         """Enable these passes, including those that are off by default."""
         self._enabled.update({_name(item): True for item in passes})
 
-    def is_disabled(self, item: Pass | type[Pass]) -> bool:
-        """True when the pass must not run."""
-        return not self._enabled.get(item.name, item.enabled_by_default)
+    def is_disabled(self, item: Pass | type[Pass], *, default: bool = True) -> bool:
+        """True when the pass must not run.
+
+        A pass that is neither enabled nor disabled here runs if it is enabled by default, and with
+        `default`.
+        """
+        return not self._enabled.get(item.name, item.enabled_by_default and default)
 
     def set_callback(self, callback: Callback, *passes: Pass | type[Pass] | str) -> None:
         """Let `callback` decide which nodes these passes must not change.

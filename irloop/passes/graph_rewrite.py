@@ -1,14 +1,15 @@
-"""Defines passes that rewrite the matches of a pattern, and runs several of them over a graph."""
+"""Defines passes that rewrite single nodes or matches of a pattern, and runs them over a graph."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from irloop.errors import PassError
-from irloop.graph.model import Graph, Model, Node
+from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Op
 from irloop.graph.walk import all_graphs, count_nodes, node_path
 from irloop.passes.base import Pass, PassConfig, failures_named
@@ -16,7 +17,11 @@ from irloop.passes.match_rewriter import MatchRewriter, copy_info
 from irloop.passes.pattern import Match, Pattern
 from irloop.passes.session import Session
 
-__all__ = ["BackwardGraphRewrite", "GraphRewrite", "MatcherPass"]
+if TYPE_CHECKING:
+    from irloop.passes.forms import Forms
+
+__all__ = ["BackwardGraphRewrite", "GraphRewrite", "LocalPass", "MatcherPass", "NodePass"]
+
 
 #: Maximum number of changes that a rewrite may make per node of the model; a rewrite that makes
 #: more never ends.
@@ -25,16 +30,91 @@ CHANGES_PER_NODE = 100
 FEWEST_CHANGES = 10_000
 
 
-class MatcherPass(Pass):
+class Trial(NamedTuple):
+    """What a pass does at single nodes of a model."""
+
+    item: LocalPass
+    #: The types of nodes at which the pass is tried; None for any type.
+    types: tuple[type[Op], ...] | None
+    match: Callable[[Node], Match | None]
+    rewrite: Callable[[Match, MatchRewriter], bool]
+
+    def at(self, node: Node) -> Match | None:
+        """Return the match at a node, or None if the pass does not apply there."""
+        with failures_named(self.item.name, node):
+            return self.match(node)
+
+    def rewritten(self, match: Match, rewriter: MatchRewriter) -> bool:
+        """Rewrite a match; return whether the root of the match was replaced.
+
+        If the root was replaced, nodes that nothing reads any more are erased.
+        """
+        root = match.root
+        touched = [*match.nodes, *(v.producer for v in root.inputs if v is not None)]
+        with failures_named(self.item.name, root):
+            replaced = self.rewrite(match, rewriter)
+        if replaced:
+            _tidy(match, touched, rewriter)
+        return replaced
+
+
+class LocalPass(Pass):
+    """The base of passes that are tried at one node after the other, by a `GraphRewrite`."""
+
+    #: How often each pass found a node to rewrite when this pass last ran on its own.
+    matches: Mapping[str, int] = MappingProxyType({})
+
+    @abstractmethod
+    def trial(self, model: Model) -> Trial:
+        """Return what this pass does at the nodes of a model; each run calls this once."""
+
+    def run(self, model: Model, config: PassConfig) -> bool:
+        rewrite = GraphRewrite([self], name=self.name)
+        self.matches = rewrite.matches
+        return rewrite.run(model, config)
+
+
+class NodePass(LocalPass):
+    """A pass that rewrites nodes of some operations, one at a time."""
+
+    #: The operations whose nodes are tried.
+    operations: tuple[type[Op], ...]
+
+    def applies(self, node: Node) -> bool:
+        """Return whether to rewrite a node of these operations: by default, each of them."""
+        return True
+
+    @abstractmethod
+    def rewrite(self, node: Node, w: Forms) -> Value | Sequence[Value] | None:
+        """Return the values that replace the outputs of `node`, or None.
+
+        `w` emits operations before the node. If the result is None, the pass leaves the node, or
+        has changed the graph itself by `w.rewriter`.
+        """
+
+    def trial(self, model: Model) -> Trial:
+        from irloop.passes.forms import Forms
+
+        def match(node: Node) -> Match | None:
+            return Match(node, [node]) if self.applies(node) else None
+
+        def rewrite(match: Match, rewriter: MatchRewriter) -> bool:
+            node = match.root
+            made = self.rewrite(node, Forms(model, rewriter, node, node.name))
+            if made is not None:
+                rewriter.replace_node(node, (made,) if isinstance(made, Value) else made)
+            return node.graph is None
+
+        return Trial(self, self.operations, match, rewrite)
+
+
+class MatcherPass(LocalPass):
     """A pass with one pattern, which rewrites each match.
 
     The root of a match is the node at which the pattern was tried. If `rewrite` returns True, it
     has replaced the root, and no other matcher is tried at that node. `rewrite` may also edit other
     nodes and return False.
     """
-
-    #: How often each matcher matched when the pass last ran on its own.
-    matches: Mapping[str, int] = MappingProxyType({})
 
     @abstractmethod
     def pattern(self) -> Pattern:
@@ -62,16 +142,18 @@ class MatcherPass(Pass):
             root = root.owner.graph
         assert node.graph is not None
         rewriter = Session(root).rewriter(node.graph)
-        with failures_named(self.name, node):
-            match = self.pattern().match(node)
+        trial = self._trial()
+        match = trial.at(node)
         if match is None:
             return False
-        return _rewritten(self, match, rewriter) or rewriter.modified
+        return trial.rewritten(match, rewriter) or rewriter.modified
 
-    def run(self, model: Model, config: PassConfig) -> bool:
-        rewrite = GraphRewrite([self], name=self.name)
-        self.matches = rewrite.matches
-        return rewrite.run(model, config)
+    def trial(self, model: Model) -> Trial:
+        return self._trial()
+
+    def _trial(self) -> Trial:
+        pattern = self.pattern()
+        return Trial(self, pattern.root_types, pattern.match, self.rewrite)
 
 
 class GraphRewrite(Pass):
@@ -91,7 +173,7 @@ class GraphRewrite(Pass):
     backward = False
 
     def __init__(
-        self, matchers: Sequence[MatcherPass], *, name: str = "", recurse: bool = True
+        self, matchers: Sequence[LocalPass], *, name: str = "", recurse: bool = True
     ) -> None:
         if name:
             # Several rewrites may differ only in their matchers; the name tells them apart.
@@ -107,7 +189,7 @@ class GraphRewrite(Pass):
         enabled = [item for item in self.matchers if not config.is_disabled(item)]
         if not enabled:
             return False
-        dispatch = _Dispatch(enabled)
+        dispatch = _Dispatch(item.trial(model) for item in enabled)
         if not any(map(dispatch, _operations(model.graph))):
             return False  # no matcher would visit a node, so do not infer the types
         run = _Run(self, dispatch, config, model)
@@ -134,20 +216,18 @@ class BackwardGraphRewrite(GraphRewrite):
 
 
 class _Dispatch:
-    """The matchers, keyed by the types of nodes that they can match."""
+    """The trials, keyed by the types of nodes that they can match."""
 
-    def __init__(self, matchers: Iterable[MatcherPass]) -> None:
-        self._all = [(matcher, matcher.pattern()) for matcher in matchers]
-        self._by_type: dict[type[Op], list[tuple[MatcherPass, Pattern]]] = {}
+    def __init__(self, trials: Iterable[Trial]) -> None:
+        self._all = list(trials)
+        self._by_type: dict[type[Op], list[Trial]] = {}
 
-    def __call__(self, op: Op) -> list[tuple[MatcherPass, Pattern]]:
+    def __call__(self, op: Op) -> list[Trial]:
         kind = type(op)
         found = self._by_type.get(kind)
         if found is None:
             found = [
-                (matcher, pattern)
-                for matcher, pattern in self._all
-                if pattern.root_types is None or issubclass(kind, pattern.root_types)
+                trial for trial in self._all if trial.types is None or issubclass(kind, trial.types)
             ]
             self._by_type[kind] = found
         return found
@@ -185,21 +265,18 @@ class _Run:
                 queue.extendleft(made if self._rewrite.backward else reversed(made))
         return changed or rewriter.modified
 
-    def _visit_node(
-        self, node: Node, candidates: list[tuple[MatcherPass, Pattern]], rewriter: MatchRewriter
-    ) -> None:
+    def _visit_node(self, node: Node, candidates: list[Trial], rewriter: MatchRewriter) -> None:
         counts = self._rewrite.matches
-        for matcher, pattern in candidates:
-            with failures_named(matcher.name, node):
-                match = pattern.match(node)
-            if match is None or self._config.skips(matcher, node):
+        for trial in candidates:
+            item, match = trial.item, trial.at(node)
+            if match is None or self._config.skips(item, node):
                 continue
-            counts[matcher.name] = counts.get(matcher.name, 0) + 1
-            self._count_down(matcher, node)
-            if _rewritten(matcher, match, rewriter):
+            counts[item.name] = counts.get(item.name, 0) + 1
+            self._count_down(item, node)
+            if trial.rewritten(match, rewriter):
                 return
 
-    def _count_down(self, matcher: MatcherPass, node: Node) -> None:
+    def _count_down(self, matcher: LocalPass, node: Node) -> None:
         self._changes_left -= 1
         if self._changes_left < 0:
             raise PassError(
@@ -209,20 +286,6 @@ class _Run:
                 location=node.location,
                 fix="exclude the nodes that the pass creates from its pattern",
             )
-
-
-def _rewritten(matcher: MatcherPass, match: Match, rewriter: MatchRewriter) -> bool:
-    """Call `matcher.rewrite` for a match; return True if it replaced the root of the match.
-
-    If the root was replaced, nodes that nothing reads any more are erased.
-    """
-    root = match.root
-    touched = [*match.nodes, *(v.producer for v in root.inputs if v is not None)]
-    with failures_named(matcher.name, root):
-        replaced = matcher.rewrite(match, rewriter)
-    if replaced:
-        _tidy(match, touched, rewriter)
-    return replaced
 
 
 def _tidy(match: Match, touched: list[Node], rewriter: MatchRewriter) -> None:

@@ -16,15 +16,14 @@ from irloop.passes.loop_wires import LOOPS, LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.session import Session
 
-__all__ = ["LoopPass"]
+__all__ = ["EachLoop", "LoopPass"]
 
 
-class LoopPass(ModelPass):
+class EachLoop(ModelPass):
     """Base of passes that change the loops of a model, inner loops first.
 
-    A subclass implements `change`, which is called for each operation of the types in `loops`. In
-    `change`, `self.model` is the whole model, and `self.session` holds the inferred types of its
-    values and the names in use.
+    In `change_loop`, `self.model` is the whole model, and `self.session` holds the inferred types
+    of its values and the names in use.
     """
 
     loops: ClassVar[tuple[type[Op], ...]] = LOOPS
@@ -44,12 +43,27 @@ class LoopPass(ModelPass):
             for body in node.bodies:
                 rewriter.modified |= self._visit(body.graph)
             if isinstance(node.op, self.loops) and not self.transformation_callback(node):
-                wires = LoopWires.of(node)
-                if wires is None:
-                    continue
                 with failures_named(self.name, node):
-                    self.change(node, wires, rewriter)
+                    self.change_loop(node, rewriter)
         return rewriter.modified
+
+    @abstractmethod
+    def change_loop(self, node: Node, rewriter: MatchRewriter) -> None:
+        """Change one loop of the rewriter's graph, if the pass applies to it."""
+
+
+class LoopPass(EachLoop):
+    """Base of passes that change the loops of a model by their wires, inner loops first.
+
+    A subclass implements `change`, which is called for each operation of the types in `loops`. In
+    `change`, `self.model` is the whole model, and `self.session` holds the inferred types of its
+    values and the names in use.
+    """
+
+    def change_loop(self, node: Node, rewriter: MatchRewriter) -> None:
+        wires = LoopWires.of(node)
+        if wires is not None:
+            self.change(node, wires, rewriter)
 
     @abstractmethod
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:

@@ -14,7 +14,7 @@ from irloop.graph.model import Model
 from irloop.graph.verify import verify
 from irloop.graph.walk import count_nodes
 from irloop.passes.base import Pass, PassConfig, failures_named
-from irloop.passes.graph_rewrite import GraphRewrite, MatcherPass
+from irloop.passes.graph_rewrite import GraphRewrite, LocalPass
 from irloop.passes.profile import PassRecord, Profile
 from irloop.progress import counted
 
@@ -61,6 +61,8 @@ class Manager(Pass):
         self.validate = validate
         self.check = check
         self.observers = list(observers)
+        #: The registered passes that run only if a configuration enables them.
+        self._off: set[Pass] = set()
         self.records: list[PassRecord] = []
         #: The number of nodes after the last pass; None before the first one.
         self._nodes: int | None = None
@@ -69,7 +71,7 @@ class Manager(Pass):
         """Append a pass; a pass that is not `enabled` runs only if the configuration enables it."""
         self.passes.append(item)
         if not enabled:
-            self.config.disable(item)
+            self._off.add(item)
 
     @property
     def profile(self) -> Profile:
@@ -104,7 +106,7 @@ class Manager(Pass):
         passes: Iterable[Pass] = self.passes
         passes = passes if depth else counted("passes", self.passes, len(self.passes))
         for item in passes:
-            if not config.is_disabled(item):
+            if not config.is_disabled(item, default=item not in self._off):
                 modified |= self._run_one(item, model, config, outer, depth)
         return modified
 
@@ -127,7 +129,7 @@ class Manager(Pass):
                     Inference().run(model.graph)
                 if self.check or outer.check:
                     verify(model.graph)
-        matches = item.matches if isinstance(item, GraphRewrite | MatcherPass) else {}
+        matches = item.matches if isinstance(item, GraphRewrite | LocalPass) else {}
         outer._nodes = count_nodes(model.graph) if modified else size
         sizes = size, outer._nodes
         record = PassRecord(item.name, self.name, seconds, modified, dict(matches), sizes, depth)

@@ -11,6 +11,7 @@ Commutative operations are also tried with swapped operands.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Any
 
 from irloop.graph.model import Node, Value
@@ -33,11 +34,11 @@ class Match:
 
     __slots__ = ("_bound", "_values", "_why", "nodes", "root")
 
-    def __init__(self, root: Node) -> None:
+    def __init__(self, root: Node, nodes: Iterable[Node] = ()) -> None:
         #: The node on which the whole pattern was tried.
         self.root = root
         #: The nodes that typed patterns matched, the root first.
-        self.nodes: list[Node] = []
+        self.nodes = list(nodes)
         self._values: dict[Pattern, Value] = {}
         self._bound: list[Pattern] = []
         self._why = (-1, "no node was tried")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from irloop.graph.model import Node, Value
+from irloop.graph.model import Value
 from irloop.graph.op import Op
-from irloop.graph.types import Dim, ElementType, Shape, TensorType
+from irloop.graph.types import Dim, ElementType, Shape, TensorType, element_named
 
 __all__ = [
     "Predicate",
@@ -16,7 +16,6 @@ __all__ = [
     "dims",
     "element_is",
     "output_index",
-    "producer_is",
     "rank_is",
     "shape_is",
     "static_dims",
@@ -131,11 +130,16 @@ def _same(first: Dim, second: Dim) -> bool:
     return first is second or (known and first == second)
 
 
-def element_is(*elements: ElementType) -> Predicate:
-    """Matches a value whose element type is one of `elements`."""
-    text = " or ".join(str(element) for element in elements)
+def element_is(*elements: str | ElementType) -> Predicate:
+    """Matches a value whose element type is one of `elements`, such as "f32".
+
+    Raises:
+        UsageError: when there is no such type.
+    """
+    known = [element_named(element) for element in elements]
+    text = " or ".join(map(str, known))
     return Predicate(
-        lambda value: isinstance(value.type, TensorType) and value.type.element in elements,
+        lambda value: isinstance(value.type, TensorType) and value.type.element in known,
         f"element type {text}",
     )
 
@@ -152,8 +156,3 @@ def _has(op: Op, wanted: dict[str, Any]) -> bool:
 def output_index(index: int) -> Predicate:
     """Matches a value that is output `index` of its node."""
     return Predicate(lambda value: value.index == index, f"output index {index}")
-
-
-def producer_is(test: Callable[[Node], bool]) -> Predicate:
-    """Matches a value whose node passes a test."""
-    return Predicate(lambda value: test(value.producer), test.__name__.strip("_"))

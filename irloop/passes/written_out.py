@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.dialects.onnx.convert import Identity
 from irloop.graph.clone import clone_into
-from irloop.graph.model import Graph, Node, Value
+from irloop.graph.model import Body, Graph, Node, Value
 from irloop.passes.match_rewriter import MatchRewriter
 
-__all__ = ["replace_by_graph"]
+__all__ = ["outer_values", "replace_by_graph"]
 
 
 def replace_by_graph(
@@ -42,3 +42,18 @@ def replace_by_graph(
             )
             made[value.index] = copy.output
     rewriter.replace_node(node, [made[position] for position in range(len(node.outputs))])
+
+
+def outer_values(node: Node, body: Body) -> list[Value] | None:
+    """Return the outer value of each parameter of a branch, in order.
+
+    Returns None if nothing is connected to one of the parameters.
+    """
+    found = []
+    for index in range(len(body.graph.parameters)):
+        port = body.ports.by_parameter.get(index)
+        value = None if port is None else node.inputs[port.external]
+        if value is None:
+            return None
+        found.append(value)
+    return found

@@ -7,14 +7,11 @@ They run in the order of their codes, except that the rules a rule depends on ru
 from __future__ import annotations
 
 import os
-import sys
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
-from importlib.machinery import ModuleSpec, SourceFileLoader
 from itertools import chain
-from threading import RLock
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from irloop.diagnostics import ENOUGH, Cap, Diagnostic, Report, Severity
@@ -25,6 +22,7 @@ from irloop.formats.objects import opened
 from irloop.formats.openvino.net_index import LOOPS
 from irloop.formats.openvino.xml import parse
 from irloop.graph.collector import collector_paused
+from irloop.modules import Modules
 from irloop.opening import open_regular, weights_beside
 from irloop.progress import counted
 from irloop.validation import rules as rule_package
@@ -41,19 +39,14 @@ __all__ = ["explain", "rule_classes", "validate"]
 #: Who suppresses a finding by a comment or metadata in the model.
 _MODEL = "the model"
 
-#: Held while rules are loaded: another thread must not see a module that is not complete.
-_LOADING = RLock()
+_FILES = Modules(rule_package.__name__, else_imports=False)
 
 
 @cache
 def _modules() -> dict[str, str]:
     """The module of each rule, keyed by its code, in the order of codes."""
-    found = {}
-    for name in sorted(os.listdir(next(iter(rule_package.__path__)))):
-        code, _, rest = name.partition("_")
-        if code[:3] in ("irl", "onx") and code[3:].isdecimal() and rest.endswith(".py"):
-            found[code.upper()] = f"{rule_package.__name__}.{name[:-3]}"
-    return found
+    codes = {name: name.partition("_")[0].upper() for name in _FILES.names}
+    return {code: name for name, code in codes.items() if re.fullmatch(r"(IRL|ONX)\d+", code)}
 
 
 @cache
@@ -64,9 +57,10 @@ def rule_classes(group: str = "", without: tuple[str, ...] = ()) -> dict[str, ty
     skipped.
     """
     codes = [code for code in _modules() if code.startswith(group) and not code.startswith(without)]
-    with _LOADING:
-        for code in codes:
-            _load(_modules()[code])
+    for code in codes:
+        name = _modules()[code]
+        if _FILES.load(name) is None:
+            _stand_in(code, _FILES.broken[name])
     return {code: RULES[code] for code in codes}
 
 
@@ -79,38 +73,13 @@ def _codes(group: str) -> Iterable[str]:
     return faults()
 
 
-def _load(name: str) -> None:
-    """Import the module of a rule.
-
-    It is loaded from its known file: at every start of the command, searching for a hundred modules
-    would take longer than loading them.
-    """
-    if name in sys.modules:
-        return
-    folder = next(iter(rule_package.__path__))
-    path = os.path.join(folder, f"{name.rpartition('.')[2]}.py")
-    loader = SourceFileLoader(name, path)
-    module = ModuleType(name)
-    module.__file__, module.__package__ = path, rule_package.__name__
-    module.__spec__ = ModuleSpec(name, loader, origin=path)
-    sys.modules[name] = module
-    try:
-        loader.exec_module(module)
-    except Exception as error:
-        _stand_in(name.rpartition(".")[2].partition("_")[0].upper(), error)
-    except BaseException:
-        del sys.modules[name]
-        raise
-
-
-def _stand_in(code: str, error: Exception) -> None:
+def _stand_in(code: str, reason: str) -> None:
     """Register a rule in place of one whose module cannot be imported; it reports this."""
     RULES.pop(code, None)
-    words = f"rule {code} cannot be imported: {type(error).__name__}: {error}"
     finding = Diagnostic(
         InternalError.code,
         Severity.ERROR,
-        words,
+        f"rule {code} {reason}",
         fix=f"install irloop again, or leave the rule out: --ignore {code}",
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.errors import ReadError
-from irloop.faults.catalogue import Match, find_faults
+from irloop.faults.catalogue import Match, broken_faults, find_faults
 from irloop.formats.openvino.reader import read_document
 from irloop.graph.model import Graph
 from irloop.graph.walk import all_nodes, node_path
@@ -40,6 +40,7 @@ def fault_findings(
         return
     LightInference().run(graph)
     for engine in engines:
+        yield from broken_faults(engine)
         for match in find_faults(graph, engine):
             if match.fault.rule not in reported:
                 yield _finding(match)

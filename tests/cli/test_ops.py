@@ -29,5 +29,22 @@ def test_the_operands_of_onnx_come_from_its_schemas(irloop: Callable[..., Result
     }
 
 
+def test_loops_have_attributes_and_types_by_version(
+    irloop: Callable[..., Result],
+) -> None:
+    lines = irloop("ops", "Loop", "Scan", "If", "--dialect", "onnx").output.splitlines()
+    shown = [" ".join(line.split()) for line in lines]
+    assert "attribute body graph; required" in shown
+    assert "attribute num_scan_inputs int; required" in shown
+    assert "attribute scan_input_axes ints; default none" in shown
+    assert "attribute then_branch graph; required" in shown
+    assert "opset 16 V also bfloat16" in shown
+    made = irloop("ops", "Loop", "--dialect", "onnx", "--format", "json")
+    (row,) = json.loads(made.output)["ops"]
+    # From the list of type constraints of each version in ONNX's Operators.md.
+    assert [entry[:2] for entry in row["later_types"]][:3] == [[13, "V"], [16, "V"], [19, "V"]]
+    assert row["later_types"][0][2].startswith("seq(tensor(bool)) | seq(tensor(complex128))")
+
+
 def test_many_operations_are_not_described(irloop: Callable[..., Result]) -> None:
     assert "attribute" not in irloop("ops", "ROI*").output

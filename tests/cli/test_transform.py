@@ -85,6 +85,18 @@ def test_a_disabled_pass_does_not_run(irloop: Irloop, recurrent: Path) -> None:
     assert rows == ["pass", "dead_code"]
 
 
+def test_a_pass_of_the_user_is_disabled_by_its_name(
+    irloop: Irloop, recurrent: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "wrong_passes.py"
+    file.write_text(WRONG)
+    arguments = ("--pass", f"{file}:Wrong", "--pass", "dead_code", "--profile")
+    shown = irloop("transform", recurrent, *arguments).stdout
+    assert [line.split()[0] for line in shown.splitlines()] == ["pass", "wrong", "dead_code"]
+    shown = irloop("transform", recurrent, *arguments, "--disable", "wrong").stdout
+    assert [line.split()[0] for line in shown.splitlines()] == ["pass", "dead_code"]
+
+
 def test_the_profile_is_a_table_and_a_file(irloop: Irloop, recurrent: Path, tmp_path: Path) -> None:
     target = tmp_path / "profile.csv"
     arguments = ("--pass", "inline_constant_if", "--pass", "unroll", "--profile-csv", target)
@@ -120,6 +132,16 @@ def test_the_option_draw_writes_pictures_before_and_after_a_pass(
     assert 'class="b owner gone"' in before
     assert 'class="b operation new"' in after
     assert "TensorIterator-1" not in after
+
+
+def test_one_option_draws_the_model_after_every_pass(
+    irloop: Irloop, recurrent: Path, tmp_path: Path
+) -> None:
+    passes = ("--pass", "dead_code", "--pass", "unroll")
+    result = irloop("transform", recurrent, *passes, "--draw", "all", "--draw-to", tmp_path)
+    assert result.exit_code == 0
+    names = sorted(file.name for file in tmp_path.iterdir())
+    assert names == ["001_dead_code_after.svg", "002_unroll_after.svg"]
 
 
 def test_a_picture_has_a_limit(irloop: Irloop, recurrent: Path, tmp_path: Path) -> None:

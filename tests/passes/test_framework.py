@@ -9,7 +9,7 @@ from irloop.dialects.openvino.elementwise import Abs, Add, Multiply, Subtract
 from irloop.errors import VerifyError
 from irloop.graph.builder import Builder
 from irloop.graph.loops import Invariant, LastValue, PortMap
-from irloop.graph.model import Body, Graph, Model, Value
+from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.op import Constant, Op
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import ElementType, Shape, TensorType
@@ -21,6 +21,7 @@ from irloop.passes import (
     MatcherPass,
     MatchRewriter,
     ModelPass,
+    NodePass,
     Observer,
     PassConfig,
     PassRecord,
@@ -32,6 +33,7 @@ from irloop.passes import (
     optional,
     wrap_type,
 )
+from irloop.passes.forms import Forms
 from irloop.passes.predicates import consumers, element_is, rank_is, static_shape
 
 F32 = TensorType(ElementType.F32, Shape.of(2))
@@ -100,6 +102,24 @@ class MultiplyToAdd(MatcherPass):
         return True
 
 
+class AbsToSum(NodePass):
+    """|x| -> x + x, unless the node is called "kept" or "erased"; the latter is removed."""
+
+    name = "abs_to_sum"
+    operations = (Abs,)
+
+    def applies(self, node: Node) -> bool:
+        return node.name != "kept"
+
+    def rewrite(self, node: Node, w: Forms) -> Value | None:
+        (x,) = node.inputs
+        assert x is not None
+        if node.name == "erased":
+            w.rewriter.eliminate(node, x)
+            return None
+        return w.added(x, x)
+
+
 def types_of(model: Model) -> list[str]:
     return [node.op.type for node in model.graph.nodes]
 
@@ -120,6 +140,17 @@ def test_matchers_run_in_registration_order_and_the_first_success_ends_the_node(
     log.clear()
     GraphRewrite([Recorder(log, answer=True), Second(log)]).run(model_of("a"), PassConfig())
     assert log == ["recorder:a"]
+
+
+def test_a_node_pass_rewrites_the_nodes_to_which_it_applies() -> None:
+    log: list[str] = []
+    model, pair = model_of("erased", "kept", "a"), GraphRewrite([AbsToSum(), Recorder(log)])
+    assert pair.run(model, PassConfig())
+    kept, changed = model.graph.nodes
+    assert (kept.name, kept.op, changed.name, changed.op) == ("kept", Abs(), "a", Add())
+    assert pair.matches == {"abs_to_sum": 2, "recorder": 1}
+    assert log == ["recorder:kept"]
+    assert not AbsToSum().run(model, PassConfig())
 
 
 def test_inserted_nodes_are_visited_next_without_being_registered() -> None:
@@ -253,6 +284,22 @@ def test_a_pass_may_be_off_by_default() -> None:
     manager.config.enable(OnlyOnRequest)
     assert manager.run_passes(model)
     assert model.graph.name == "touched"
+
+
+def test_a_pass_registered_as_off_runs_where_a_configuration_enables_it() -> None:
+    def nested(*, enabled_first: bool | None) -> bool:
+        inner, outer = Manager(name="inner"), Manager(name="outer")
+        if enabled_first:
+            outer.config.enable(AbsToSquare)
+        inner.register(AbsToSquare(), enabled=False)
+        outer.register(Manager([inner]))
+        if enabled_first is False:
+            outer.config.enable(AbsToSquare)
+        return outer.run_passes(model_of("a"))
+
+    assert not nested(enabled_first=None)
+    assert nested(enabled_first=True)
+    assert nested(enabled_first=False)
 
 
 class Watcher(Observer):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from irloop.dialects.openvino.elementwise import Abs, Add, Multiply, Tanh
 from irloop.dialects.openvino.slicing import Split
+from irloop.errors import UsageError
 from irloop.graph.builder import Builder
 from irloop.graph.model import Graph, Model, Node
 from irloop.graph.op import Constant
+from irloop.graph.rewriter import Rewriter
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import DynamicDim, ElementType, Shape, TensorType
 from irloop.passes import (
@@ -22,7 +25,7 @@ from irloop.passes import (
     explain_match,
     wrap_type,
 )
-from irloop.passes.predicates import output_index, shape_is, static_dims
+from irloop.passes.predicates import element_is, output_index, shape_is, static_dims
 
 F32 = TensorType(ElementType.F32, Shape.of(2))
 
@@ -200,6 +203,35 @@ def test_constants_that_a_callback_computes_with_are_folded() -> None:
     assert product is not None
     assert isinstance(product.producer.op, Constant)
     np.testing.assert_array_equal(product.producer.op.tensor.numpy(), np.float32(6))
+
+
+def test_constants_are_made_of_arrays_numbers_and_lists() -> None:
+    rewriter = Rewriter(chain("a").graph)
+    for data, element, wanted in (
+        (np.array([1.0, 2.0]), None, "f64[2]"),
+        (3, None, "i64[]"),
+        ([1.5, 2], None, "f32[2]"),
+        ([[1], [0]], "u8", "u8[2,1]"),
+        (True, "boolean", "boolean[]"),
+    ):
+        made = rewriter.insert_constant(data, before=None, name="c", element=element)
+        assert str(made.type) == wanted
+        assert isinstance(made.producer.op, Constant)
+        np.testing.assert_array_equal(made.producer.op.tensor.numpy(), data)
+    for wrong in ({"a": 1}, [[1], [1, 2]], object()):
+        with pytest.raises(UsageError, match="a constant"):
+            rewriter.insert_constant(wrong, before=None, name="c")
+    with pytest.raises(UsageError, match="do not fit u8"):
+        rewriter.insert_constant(-1, before=None, name="c", element="u8")
+
+
+def test_element_types_in_patterns_have_their_names() -> None:
+    node = node_of(chain("a"), "a")
+    assert wrap_type(type(node.op), where=element_is("f32")).match(node) is not None
+    assert wrap_type(type(node.op), where=element_is("f16", "i8")).match(node) is None
+    with pytest.raises(UsageError, match="no element type 'float32'") as caught:
+        element_is("float32")
+    assert "f32" in str(caught.value)
 
 
 def test_shapes_in_patterns_may_name_dimensions_that_must_be_equal() -> None:

@@ -43,6 +43,7 @@ NAMES = {
     "MatchRewriter",
     "MatcherPass",
     "ModelPass",
+    "NodePass",
     "Observer",
     "Pass",
     "PassConfig",

@@ -189,11 +189,8 @@ def _drop_unread(model: Model) -> None:
 
     An outer graph comes before the bodies of its nodes, so an unread loop is erased as a whole.
     """
-    pending = [model.graph]
-    while pending:
-        graph = pending.pop()
+    for graph in all_graphs(model.graph):
         drop_dead(graph, Rewriter(graph))
-        pending += [body.graph for node in graph.nodes for body in node.bodies]
 
 
 def _without_unread_inputs(pair: Pair) -> Pair:

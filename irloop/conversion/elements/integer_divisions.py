@@ -10,10 +10,8 @@ from irloop.dialects.onnx.elementwise import Add, Div, Min, Mod, Mul, Sign, Sub
 from irloop.graph.builder import element_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Op
-from irloop.passes.graph_rewrite import MatcherPass
-from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.pattern import Match, Pattern, wrap_type
-from irloop.passes.predicates import producer_is
+from irloop.passes.forms import Forms
+from irloop.passes.graph_rewrite import NodePass
 
 __all__ = ["FuseIntegerDivisions"]
 
@@ -21,7 +19,7 @@ __all__ = ["FuseIntegerDivisions"]
 Division = tuple[Op, Value, Value]
 
 
-class FuseIntegerDivisions(MatcherPass):
+class FuseIntegerDivisions(NodePass):
     """Writes Mod and Div of integers in place of forms that are exact in OpenVINO.
 
     Given::
@@ -38,18 +36,15 @@ class FuseIntegerDivisions(MatcherPass):
 
     name = "fuse_integer_divisions"
     dialects = frozenset({"onnx"})
+    operations = (Add, Mod, Sub)
 
-    def pattern(self) -> Pattern:
-        return wrap_type((Add, Mod, Sub), where=producer_is(lambda node: _found(node) is not None))
+    def applies(self, node: Node) -> bool:
+        return _found(node) is not None
 
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        node = match.root
+    def rewrite(self, node: Node, w: Forms) -> Value:
         found = _found(node)
         assert found is not None
-        op, left, right = found
-        made = rewriter.insert(op, (left, right), before=node, name=node.name)
-        rewriter.replace_node(node, [made.output])
-        return True
+        return w.emit(*found)
 
 
 def _found(node: Node) -> Division | None:

@@ -7,7 +7,7 @@ from irloop.dialects.onnx.control_flow import Scan8
 from irloop.graph.clone import clone_model
 from irloop.graph.model import Model
 from irloop.graph.walk import has_op
-from irloop.passes.base import ModelPass
+from irloop.passes.base import ModelPass, PassConfig
 from irloop.passes.common.scan8_to_scan9 import expand_batches
 from irloop.passes.common.standardize import Standardize
 
@@ -57,10 +57,10 @@ class StandardizeFirst(Standardize):
 
     name = "standardize_first"
 
-    def run_on_model(self, model: Model) -> bool:
+    def run(self, model: Model, config: PassConfig) -> bool:
         if not has_op(model.graph, ContribOp):
             return False
         work = clone_model(model)
-        modified = super().run_on_model(work)
+        modified = super().run(work, config)
         model.graph = work.graph
         return modified

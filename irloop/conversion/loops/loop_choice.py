@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.classes import classes_of
 from irloop.errors import UsageError
 from irloop.faults.repairing import repairs_after
+from irloop.graph.convert_options import Loops
 from irloop.graph.inference import Inference
 from irloop.graph.model import Model, Node
 from irloop.graph.op import Op
@@ -28,10 +29,6 @@ from irloop.passes.loop_wires import LOOPS
 from irloop.passes.trips import trip_count
 
 __all__ = ["Loops", "SourceLoop", "describe", "loops_of", "rewrite"]
-
-#: "keep" means the form nearest to the source; any other word is a form that is used where
-#: possible.
-Loops = Literal["keep", "scan", "loop", "unroll", "sequence"]
 
 #: The pass that produces each form in each dialect. OpenVINO's form of a scan is TensorIterator.
 PASSES: dict[tuple[str, Loops], type[Pass]] = {

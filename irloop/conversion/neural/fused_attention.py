@@ -6,20 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from irloop.dialects.contrib.attention import MultiHeadAttention
-from irloop.dialects.contrib.base import DOMAIN
 from irloop.dialects.onnx.activation import Softmax13
 from irloop.dialects.onnx.elementwise import Add, Div, Mul
 from irloop.dialects.onnx.matmul import MatMul
 from irloop.dialects.onnx.shape import Expand, Reshape, Reshape14, Transpose
 from irloop.graph.builder import element_of, shape_of
-from irloop.graph.model import Model, Node, Value
+from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Op
 from irloop.graph.types import DynamicDim, ElementType
-from irloop.graph.walk import all_nodes
-from irloop.passes.base import ModelPass
 from irloop.passes.forms import Forms
-from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.session import Session
+from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.stored import stored
 
 __all__ = ["FuseAttention"]
@@ -46,8 +42,7 @@ class _Attention:
     scale: float
 
 
-@dataclass(eq=False)
-class FuseAttention(ModelPass):
+class FuseAttention(NodePass):
     """Replaces attention of several heads by MultiHeadAttention of ONNX Runtime.
 
     Given::
@@ -67,30 +62,17 @@ class FuseAttention(ModelPass):
     name = "fuse_attention"
     dialects = frozenset({"onnx"})
 
-    def run_on_model(self, model: Model) -> bool:
-        session = Session(model)
-        modified = False
-        for node in [node for node in all_nodes(model.graph) if isinstance(node.op, _RESHAPES)]:
-            found = None if self.transformation_callback(node) else _found(node)
-            if found is None:
-                continue
-            assert node.graph is not None
-            _replace(model, node, found, session.rewriter(node.graph))
-            modified = True
-        if modified:
-            model.opsets[DOMAIN] = 1
-        return modified
+    operations = _RESHAPES
 
-
-def _replace(model: Model, node: Node, found: _Attention, rewriter: MatchRewriter) -> None:
-    inputs: tuple[Value | None, ...] = (found.query, found.key, found.value)
-    if found.bias is not None:
-        forms = Forms(model, rewriter, node, node.name)
-        inputs = (*inputs, None, None, _spread(forms, found.bias, found.query))
-    op = MultiHeadAttention(num_heads=found.heads, scale=found.scale)
-    name = f"{node.name}/{op.type}"
-    fused = rewriter.insert(op, inputs, before=node, name=name)
-    rewriter.replace_node(node, [fused.output])
+    def rewrite(self, node: Node, w: Forms) -> Value | None:
+        found = _found(node)
+        if found is None:
+            return None
+        inputs: tuple[Value | None, ...] = (found.query, found.key, found.value)
+        if found.bias is not None:
+            inputs = (*inputs, None, None, _spread(w, found.bias, found.query))
+        op = MultiHeadAttention(num_heads=found.heads, scale=found.scale)
+        return w.rewriter.insert(op, inputs, before=node, name=f"{node.name}/{op.type}").output
 
 
 def _spread(forms: Forms, bias: Value, query: Value) -> Value:
@@ -215,15 +197,14 @@ def _separated(value: Value, perm: tuple[int, ...]) -> tuple[Value, int] | None:
     The pattern is `value` = Transpose(Reshape(data), `perm`), where data is [batch, positions,
     heads * size] and the Reshape makes it [batch, positions, heads, size].
     """
-    before = _input_of(value, Transpose, perm)
-    whole = None if before is None or not isinstance(before.producer.op, _RESHAPES) else before
-    data = None if whole is None else whole.producer.inputs[0]
-    if whole is None or data is None or shape_of(data).rank != 3 or shape_of(whole).rank != 4:
+    split = _input_of(value, Transpose, perm)
+    data = _input_of(split, _RESHAPES)
+    if split is None or data is None or not _keeps_batch(split.producer):
         return None
-    heads, size, total = shape_of(whole).dim(2), shape_of(whole).dim(3), shape_of(data).dim(2)
-    if not isinstance(heads, int) or not isinstance(size, int) or total != heads * size:
-        return None
-    return (data, heads) if _keeps_batch(whole.producer) else None
+    match shape_of(data).dims, shape_of(split).dims:
+        case (_, _, total), (_, _, int(heads), int(size)) if total == heads * size:
+            return data, heads
+    return None
 
 
 def _keeps_batch(reshape: Node) -> bool:
@@ -246,7 +227,9 @@ def _is_equal(one: Value, other: Value, axis: int) -> bool:
     return _is_known(dim) and dim == shape_of(other).dim(axis)
 
 
-def _input_of(value: Value | None, type: type[Op], perm: tuple[int, ...] = ()) -> Value | None:
+def _input_of(
+    value: Value | None, type: type[Op] | tuple[type[Op], ...], perm: tuple[int, ...] = ()
+) -> Value | None:
     """Return the first input of the operation that computes `value`, if it is of class `type`.
 
     A Transpose must also have the permutation `perm`. Otherwise, the result is None.

@@ -233,10 +233,12 @@ class _Axis:
         - 1), where length is the new size of the axis. If that is 1, the position is `alone`.
         """
         c = self.c
-        span = forms.subtract(c, self.length, self._number(1))
-        none = forms.equal(c, span, self._number(0))
-        safe = forms.select(c, none, self._number(1), span)
-        return forms.select(c, none, alone, forms.divide(c, forms.multiply(c, out, way), safe))
+        last = forms.subtract(c, self.length, self._number(1))
+        is_single = forms.equal(c, last, self._number(0))
+        # A length of 1 would divide by 0, although the quotient is not selected then.
+        divisor = forms.select(c, is_single, self._number(1), last)
+        place = forms.divide(c, forms.multiply(c, out, way), divisor)
+        return forms.select(c, is_single, alone, place)
 
     def _rounded(self, place: Value, rounding: str) -> Value:
         c = self.c

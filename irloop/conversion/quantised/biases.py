@@ -12,11 +12,8 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType
 from irloop.passes.folding import folded
-from irloop.passes.forms import Emitter
-from irloop.passes.graph_rewrite import MatcherPass
-from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.pattern import Match, Pattern, wrap_type
-from irloop.passes.predicates import producer_is
+from irloop.passes.forms import Forms
+from irloop.passes.graph_rewrite import NodePass
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +26,7 @@ __all__ = ["QuantisedBiases", "bias_of", "steps_of"]
 _MOST = 2**24
 
 
-class QuantisedBiases(MatcherPass):
+class QuantisedBiases(NodePass):
     """Turns a constant added to a quantised convolution into the bias of the convolution.
 
     Given::
@@ -46,12 +43,12 @@ class QuantisedBiases(MatcherPass):
 
     name = "quantised_biases"
     dialects = frozenset({"onnx"})
+    operations = (Add,)
 
-    def pattern(self) -> Pattern:
-        return wrap_type(Add, where=producer_is(_is_bias))
+    def applies(self, node: Node) -> bool:
+        return _is_bias(node)
 
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        node = match.root
+    def rewrite(self, node: Node, w: Forms) -> Value:
         found = bias_of(node)
         assert found is not None
         convolution, bias = found
@@ -60,14 +57,9 @@ class QuantisedBiases(MatcherPass):
         assert weights is not None
         steps, codes = steps_of(bias, *_scales(x, weights))
         assert codes is not None
-        emitter = Emitter(rewriter, node, node.name)
-        inputs = (
-            emitter.constant(codes, ElementType.I32),
-            emitter.constant(steps, ElementType.F32),
-        )
-        given = emitter.emit(DequantizeLinear13(axis=0), *inputs)
-        rewriter.replace_node(node, [emitter.emit(convolution.op, x, weights, given)])
-        return True
+        inputs = (w.constant(codes, ElementType.I32), w.constant(steps, ElementType.F32))
+        given = w.emit(DequantizeLinear13(axis=0), *inputs)
+        return w.emit(convolution.op, x, weights, given)
 
 
 def bias_of(node: Node) -> tuple[Node, Array] | None:

@@ -13,15 +13,12 @@ from irloop.dialects.onnx.convert import Cast6
 from irloop.dialects.onnx.elementwise import Add, Div, Max, Min, Round, Sub
 from irloop.dialects.onnx.quantize import DynamicQuantizeLinear
 from irloop.graph.builder import element_of, shape_of
-from irloop.graph.model import Value
+from irloop.graph.model import Node, Value
 from irloop.graph.op import Op
 from irloop.graph.record import Record
 from irloop.graph.types import ElementType
-from irloop.passes.forms import Emitter
-from irloop.passes.graph_rewrite import MatcherPass
-from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.pattern import Match, Pattern, wrap_type
-from irloop.passes.predicates import producer_is
+from irloop.passes.forms import Emitter, Forms
+from irloop.passes.graph_rewrite import NodePass
 
 __all__ = ["DynamicRanges"]
 
@@ -29,7 +26,7 @@ _REDUCE_MAX = classes_of("ReduceMax")
 _REDUCE_MIN = classes_of("ReduceMin")
 
 
-class DynamicRanges(MatcherPass):
+class DynamicRanges(NodePass):
     """Replaces the arithmetic of a dynamic quantisation by DynamicQuantizeLinear.
 
     Given::
@@ -48,12 +45,14 @@ class DynamicRanges(MatcherPass):
 
     name = "dynamic_ranges"
     dialects = frozenset({"onnx"})
+    operations = (Clip11,)
 
-    def pattern(self) -> Pattern:
-        return wrap_type(Clip11, where=producer_is(lambda node: _found(node.output) is not None))
+    def applies(self, node: Node) -> bool:
+        return _found(node.output) is not None
 
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        found = _found(match.root.output)
+    def rewrite(self, node: Node, w: Forms) -> None:
+        found = _found(node.output)
+        rewriter = w.rewriter
         assert found is not None
         # Everything that reads the scale comes after the Where that selects it.
         before = found.scale.producer
@@ -63,12 +62,11 @@ class DynamicRanges(MatcherPass):
         codes, scale, zero = made.outputs
         emitter = Emitter(rewriter, before, before.name)
         wide = [emitter.emit(Cast6(ElementType.F32), value) for value in (codes, zero)]
-        replaced = {match.root: wide[0], found.zero.producer: wide[1], before: scale}
-        read = [item.producer for node in replaced for item in node.inputs if item is not None]
-        for node, value in replaced.items():
-            rewriter.replace_node(node, [value])
+        replaced = {node: wide[0], found.zero.producer: wide[1], before: scale}
+        read = [item.producer for old in replaced for item in old.inputs if item is not None]
+        for old, value in replaced.items():
+            rewriter.replace_node(old, [value])
         rewriter.erase_unread(item for item in read if item not in replaced)
-        return True
 
 
 class _Dynamic(Record):

@@ -9,13 +9,10 @@ from irloop.dialects.onnx.elementwise import Sub
 from irloop.dialects.onnx.matmul import MatMul
 from irloop.dialects.onnx.quantize import MatMulInteger
 from irloop.graph.builder import element_of, shape_of
-from irloop.graph.model import Value
+from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType
-from irloop.passes.forms import Emitter
-from irloop.passes.graph_rewrite import MatcherPass
-from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.pattern import Match, Pattern, wrap_type
-from irloop.passes.predicates import producer_is
+from irloop.passes.forms import Forms
+from irloop.passes.graph_rewrite import NodePass
 
 __all__ = ["IntegerProducts"]
 
@@ -23,7 +20,7 @@ __all__ = ["IntegerProducts"]
 _MOST_TERMS = (2**31 - 1) // 255**2
 
 
-class IntegerProducts(MatcherPass):
+class IntegerProducts(NodePass):
     """Replaces a matrix product of integers that is computed in f32 by MatMulInteger.
 
     Given::
@@ -41,19 +38,15 @@ class IntegerProducts(MatcherPass):
 
     name = "integer_products"
     dialects = frozenset({"onnx"})
+    operations = (Cast6,)
 
-    def pattern(self) -> Pattern:
-        return wrap_type(
-            Cast6, where=producer_is(lambda node: _product_inputs(node.output) is not None)
-        )
+    def applies(self, node: Node) -> bool:
+        return _product_inputs(node.output) is not None
 
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        node = match.root
+    def rewrite(self, node: Node, w: Forms) -> Value:
         found = _product_inputs(node.output)
         assert found is not None
-        result = Emitter(rewriter, node, node.name).emit(MatMulInteger(), *found)
-        rewriter.replace_node(node, [result])
-        return True
+        return w.emit(MatMulInteger(), *found)
 
 
 def _product_inputs(value: Value) -> tuple[Value, ...] | None:

@@ -24,11 +24,8 @@ from irloop.dialects.onnx.shape import Reshape, Reshape14, Squeeze13, Transpose,
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant
-from irloop.passes.forms import Emitter
-from irloop.passes.graph_rewrite import MatcherPass
-from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.pattern import Match, Pattern, wrap_type
-from irloop.passes.predicates import producer_is
+from irloop.passes.forms import Forms
+from irloop.passes.graph_rewrite import NodePass
 
 __all__ = ["QuantisedWeights"]
 
@@ -43,7 +40,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _Found = tuple[Value, Array, Scale]
 
 
-class QuantisedWeights(MatcherPass):
+class QuantisedWeights(NodePass):
     """Replaces the arithmetic that scales constant integer weights by DequantizeLinear.
 
     Given::
@@ -61,21 +58,18 @@ class QuantisedWeights(MatcherPass):
 
     name = "quantised_weights"
     dialects = frozenset({"onnx"})
+    operations = (Mul,)
 
-    def pattern(self) -> Pattern:
-        return wrap_type(Mul, where=producer_is(_is_weight))
+    def applies(self, node: Node) -> bool:
+        return _is_weight(node)
 
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        node = match.root
+    def rewrite(self, node: Node, w: Forms) -> Value:
         found = _weights(node.output)
         assert found is not None
         weights, zeros, scale = found
-        emitter = Emitter(rewriter, node, node.name)
         axis = 1 if scale.axis is None else scale.axis
-        zero = emitter.constant(zeros, element_of(weights))
-        op = DequantizeLinear13(axis=axis)
-        rewriter.replace_node(node, [emitter.emit(op, weights, scale_value(emitter, scale), zero)])
-        return True
+        zero = w.constant(zeros, element_of(weights))
+        return w.emit(DequantizeLinear13(axis=axis), weights, scale_value(w, scale), zero)
 
 
 def _is_weight(node: Node) -> bool:

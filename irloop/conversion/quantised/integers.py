@@ -7,17 +7,14 @@ from irloop.conversion.quantised.quantise_dequantise import quantised
 from irloop.conversion.quantised.reading import BYTES, Codes, codes_of, shifted
 from irloop.dialects.onnx.convert import Cast6
 from irloop.graph.builder import element_of
-from irloop.graph.model import Value
-from irloop.passes.forms import Emitter
-from irloop.passes.graph_rewrite import MatcherPass
-from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.pattern import Match, Pattern, wrap_type
-from irloop.passes.predicates import producer_is
+from irloop.graph.model import Node, Value
+from irloop.passes.forms import Forms
+from irloop.passes.graph_rewrite import NodePass
 
 __all__ = ["QuantisedIntegers"]
 
 
-class QuantisedIntegers(MatcherPass):
+class QuantisedIntegers(NodePass):
     """Replaces the arithmetic of a quantisation to 8-bit integers by QuantizeLinear.
 
     Given::
@@ -31,20 +28,16 @@ class QuantisedIntegers(MatcherPass):
 
     name = "quantised_integers"
     dialects = frozenset({"onnx"})
+    operations = (Cast6,)
 
-    def pattern(self) -> Pattern:
-        return wrap_type(
-            Cast6, where=producer_is(lambda node: _quantised_integers(node.output) is not None)
-        )
+    def applies(self, node: Node) -> bool:
+        return _quantised_integers(node.output) is not None
 
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        node = match.root
+    def rewrite(self, node: Node, w: Forms) -> Value:
         found = _quantised_integers(node.output)
         assert found is not None
         codes, zero = found
-        emitter = Emitter(rewriter, node, node.name)
-        rewriter.replace_node(node, [quantised(emitter, codes, zero, element_of(node.output))])
-        return True
+        return quantised(w, codes, zero, element_of(node.output))
 
 
 def _quantised_integers(value: Value) -> tuple[Codes, float] | None:

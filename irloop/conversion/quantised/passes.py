@@ -5,7 +5,7 @@ from __future__ import annotations
 from irloop.graph.model import Model
 from irloop.graph.walk import kinds_of
 from irloop.passes.base import Pass, PassConfig
-from irloop.passes.graph_rewrite import GraphRewrite, MatcherPass
+from irloop.passes.graph_rewrite import GraphRewrite, LocalPass
 
 __all__ = ["SINCE", "quantised_forms"]
 
@@ -29,7 +29,7 @@ def quantised_forms() -> list[Pass]:
     return [_Rewrite(group) for group in range(4)]
 
 
-def _matchers(group: int) -> list[MatcherPass]:
+def _matchers(group: int) -> list[LocalPass]:
     """Return the matchers of the pass with index `group`.
 
     Their modules are imported here, because only models that round or quantise need them.
@@ -41,7 +41,7 @@ def _matchers(group: int) -> list[MatcherPass]:
     from irloop.conversion.quantised.integers import QuantisedIntegers
     from irloop.conversion.quantised.quantise_dequantise import QuantisedPairs
 
-    groups: list[list[MatcherPass]] = [
+    groups: list[list[LocalPass]] = [
         [QuantisedPairs(), QuantisedIntegers(), DynamicRanges()],
         [IntegerProducts()],
         [QuantisedWeights()],

@@ -12,18 +12,15 @@ from irloop.conversion.quantised.reading import (
 )
 from irloop.dialects.onnx.elementwise import Mul
 from irloop.dialects.onnx.quantize import DequantizeLinear13, QuantizeLinear13
-from irloop.graph.model import Value
+from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType
-from irloop.passes.forms import Emitter
-from irloop.passes.graph_rewrite import MatcherPass
-from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.pattern import Match, Pattern, wrap_type
-from irloop.passes.predicates import producer_is
+from irloop.passes.forms import Emitter, Forms
+from irloop.passes.graph_rewrite import NodePass
 
 __all__ = ["QuantisedPairs", "quantised"]
 
 
-class QuantisedPairs(MatcherPass):
+class QuantisedPairs(NodePass):
     """Replaces the arithmetic of a quantisation that is followed by a dequantisation.
 
     Given::
@@ -43,21 +40,18 @@ class QuantisedPairs(MatcherPass):
 
     name = "quantised_pairs"
     dialects = frozenset({"onnx"})
+    operations = (Mul,)
 
-    def pattern(self) -> Pattern:
-        return wrap_type(Mul, where=producer_is(lambda node: _pair(node.output) is not None))
+    def applies(self, node: Node) -> bool:
+        return _pair(node.output) is not None
 
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        node = match.root
+    def rewrite(self, node: Node, w: Forms) -> Value:
         found = _pair(node.output)
         assert found is not None
         codes, zero, scale = found
-        emitter = Emitter(rewriter, node, node.name)
-        wide = quantised(emitter, codes, -codes.low, ElementType.U8)
-        inputs = (scale_value(emitter, scale), emitter.constant(zero, ElementType.U8))
-        result = emitter.emit(DequantizeLinear13(), wide, *inputs)
-        rewriter.replace_node(node, [result])
-        return True
+        wide = quantised(w, codes, -codes.low, ElementType.U8)
+        inputs = (scale_value(w, scale), w.constant(zero, ElementType.U8))
+        return w.emit(DequantizeLinear13(), wide, *inputs)
 
 
 def quantised(emitter: Emitter, codes: Codes, zero: float, element: ElementType) -> Value:

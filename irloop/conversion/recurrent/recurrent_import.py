@@ -129,30 +129,33 @@ def import_recurrent(c: Conversion, op: onnx.Recurrent, *inputs: Value | None) -
     """
     layer = _layer(c, op, inputs)
     functions = op.functions()
-    plain = layer.peepholes is None and not is_coupled(op) and not _ignores_lengths(layer)
-    plain = plain and not _fails_on_an_empty_batch(layer, functions)
-    plain = plain and (
-        c.converter.options.get("computed_weights", True) or _has_constant_weights(layer)
-    )
-    if (
-        plain
-        and all(_runs(item) for item in functions)
-        and all(item == functions[0] for item in functions)
-    ):
-        results = _sequence(c, layer, op.direction.lower(), functions[0])
-        return _in_source_layout(c, op, results)
-    single: list[list[Value]] = []
+    suits = _suits_a_sequence(c, layer, functions)
+    direction = op.direction.lower()
+    if suits and all(_runs(item) and item == functions[0] for item in functions):
+        return _in_source_layout(c, op, _sequence(c, layer, direction, functions[0]))
+    parts: list[list[Value]] = []
     for at, item in enumerate(functions):
-        reverse = op.direction.lower() == "reverse" or at == 1
-        one = layer if len(functions) == 1 else _one_direction(c, layer, at)
-        if plain and _runs(item):
-            single.append(_sequence(c, one, "reverse" if reverse else "forward", item))
+        reverse = direction == "reverse" or at == 1
+        part = layer if len(functions) == 1 else _one_direction(c, layer, at)
+        if suits and _runs(item):
+            parts.append(_sequence(c, part, "reverse" if reverse else "forward", item))
         else:
-            single.append(iterated(c, one, item, reverse=reverse))
-    if len(single) == 1:
-        return _in_source_layout(c, op, single[0])
-    joined = [forms.concat(c, list(pair), 1) for pair in zip(*single, strict=True)]
+            parts.append(iterated(c, part, item, reverse=reverse))
+    if len(parts) == 1:
+        return _in_source_layout(c, op, parts[0])
+    joined = [forms.concat(c, list(pair), 1) for pair in zip(*parts, strict=True)]
     return _in_source_layout(c, op, joined)
+
+
+def _suits_a_sequence(
+    c: Conversion, layer: Layer, functions: Sequence[tuple[Activation, ...]]
+) -> bool:
+    """Return whether a sequence operation can express the node, whatever its activations are."""
+    if layer.peepholes is not None or is_coupled(layer.op) or _ignores_lengths(layer):
+        return False
+    if _fails_on_an_empty_batch(layer, functions):
+        return False
+    return bool(c.converter.options.get("computed_weights", True)) or _has_constant_weights(layer)
 
 
 def _ignores_lengths(layer: Layer) -> bool:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from irloop.dialects.contrib.base import DOMAIN
 from irloop.dialects.contrib.quantized_matmul import MatMulNBits
 from irloop.dialects.onnx.convert import Cast6
 from irloop.dialects.onnx.elementwise import Mul, Sub
@@ -16,14 +15,11 @@ from irloop.dialects.onnx.matmul import MatMul
 from irloop.dialects.onnx.quantize import DequantizeLinear13
 from irloop.dialects.onnx.shape import Reshape, Reshape14, Transpose
 from irloop.graph.builder import element_of, shape_of
-from irloop.graph.model import Model, Node, Value
+from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
-from irloop.graph.walk import all_nodes
-from irloop.passes.base import ModelPass
 from irloop.passes.forms import Forms
-from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.session import Session
+from irloop.passes.graph_rewrite import NodePass
 
 __all__ = ["BlockedProducts"]
 
@@ -61,8 +57,7 @@ class _Weights:
         return _Weights(move(self.codes), move(self.zeros), move(self.scales))
 
 
-@dataclass(eq=False)
-class BlockedProducts(ModelPass):
+class BlockedProducts(NodePass):
     """Replaces products with constant 4-bit weights by MatMulNBits of ONNX Runtime.
 
     Given::
@@ -81,44 +76,30 @@ class BlockedProducts(ModelPass):
     name = "blocked_products"
     dialects = frozenset({"onnx"})
 
-    def run_on_model(self, model: Model) -> bool:
-        session = Session(model)
-        modified = False
-        for node in [node for node in all_nodes(model.graph) if isinstance(node.op, MatMul)]:
-            assert node.graph is not None
-            if not self.transformation_callback(node):
-                modified |= _rewritten(model, node, session.rewriter(node.graph))
-        if modified:
-            model.opsets[DOMAIN] = 1
-        return modified
+    operations = (MatMul,)
 
-
-def _rewritten(model: Model, node: Node, rewriter: MatchRewriter) -> bool:
-    x, weights = node.inputs
-    if x is None or weights is None or element_of(x) is not ElementType.F32:
-        return False
-    if shape_of(weights).rank != 2 or (shape_of(x).rank or 0) < 2:
-        return False
-    found = _weights(weights, _DEPTH)
-    if found is None:
-        return False
-    # MatMulNBits stores the columns of the second operand as rows.
-    found = found.moved(None, (1, 0))
-    rows, columns = found.codes.shape
-    size = next((size for size in BLOCKS if _is_blocked(found, size)), 0)
-    if not size or not rows:
-        return False
-    codes, zeros = _packed(found, size)
-    forms = Forms(model, rewriter, node, node.name)
-    inputs = [
-        x,
-        forms.constant(codes, ElementType.U8),
-        forms.constant(found.scales[:, ::size].reshape(-1), ElementType.F32),
-        forms.constant(zeros, ElementType.U8),
-    ]
-    op = MatMulNBits(columns=columns, rows=rows, block_size=size)
-    rewriter.replace_node(node, [forms.emit(op, *inputs)])
-    return True
+    def rewrite(self, node: Node, w: Forms) -> Value | None:
+        x, weights = node.inputs
+        if x is None or weights is None or element_of(x) is not ElementType.F32:
+            return None
+        if shape_of(weights).rank != 2 or (shape_of(x).rank or 0) < 2:
+            return None
+        found = _weights(weights, _DEPTH)
+        if found is None:
+            return None
+        # MatMulNBits stores the columns of the second operand as rows.
+        found = found.moved(None, (1, 0))
+        rows, columns = found.codes.shape
+        size = next((size for size in BLOCKS if _is_blocked(found, size)), 0)
+        if not size or not rows:
+            return None
+        codes, zeros = _packed(found, size)
+        inputs = [
+            w.constant(codes, ElementType.U8),
+            w.constant(found.scales[:, ::size].reshape(-1), ElementType.F32),
+            w.constant(zeros, ElementType.U8),
+        ]
+        return w.emit(MatMulNBits(columns=columns, rows=rows, block_size=size), x, *inputs)
 
 
 def _weights(value: Value, depth: int) -> _Weights | None:

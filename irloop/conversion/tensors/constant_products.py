@@ -7,7 +7,7 @@ from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.tensor import Tensor
-from irloop.graph.walk import all_graphs
+from irloop.graph.walk import all_graphs, upstream
 from irloop.passes.base import ModelPass
 from irloop.passes.folding import folded_outputs
 from irloop.passes.stored import is_stored
@@ -54,7 +54,7 @@ def _fold_graph(graph: Graph) -> bool:
             products.append(node)
     if not products:
         return False
-    needed = _producers(products)
+    needed = set(upstream(products))
     known: dict[Value, Tensor] = {}
     rewriter = Rewriter(graph)
     for node in [node for node in graph.nodes if node in needed]:
@@ -65,17 +65,6 @@ def _fold_graph(graph: Graph) -> bool:
             known[value] = made[0]
             rewriter.replace_node(node, [value])
     return rewriter.modified
-
-
-def _producers(nodes: list[Node]) -> set[Node]:
-    """The nodes, and all on which they depend."""
-    pending, found = list(nodes), set(nodes)
-    while pending:
-        sources = [value.producer for value in pending.pop().inputs if value is not None]
-        fresh = [node for node in sources if node not in found]
-        found.update(fresh)
-        pending += fresh
-    return found
 
 
 def _folded(node: Node, known: dict[Value, Tensor]) -> list[Tensor]:

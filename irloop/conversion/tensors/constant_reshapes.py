@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from irloop.dialects.openvino.shape import Reshape, Squeeze, Unsqueeze
 from irloop.graph.builder import shape_of
-from irloop.passes.forms import Emitter
-from irloop.passes.graph_rewrite import MatcherPass
-from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.graph.model import Node, Value
+from irloop.passes.forms import Forms
+from irloop.passes.graph_rewrite import NodePass
 
 __all__ = ["ConstantReshapes"]
 
 
-class ConstantReshapes(MatcherPass):
+class ConstantReshapes(NodePass):
     """Replaces Reshape, Squeeze and Unsqueeze by a Reshape to a constant shape.
 
     This applies if the second operand, a shape or axes, is computed by the model, but the shape of
@@ -31,19 +30,13 @@ class ConstantReshapes(MatcherPass):
 
     name = "constant_reshapes"
     dialects = frozenset({"openvino"})
+    operations = (Reshape, Squeeze, Unsqueeze)
 
-    def pattern(self) -> Pattern:
-        return wrap_type((Reshape, Squeeze, Unsqueeze))
-
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        node = match.root
+    def rewrite(self, node: Node, w: Forms) -> Value | None:
         data, operand = (*node.inputs, None)[:2]
         dims = shape_of(node.output).static()
         if data is None or operand is None or dims is None or 0 in dims:
-            return False
-        if rewriter.inference.constant(operand) is not None:
-            return False
-        emitter = Emitter(rewriter, node, node.name)
-        made = emitter.emit(Reshape(), data, emitter.constant(list(dims)))
-        rewriter.replace_node(node, [made])
-        return True
+            return None
+        if w.rewriter.inference.constant(operand) is not None:
+            return None
+        return w.reshaped(data, dims)

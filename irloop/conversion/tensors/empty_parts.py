@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from irloop.dialects.openvino.slicing import Concat, VariadicSplit
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
-from irloop.passes.forms import Emitter
-from irloop.passes.graph_rewrite import MatcherPass
-from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.forms import Forms
+from irloop.passes.graph_rewrite import NodePass
 
 __all__ = ["DropEmptyParts"]
 
 
-class DropEmptyParts(MatcherPass):
+class DropEmptyParts(NodePass):
     """Removes empty outputs of VariadicSplits, and empty operands of Concats.
 
     Given::
@@ -35,49 +35,39 @@ class DropEmptyParts(MatcherPass):
 
     name = "drop_empty_parts"
     dialects = frozenset({"openvino"})
+    operations = (VariadicSplit, Concat)
 
-    def pattern(self) -> Pattern:
-        return wrap_type((VariadicSplit, Concat))
-
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        node = match.root
+    def rewrite(self, node: Node, w: Forms) -> Sequence[Value] | None:
         if isinstance(node.op, Concat):
-            return _joined_without_empty(node, rewriter)
-        return _split_without_empty(node, rewriter)
+            return _joined_without_empty(node, w)
+        return _split_without_empty(node, w)
 
 
 def _is_empty(value: Value | None) -> bool:
     return value is not None and shape_of(value).count() == 0
 
 
-def _joined_without_empty(node: Node, rewriter: MatchRewriter) -> bool:
-    left = tuple(value for value in node.inputs if not _is_empty(value))
+def _joined_without_empty(node: Node, w: Forms) -> Sequence[Value] | None:
+    left = [value for value in node.inputs if value is not None and not _is_empty(value)]
     if not left or len(left) == len(node.inputs):
-        return False
-    made = rewriter.insert(node.op, left, before=node, name=node.name)
-    rewriter.replace_node(node, made.outputs)
-    return True
+        return None
+    return [w.emit(node.op, *left)]
 
 
-def _split_without_empty(node: Node, rewriter: MatchRewriter) -> bool:
+def _split_without_empty(node: Node, w: Forms) -> Sequence[Value] | None:
     data, axis, lengths = node.inputs
-    known = None if lengths is None else rewriter.inference.constant(lengths)
+    known = None if lengths is None else w.rewriter.inference.constant(lengths)
     filled = [value for value in node.outputs if not _is_empty(value)]
     if known is None or lengths is None or not filled or len(filled) == len(node.outputs):
-        return False
-    emitter = Emitter(rewriter, node, node.name)
-    kept = emitter.constant([known[value.index] for value in filled], element_of(lengths))
-    split = rewriter.insert(
+        return None
+    kept = w.constant([known[value.index] for value in filled], element_of(lengths))
+    split = w.rewriter.insert(
         node.op, (data, axis, kept), before=node, name=node.name, n_outputs=len(filled)
     )
     made = iter(split.outputs)
-    rewriter.replace_node(
-        node,
-        [_empty(value, emitter) if _is_empty(value) else next(made) for value in node.outputs],
-    )
-    return True
+    return [_empty(value, w) if _is_empty(value) else next(made) for value in node.outputs]
 
 
-def _empty(value: Value, emitter: Emitter) -> Value:
+def _empty(value: Value, w: Forms) -> Value:
     """An empty constant with the shape and element type of `value`, to take its place."""
-    return emitter.constant(np.zeros(shape_of(value).static() or (0,)), element_of(value))
+    return w.constant(np.zeros(shape_of(value).static() or (0,)), element_of(value))

@@ -19,15 +19,13 @@ from irloop.dialects.onnx.reduction import (
 )
 from irloop.graph.inference import Inference
 from irloop.graph.model import Node, Value
-from irloop.passes.graph_rewrite import MatcherPass
-from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.pattern import Match, Pattern, wrap_type
-from irloop.passes.predicates import producer_is
+from irloop.passes.forms import Forms
+from irloop.passes.graph_rewrite import NodePass
 
 __all__ = ["FuseLogSumExp"]
 
 
-class FuseLogSumExp(MatcherPass):
+class FuseLogSumExp(NodePass):
     """Writes ReduceLogSumExp in place of its decomposition.
 
     Given::
@@ -45,32 +43,32 @@ class FuseLogSumExp(MatcherPass):
 
     name = "fuse_log_sum_exp"
     dialects = frozenset({"onnx"})
+    operations = (Add,)
 
-    def pattern(self) -> Pattern:
-        return wrap_type(Add, where=producer_is(lambda node: _total(node) is not None))
+    def applies(self, node: Node) -> bool:
+        return _total(node) is not None
 
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        node = match.root
+    def rewrite(self, node: Node, w: Forms) -> Value | None:
         total, added = _total(node) or (None, None)
         powers = None if total is None else _operand(total.inputs[0], Exp)
         difference = None if powers is None else inputs_of(powers, Sub)
         if total is None or added is None or difference is None:
-            return False
+            return None
         x, subtracted = difference
-        axes, keep = _axes(total, rewriter.inference)
+        known = w.rewriter.inference
+        axes, keep = _axes(total, known)
         peaks = _peak(subtracted, x), _peak(added, x)
         if axes is None or None in peaks:
-            return False
-        first, second = (_axes(peak, rewriter.inference) for peak in peaks if peak is not None)
+            return None
+        first, second = (_axes(peak, known) for peak in peaks if peak is not None)
         if first != (axes, True) or second != (axes, keep):
-            return False
+            return None
         peak = peaks[0]
         assert peak is not None
         by_attribute = isinstance(peak.op, ByAttribute)
         op = ReduceLogSumExp1(axes, keep) if by_attribute else ReduceLogSumExp18(keep)
-        made = rewriter.insert(op, (x, *peak.inputs[1:]), before=node, name=node.name)
-        rewriter.replace_node(node, [made.output])
-        return True
+        made = w.rewriter.insert(op, (x, *peak.inputs[1:]), before=node, name=node.name)
+        return made.output
 
 
 def _total(node: Node) -> tuple[Node, Value] | None:

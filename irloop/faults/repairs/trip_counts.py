@@ -13,6 +13,7 @@ from irloop.graph.loops import Carried, Invariant
 from irloop.graph.model import Model, Node, Use, Value
 from irloop.graph.op import Parameter
 from irloop.graph.types import ElementType
+from irloop.graph.walk import reached
 from irloop.passes.base import ModelPass
 from irloop.passes.forms import Emitter
 from irloop.passes.session import Session
@@ -113,21 +114,18 @@ def _leads_to_count(use: Use) -> bool:
     The value may reach the Loop through operations such as Add, Minimum and Reshape (`_BETWEEN`),
     and into bodies as an invariant or as the initial value of a state.
     """
-    pending, seen = [use], set[Use]()
-    while pending:
-        item = pending.pop()
-        node, position = item
-        if item in seen:
-            continue
-        seen.add(item)
-        if isinstance(node.op, Loop) and position == 0:
-            return True
-        inner = [
-            body.graph.input(port.parameter)
-            for body in node.bodies
-            for port in body.ports.inputs
-            if isinstance(port, Invariant | Carried) and port.external == position
-        ]
-        outputs = node.outputs if isinstance(node.op, _BETWEEN) else ()
-        pending += [further for value in (*inner, *outputs) for further in value.uses]
-    return False
+    return any(
+        isinstance(node.op, Loop) and position == 0 for node, position in reached([use], _further)
+    )
+
+
+def _further(use: Use) -> list[Use]:
+    node, position = use
+    inner = [
+        body.graph.input(port.parameter)
+        for body in node.bodies
+        for port in body.ports.inputs
+        if isinstance(port, Invariant | Carried) and port.external == position
+    ]
+    outputs = node.outputs if isinstance(node.op, _BETWEEN) else ()
+    return [further for value in (*inner, *outputs) for further in value.uses]

@@ -1,12 +1,14 @@
-"""Inputs and outputs of ONNX operations, from the schemas of the onnx package."""
+"""Inputs, outputs and attributes of ONNX operations, from the schemas of the onnx package."""
 
 from __future__ import annotations
 
+from functools import cache
+
 import onnx.defs
 
-from irloop.dialects.attributes import Operand
+from irloop.dialects.attributes import Attribute, Operand
 
-__all__ = ["operands"]
+__all__ = ["attributes", "changes", "operands"]
 
 
 def operands(
@@ -24,9 +26,55 @@ def operands(
     )
 
 
+def attributes(type_name: str, opset: int, domain: str) -> tuple[Attribute, ...]:
+    """The attributes of an operation, by name; none if onnx has no schema for it."""
+    try:
+        schema = onnx.defs.get_schema(type_name, opset, domain)
+    except onnx.defs.SchemaError:
+        return ()
+    return tuple(
+        Attribute(name, str(item.type).rpartition(".")[2].lower(), item.required)
+        for name, item in sorted(schema.attributes.items())
+    )
+
+
+def changes(
+    type_name: str, since: int, until: int | None, domain: str
+) -> tuple[tuple[int, str, str], ...]:
+    """The types that later versions of an operation added, up to opset `until`.
+
+    Each change has the opset, the type variable or the operand, and the new types.
+    """
+    found: list[tuple[int, str, str]] = []
+    known: dict[str, set[str]] = {}
+    for schema in _history().get((type_name, domain), ()):
+        version = schema.since_version
+        for item in schema.type_constraints:
+            name, types = item.type_param_str, set(item.allowed_type_strs)
+            new = types - known.get(name, set())
+            if new and since < version <= (until or version):
+                found.append((version, name, " | ".join(map(_plain, sorted(new)))))
+            known[name] = types
+    return tuple(found)
+
+
+@cache
+def _history() -> dict[tuple[str, str], list[onnx.defs.OpSchema]]:
+    """All versions of each operation, in their order."""
+    schemas = onnx.defs.get_all_schemas_with_history()
+    found: dict[tuple[str, str], list[onnx.defs.OpSchema]] = {}
+    for item in sorted(schemas, key=lambda item: item.since_version):
+        found.setdefault((item.name, item.domain), []).append(item)
+    return found
+
+
+def _plain(type: str) -> str:
+    return type.removeprefix("tensor(").removesuffix(")") if type.startswith("tensor(") else type
+
+
 def _operand(item: onnx.defs.OpSchema.FormalParameter, variables: set[str]) -> Operand:
     option = onnx.defs.OpSchema.FormalParameterOption
-    types = [name.removeprefix("tensor(").removesuffix(")") for name in sorted(item.types)]
+    types = [_plain(name) for name in sorted(item.types)]
     # Inputs and outputs of one type variable have the same type.
     variable = f"{item.type_str}: " if item.type_str in variables else ""
     return Operand(

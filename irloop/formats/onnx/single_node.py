@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import onnx
@@ -37,8 +38,10 @@ def model_of_proto(model: Any) -> Model:
     return from_proto(proto)
 
 
-def model_of_node(node: onnx.NodeProto, opset: int | None) -> Model:
+def model_of_node(node: onnx.NodeProto, opset: int | None, outer: Iterable[str] = ()) -> Model:
     """A model of one node, whose inputs have no declared type.
+
+    The model has more inputs for the values `outer`, which bodies of the node read.
 
     Raises:
         UsageError: when it is not a NodeProto.
@@ -48,7 +51,7 @@ def model_of_node(node: onnx.NodeProto, opset: int | None) -> Model:
         raise UsageError("run_node takes a NodeProto", found=f"{node!r:.60}")
     graph = onnx.GraphProto(name=node.name or node.op_type)
     graph.node.add().CopyFrom(node)
-    for name in dict.fromkeys(name for name in node.input if name):
+    for name in dict.fromkeys(name for name in (*node.input, *outer) if name):
         graph.input.add(name=name)
     for name in (name for name in node.output if name):
         graph.output.add(name=name)

@@ -7,6 +7,7 @@ from typing import Any
 from irloop.graph.model import Graph, Model, Node
 from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
+from irloop.graph.walk import all_graphs
 from irloop.passes.base import ModelPass
 
 __all__ = ["CommonSubexpressions"]
@@ -32,7 +33,8 @@ class CommonSubexpressions(ModelPass):
     name = "common_subexpressions"
 
     def run_on_model(self, model: Model) -> bool:
-        return self._merge(model.graph)
+        modified = [self._merge(graph) for graph in [*all_graphs(model.graph)]]
+        return any(modified)
 
     def _merge(self, graph: Graph) -> bool:
         rewriter = Rewriter(graph)
@@ -42,8 +44,6 @@ class CommonSubexpressions(ModelPass):
         #: The tensor names of the nodes that were merged into a node, the first one's last.
         names: dict[Node, list[tuple[tuple[str, ...], ...]]] = {}
         for node in graph.nodes:
-            for body in node.bodies:
-                rewriter.modified |= self._merge(body.graph)
             key = _key(node)
             if key is None or self.transformation_callback(node):
                 continue

@@ -5,16 +5,15 @@ from __future__ import annotations
 from irloop.dialects.onnx import convert as onnx
 from irloop.dialects.openvino import convert as ov
 from irloop.graph.builder import element_of
+from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType
-from irloop.passes.forms import Emitter
-from irloop.passes.graph_rewrite import MatcherPass
-from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.forms import Forms
+from irloop.passes.graph_rewrite import NodePass
 
 __all__ = ["ConvertLikeToConvert"]
 
 
-class ConvertLikeToConvert(MatcherPass):
+class ConvertLikeToConvert(NodePass):
     """Replaces ConvertLike by a Convert that names the element type.
 
     Given::
@@ -30,19 +29,14 @@ class ConvertLikeToConvert(MatcherPass):
     """
 
     name = "convert_like_to_convert"
+    operations = (ov.ConvertLike, onnx.CastLike)
 
-    def pattern(self) -> Pattern:
-        return wrap_type((ov.ConvertLike, onnx.CastLike))
-
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        node = match.root
+    def rewrite(self, node: Node, w: Forms) -> Value | None:
         value, like = node.inputs
         if value is None or like is None or element_of(like) is ElementType.DYNAMIC:
-            return False
+            return None
         element = element_of(like)
         op: ov.Convert | onnx.Cast6 = ov.Convert(element)
         if isinstance(node.op, onnx.CastLike):
             op = onnx.Cast6(element, node.op.saturate, node.op.round_mode)
-        made = Emitter(rewriter, node, node.name).emit(op, value)
-        rewriter.replace_node(node, (made,))
-        return True
+        return w.emit(op, value)

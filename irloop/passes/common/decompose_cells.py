@@ -10,16 +10,14 @@ from irloop.dialects.openvino import elementwise, matmul, recurrent, slicing
 from irloop.dialects.recurrent import Activation
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
-from irloop.passes.forms import Emitter
-from irloop.passes.graph_rewrite import MatcherPass
-from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.forms import Emitter, Forms
+from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.stored import changed, is_stored
 
 __all__ = ["DecomposeCells"]
 
 
-class DecomposeCells(MatcherPass):
+class DecomposeCells(NodePass):
     """Decomposes LSTM, GRU and RNN cells into products, additions and activations.
 
     Given::
@@ -39,17 +37,16 @@ class DecomposeCells(MatcherPass):
 
     name = "decompose_cells"
     dialects = frozenset({"openvino"})
+    operations = (
+        recurrent.LSTMCell,
+        recurrent.LSTMCell1,
+        recurrent.GRUCell,
+        recurrent.RNNCell,
+    )
 
-    def pattern(self) -> Pattern:
-        cells = (recurrent.LSTMCell, recurrent.LSTMCell1, recurrent.GRUCell, recurrent.RNNCell)
-        return wrap_type(cells)
-
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        cell = _Cell.of(match.root, Emitter(rewriter, match.root, match.root.name))
-        if cell is None:
-            return False
-        rewriter.replace_node(match.root, cell.run())
-        return True
+    def rewrite(self, node: Node, w: Forms) -> list[Value] | None:
+        cell = _Cell.of(node, w)
+        return None if cell is None else cell.run()
 
 
 @dataclass(slots=True)

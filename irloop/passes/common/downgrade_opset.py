@@ -29,11 +29,10 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType
-from irloop.passes.forms import Emitter
-from irloop.passes.graph_rewrite import MatcherPass
+from irloop.passes.forms import Emitter, Forms
+from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.options import option
-from irloop.passes.pattern import Match, Pattern, wrap_type
 
 __all__ = ["DowngradeOpset"]
 
@@ -402,7 +401,7 @@ FORMS: dict[type[Op], Form] = {
 
 
 @dataclass(eq=False)
-class DowngradeOpset(MatcherPass):
+class DowngradeOpset(NodePass):
     """Replaces operations newer than an opset by equivalent ones that the opset contains.
 
     Given::
@@ -423,14 +422,11 @@ class DowngradeOpset(MatcherPass):
 
     opset: int = option(7, "the newest opset to use; 7 is that of OpenVINO 2021.4")
 
-    def pattern(self) -> Pattern:
-        return wrap_type(tuple(cls for cls in FORMS if cls.since > self.opset))
+    def __post_init__(self) -> None:
+        self.operations = tuple(cls for cls in FORMS if cls.since > self.opset)
 
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        node = match.root
-        values = FORMS[type(node.op)](_Downgrade(node, rewriter))
-        if values is None:
-            return False
-        rewriter.set_outputs(node, len(values))
-        rewriter.replace_node(node, values)
-        return True
+    def rewrite(self, node: Node, w: Forms) -> list[Value] | None:
+        values = FORMS[type(node.op)](_Downgrade(node, w.rewriter))
+        if values is not None:
+            w.rewriter.set_outputs(node, len(values))
+        return values

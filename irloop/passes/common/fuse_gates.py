@@ -13,10 +13,9 @@ from irloop.dialects.openvino import elementwise, matmul, recurrent, slicing
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Op
-from irloop.passes.forms import Emitter
-from irloop.passes.graph_rewrite import MatcherPass
+from irloop.passes.forms import Emitter, Forms
+from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.pattern import Match, Pattern, any_input, wrap_type
 from irloop.passes.stored import array_of, changed, is_stored
 
 __all__ = ["FuseGates"]
@@ -25,7 +24,7 @@ ADD, MULTIPLY = elementwise.Add, elementwise.Multiply
 SIGMOID, TANH = ov_activation.Sigmoid, elementwise.Tanh
 
 
-class FuseGates(MatcherPass):
+class FuseGates(NodePass):
     """Fuses products, additions and activations that form an LSTM or GRU cell into that cell.
 
     Given::
@@ -47,19 +46,16 @@ class FuseGates(MatcherPass):
 
     name = "fuse_gates"
     dialects = frozenset({"openvino"})
+    operations = (MULTIPLY, ADD)
 
-    def pattern(self) -> Pattern:
-        return wrap_type((MULTIPLY, ADD), any_input(), any_input())
-
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        node = match.root
-        emitter = Emitter(rewriter, node, node.name)
+    def rewrite(self, node: Node, w: Forms) -> None:
         if isinstance(node.op, MULTIPLY):
-            return _fuse_lstm(node, emitter)
-        return _fuse_gru(node, emitter)
+            _fuse_lstm(node, w)
+        else:
+            _fuse_gru(node, w)
 
 
-def _fuse_lstm(node: Node, emitter: Emitter) -> bool:
+def _fuse_lstm(node: Node, emitter: Emitter) -> None:
     for out, shown in _two_activations(node, SIGMOID, TANH):
         cell = shown.producer
         if not isinstance(cell.op, ADD):
@@ -79,8 +75,7 @@ def _fuse_lstm(node: Node, emitter: Emitter) -> bool:
                     )
                     emitter.rewriter.replace_value(cell.outputs[0], made.outputs[1])
                     _replace(node, made.outputs[0], emitter.rewriter)
-                    return True
-    return False
+                    return
 
 
 def _replace(node: Node, value: Value, rewriter: MatchRewriter) -> None:
@@ -289,7 +284,7 @@ def _bias(constants: Sequence[Value], rows: Sequence[int], kind: np.dtype[Any]) 
     return total[list(rows)]
 
 
-def _fuse_gru(node: Node, emitter: Emitter) -> bool:
+def _fuse_gru(node: Node, emitter: Emitter) -> None:
     for update, new, state in _mixtures(node):
         candidate = _activated(new, TANH)
         gate = _activated(update, SIGMOID)
@@ -299,8 +294,7 @@ def _fuse_gru(node: Node, emitter: Emitter) -> bool:
             made = _gru_of(gate, own, inner, state, emitter)
             if made is not None:
                 _replace(node, made, emitter.rewriter)
-                return True
-    return False
+                return
 
 
 def _mixtures(node: Node) -> Iterator[tuple[Value, Value, Value]]:

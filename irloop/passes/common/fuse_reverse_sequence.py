@@ -13,10 +13,10 @@ from irloop.graph.builder import shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.loops import Concatenated, ScanInput, ScanOutput, Sliced
 from irloop.graph.model import Node, Value
-from irloop.passes.graph_rewrite import MatcherPass
+from irloop.passes.forms import Forms
+from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.loop_wires import Entering, Leaving, LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.pattern import Match, Pattern, wrap_type
 
 __all__ = ["FuseReverseSequence"]
 
@@ -25,7 +25,7 @@ LOOPS = (ov.TensorIterator, onnx.Scan)
 Port = TypeVar("Port", bound=Sliced | ScanInput | Concatenated | ScanOutput)
 
 
-class FuseReverseSequence(MatcherPass):
+class FuseReverseSequence(NodePass):
     """Reverses the direction of loops and sequences whose inputs and outputs are reversed.
 
     Given::
@@ -47,23 +47,21 @@ class FuseReverseSequence(MatcherPass):
     """
 
     name = "fuse_reverse_sequence"
+    operations = (*LOOPS, *recurrent.SEQUENCES)
 
-    def pattern(self) -> Pattern:
-        return wrap_type((*LOOPS, *recurrent.SEQUENCES))
-
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        node = match.root
+    def rewrite(self, node: Node, w: Forms) -> None:
+        rewriter = w.rewriter
         if isinstance(node.op, recurrent.SEQUENCES):
-            return _turn_sequence(node, rewriter)
+            _turn_sequence(node, rewriter)
+            return
         wires = LoopWires.of(node)
         if wires is None:
-            return False
+            return
         known = rewriter.inference
         turned = [_turn_input(item, known) for item in wires.slices]
         turned += [_turn_output(item, rewriter) for item in wires.outputs]
         if any(turned):
             wires.replace(node.op, rewriter)
-        return any(turned)
 
 
 def _turn_input(item: Entering, known: Inference) -> bool:
@@ -159,30 +157,30 @@ def _steps_back(node: Node, axis: int, known: Inference) -> bool:
     return same and axis < len(steps) and [int(step) for step in steps] == wanted
 
 
-def _turn_sequence(node: Node, rewriter: MatchRewriter) -> bool:
+def _turn_sequence(node: Node, rewriter: MatchRewriter) -> None:
     op, count = node.op, len(node.outputs) - 1
     directions = {"forward": "reverse", "reverse": "forward"}
     assert isinstance(op, recurrent.SEQUENCES)
     other = directions.get(op.direction.lower())
     x, lengths = node.inputs[0], node.inputs[1 + count]
     if other is None or x is None or lengths is None:
-        return False
+        return
     before = _by_same_lengths(x.producer, 1, lengths, rewriter.inference)
     if before is None:
-        return False
+        return
     y, behind = node.outputs[0], None
     if y.is_used:
         behind = y.uses[0][0]
         alone = len(y.uses) == 1
         if not alone or _by_same_lengths(behind, 2, lengths, rewriter.inference) is not y:
-            return False
+            return
         if behind.output.is_output:
-            return False
+            return
     rewriter.set_input(node, 0, before)
     rewriter.replace_op(node, replace(op, direction=other))
     if behind is not None:
         rewriter.replace_node(behind, [y])
-    return True
+    rewriter.erase_unread([x.producer])
 
 
 def _by_same_lengths(node: Node, axis: int, lengths: Value, known: Inference) -> Value | None:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from irloop.dialects.onnx import control_flow as onnx
-from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.loops import Invariant, PortMap
-from irloop.graph.model import Body, Graph, Model, Node, Value
+from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
-from irloop.passes.base import ModelPass
+from irloop.passes.loop_pass import EachLoop
+from irloop.passes.loop_wires import LOOPS
 from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.session import Session
 from irloop.passes.wire_removal import drop_inputs, drop_parameters, replace_body
 
 __all__ = ["HoistInvariants"]
 
-LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan, onnx.Scan8)
 
-
-class HoistInvariants(ModelPass):
+class HoistInvariants(EachLoop):
     """Moves nodes that read only invariants and constants out of loop bodies.
 
     Given::
@@ -36,19 +33,10 @@ class HoistInvariants(ModelPass):
     """
 
     name = "hoist_invariants"
+    loops = (*LOOPS, onnx.Scan8)
 
-    def run_on_model(self, model: Model) -> bool:
-        self._session = Session(model)
-        return self._visit(model.graph)
-
-    def _visit(self, graph: Graph) -> bool:
-        rewriter = self._session.rewriter(graph)
-        for node in graph.nodes:
-            for body in node.bodies:
-                rewriter.modified |= self._visit(body.graph)
-            if isinstance(node.op, LOOPS) and not self.transformation_callback(node):
-                _Hoist(node, rewriter).run()
-        return rewriter.modified
+    def change_loop(self, node: Node, rewriter: MatchRewriter) -> None:
+        _Hoist(node, rewriter).run()
 
 
 class _Hoist:

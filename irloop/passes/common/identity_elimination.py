@@ -13,9 +13,8 @@ from irloop.graph.inference import Inference
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Op
 from irloop.graph.types import TensorType
-from irloop.passes.graph_rewrite import MatcherPass
-from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.forms import Forms
+from irloop.passes.graph_rewrite import NodePass
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,7 +55,7 @@ SPLITS = classes_of("Split", "VariadicSplit")
 FAR = 2**31 - 1
 
 
-class IdentityElimination(MatcherPass):
+class IdentityElimination(NodePass):
     """Removes operations without effect; their readers then read the operand.
 
     Given::
@@ -77,28 +76,26 @@ class IdentityElimination(MatcherPass):
     """
 
     name = "identity_elimination"
+    operations = (
+        *(*RESHAPING, *TRANSPOSES, *JOINING, *CUTTING, *GROWING, *SPLITS, *PADS),
+        *(*NEUTRAL, *IDENTITIES, *CONVERSIONS, *DROPOUTS),
+    )
 
-    def pattern(self) -> Pattern:
-        moving = (*RESHAPING, *TRANSPOSES, *JOINING, *CUTTING, *GROWING, *SPLITS, *PADS)
-        return wrap_type((*moving, *NEUTRAL, *IDENTITIES, *CONVERSIONS, *DROPOUTS))
-
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        node = match.root
+    def rewrite(self, node: Node, w: Forms) -> None:
+        rewriter = w.rewriter
         if any(value.is_used for value in node.outputs[1:]) or node.attributes:
-            return False
+            return
         source = _source(node, rewriter.inference)
         if source is None or element_of(source) is not element_of(node.outputs[0]):
-            return False
+            return
         if _gives_output(node.outputs[0]) and len(source.producer.outputs) > 1:
             # The producer has several outputs, so it cannot take over the name of this output.
-            return False
+            return
         if len(node.outputs) == 1:
-            return rewriter.eliminate(node, source)
-        if _gives_output(node.outputs[0]):
-            return False
-        rewriter.replace_value(node.outputs[0], source)
-        rewriter.erase(node)
-        return True
+            rewriter.eliminate(node, source)
+        elif not _gives_output(node.outputs[0]):
+            rewriter.replace_value(node.outputs[0], source)
+            rewriter.erase(node)
 
 
 def _gives_output(value: Value) -> bool:

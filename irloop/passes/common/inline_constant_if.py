@@ -5,18 +5,17 @@ from __future__ import annotations
 from irloop.dialects.onnx.control_flow import If as OnnxIf
 from irloop.dialects.openvino.control_flow import If as OpenVinoIf
 from irloop.graph.clone import clone_into
-from irloop.graph.model import Model
+from irloop.graph.model import Model, Node, Value
 from irloop.passes.base import PassConfig
 from irloop.passes.forms import Forms
-from irloop.passes.graph_rewrite import MatcherPass
-from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.scalars import scalar_ranges
+from irloop.passes.written_out import outer_values
 
 __all__ = ["InlineConstantIf"]
 
 
-class InlineConstantIf(MatcherPass):
+class InlineConstantIf(NodePass):
     """Replaces an If with a constant condition by the branch that is taken.
 
     Given::
@@ -37,29 +36,19 @@ class InlineConstantIf(MatcherPass):
         modified = super().run(model, config)
         return modified and (scalar_ranges(model) or modified)
 
-    def pattern(self) -> Pattern:
-        return wrap_type((OnnxIf, OpenVinoIf))
+    operations = (OnnxIf, OpenVinoIf)
 
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        node = match.root
+    def rewrite(self, node: Node, w: Forms) -> list[Value] | None:
         condition = node.inputs[0]
-        known = None if condition is None else rewriter.inference.constant(condition)
+        known = None if condition is None else w.rewriter.inference.constant(condition)
         if known is None or known.size != 1:
-            return False
+            return None
         body = node.body("then" if bool(known.reshape(-1)[0]) else "else")
-        parameters = []
-        for index in range(len(body.graph.parameters)):
-            port = body.ports.by_parameter.get(index)
-            value = None if port is None else node.inputs[port.external]
-            if value is None:
-                return False
-            parameters.append(value)
-        results = clone_into(body.graph, rewriter, parameters, before=node)
+        parameters = outer_values(node, body)
+        if parameters is None:
+            return None
+        results = clone_into(body.graph, w.rewriter, parameters, before=node)
         given = {port.external: results[port.result] for port in body.ports.outputs}
         if len(given) != len(node.outputs):
-            return False
-        dialect = "onnx" if isinstance(node.op, OnnxIf) else "openvino"
-        forms = Forms(Model(rewriter.graph, dialect, 0), rewriter, node, node.name)
-        outputs = [forms.named_apart(given[at], value) for at, value in enumerate(node.outputs)]
-        rewriter.replace_node(node, outputs)
-        return True
+            return None
+        return [w.named_apart(given[at], value) for at, value in enumerate(node.outputs)]

@@ -6,16 +6,15 @@ from dataclasses import replace
 
 from irloop.dialects.openvino import reduction, shape
 from irloop.graph.builder import shape_of
+from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant
-from irloop.passes.forms import Emitter
-from irloop.passes.graph_rewrite import MatcherPass
-from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.forms import Forms
+from irloop.passes.graph_rewrite import NodePass
 
 __all__ = ["KeepReducedDims"]
 
 
-class KeepReducedDims(MatcherPass):
+class KeepReducedDims(NodePass):
     """Lets reductions to a scalar keep their axes, and removes the axes afterwards.
 
     Given::
@@ -32,20 +31,15 @@ class KeepReducedDims(MatcherPass):
 
     name = "keep_reduced_dims"
     dialects = frozenset({"openvino"})
+    operations = (reduction.Reduction,)
 
-    def pattern(self) -> Pattern:
-        return wrap_type(reduction.Reduction)
-
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        node = match.root
+    def rewrite(self, node: Node, w: Forms) -> Value | None:
         op = node.op
         assert isinstance(op, reduction.Reduction)
         data, axes = node.inputs
         if data is None or axes is None or not isinstance(axes.producer.op, Constant):
-            return False
+            return None
         if op.keep_dims or shape_of(node.output).rank != 0 or shape_of(data).rank == 0:
-            return False
-        c = Emitter(rewriter, node, node.name)
-        kept = c.emit(replace(op, keep_dims=True), data, axes)
-        rewriter.replace_node(node, (c.emit(shape.Squeeze(), kept, axes),))
-        return True
+            return None
+        kept = w.emit(replace(op, keep_dims=True), data, axes)
+        return w.emit(shape.Squeeze(), kept, axes)

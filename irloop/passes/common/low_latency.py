@@ -9,7 +9,7 @@ from irloop.dialects.openvino.state import Assign6, ReadValue6
 from irloop.graph.loops import LastValue
 from irloop.graph.model import Node, Value
 from irloop.graph.types import TensorType
-from irloop.passes.common.unroll import FoldTrips
+from irloop.passes.common.fold_trips import FoldTrips
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import Entering, Leaving, LoopWires, is_passed_on
 from irloop.passes.match_rewriter import MatchRewriter

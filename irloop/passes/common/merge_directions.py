@@ -10,12 +10,12 @@ from irloop.dialects.openvino import recurrent, slicing
 from irloop.dialects.openvino.shape import RESHAPING, Transpose
 from irloop.graph.builder import element_of
 from irloop.graph.inference import Inference
-from irloop.graph.model import Model, Node, Value
+from irloop.graph.model import Node, Value
 from irloop.graph.tensor import ArrayTensor
+from irloop.graph.walk import reached, upstream
 from irloop.passes.forms import Forms
-from irloop.passes.graph_rewrite import MatcherPass
+from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.pattern import Match, Pattern, wrap_type
 from irloop.passes.stored import array_of
 
 __all__ = ["MergeDirections"]
@@ -24,7 +24,7 @@ __all__ = ["MergeDirections"]
 SHAPING = (*RESHAPING, Transpose)
 
 
-class MergeDirections(MatcherPass):
+class MergeDirections(NodePass):
     """Merges a forward and a reverse sequence whose results are concatenated.
 
     Given::
@@ -43,19 +43,12 @@ class MergeDirections(MatcherPass):
 
     name = "merge_directions"
     dialects = frozenset({"openvino"})
+    operations = recurrent.SEQUENCES
 
-    def pattern(self) -> Pattern:
-        return wrap_type(recurrent.SEQUENCES)
-
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        first = match.root
-        second = _partner(first, rewriter.inference)
-        if second is None or not _moved_before(first, second, rewriter):
-            return False
-        order = (first, second) if _direction(first) == "forward" else (second, first)
-        forms = Forms(Model(rewriter.graph, "openvino", 10), rewriter, first, first.name)
-        _merge(order, forms)
-        return True
+    def rewrite(self, node: Node, w: Forms) -> None:
+        second = _partner(node, w.rewriter.inference)
+        if second is not None and _moved_before(node, second, w.rewriter):
+            _merge((node, second) if _direction(node) == "forward" else (second, node), w)
 
 
 def _direction(node: Node) -> str:
@@ -95,15 +88,12 @@ def _equal(one: Value | None, two: Value | None, known: Inference) -> bool:
 
 def _concats_of(value: Value) -> set[Node]:
     """The Concats that a value reaches through reshaping operations only."""
-    found: set[Node] = set()
-    pending = [value]
-    while pending:
-        for user, _ in pending.pop().uses:
-            if isinstance(user.op, slicing.Concat):
-                found.add(user)
-            elif isinstance(user.op, SHAPING):
-                pending.append(user.outputs[0])
-    return found
+
+    def shaped(value: Value) -> list[Value]:
+        return [user.outputs[0] for user, _ in value.uses if isinstance(user.op, SHAPING)]
+
+    users = (user for one in reached([value], shaped) for user, _ in one.uses)
+    return {user for user in users if isinstance(user.op, slicing.Concat)}
 
 
 def _joined(one: Node, two: Node, index: int) -> Node | None:
@@ -125,34 +115,23 @@ def _moved_before(anchor: Node, node: Node, rewriter: MatchRewriter) -> bool:
     `node` itself is not moved. Returns False, and moves nothing, if `node` does not come after
     `anchor` or depends on it.
     """
-    late: set[Node] = set()
+    late: list[Node] = []
     behind = anchor.following
     while behind is not None:
-        late.add(behind)
+        late.append(behind)
         behind = behind.following
-    if node not in late:
+    far = {anchor, *late}
+
+    def followed(node: Node) -> list[Value]:
+        return [value for value in node.inputs if value is not None and value.producer in far]
+
+    needed = set(upstream([node], followed))
+    if node not in far or anchor in needed:
         return False
-    moved: list[Node] = []
-    pending = [value.producer for value in node.inputs if value is not None]
-    while pending:
-        one = pending.pop()
-        if one is anchor:
-            return False
-        if one in late and one not in moved:
-            moved.append(one)
-            pending += [value.producer for value in one.inputs if value is not None]
-    for one in [item for item in _in_order(anchor) if item in moved]:
-        rewriter.move_before(one, anchor)
+    for one in late:
+        if one in needed and one is not node:
+            rewriter.move_before(one, anchor)
     return True
-
-
-def _in_order(anchor: Node) -> list[Node]:
-    found: list[Node] = []
-    node = anchor.following
-    while node is not None:
-        found.append(node)
-        node = node.following
-    return found
 
 
 def _merge(order: tuple[Node, Node], forms: Forms) -> None:

@@ -11,10 +11,8 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType
-from irloop.passes.forms import Emitter
-from irloop.passes.graph_rewrite import MatcherPass
-from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.forms import Emitter, Forms
+from irloop.passes.graph_rewrite import NodePass
 
 __all__ = ["PlainArithmetic"]
 
@@ -80,7 +78,7 @@ def _with_result_labels(c: Emitter, node: Node) -> Value | None:
     return c.emit(matmul.Einsum(f"{op.equation}->{result}"), *given)
 
 
-class PlainArithmetic(MatcherPass):
+class PlainArithmetic(NodePass):
     """Rewrites operations that OpenVINO 2021.4 reads, but computes differently or not at all.
 
     Given::
@@ -98,18 +96,10 @@ class PlainArithmetic(MatcherPass):
 
     name = "plain_arithmetic"
     dialects = frozenset({"openvino"})
+    operations = (elementwise.Binary, convert.Convert, matmul.Einsum)
 
-    def pattern(self) -> Pattern:
-        others = (convert.Convert, matmul.Einsum)
-        return wrap_type((elementwise.Binary, *others))
-
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        node = match.root
-        value = _form_of(node.op)(Emitter(rewriter, node, node.name), node)
-        if value is None:
-            return False
-        rewriter.replace_node(node, (value,))
-        return True
+    def rewrite(self, node: Node, w: Forms) -> Value | None:
+        return _form_of(node.op)(w, node)
 
 
 def _form_of(op: Op) -> Form:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irloop.dialects.openvino import control_flow, shape
+from irloop.dialects.openvino import control_flow
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.clone import clone_into
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.walk import all_nodes
-from irloop.passes.forms import Emitter, selected
-from irloop.passes.graph_rewrite import MatcherPass
+from irloop.passes.forms import Forms, selected
+from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.pattern import Match, Pattern, wrap_type
 from irloop.passes.trips import trip_count
+from irloop.passes.written_out import outer_values
 
 __all__ = ["SelectBranches"]
 
 
-class SelectBranches(MatcherPass):
+class SelectBranches(NodePass):
     """Replaces an If by both of its branches and a Select for each output.
 
     Given::
@@ -38,54 +38,33 @@ class SelectBranches(MatcherPass):
 
     name = "select_branches"
     dialects = frozenset({"openvino"})
+    operations = (control_flow.If,)
 
-    def pattern(self) -> Pattern:
-        return wrap_type(control_flow.If)
-
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        node = match.root
+    def rewrite(self, node: Node, w: Forms) -> list[Value] | None:
         condition, bodies = node.inputs[0], [node.body("then"), node.body("else")]
         rank = None if condition is None else shape_of(condition).rank
-        wired = [_parameters(node, body) for body in bodies]
+        wired = [outer_values(node, body) for body in bodies]
         shown = [
             {port.external: body.graph.output(port.result) for port in body.ports.outputs}
             for body in bodies
         ]
         places = range(len(node.outputs))
         if condition is None or rank is None or None in wired:
-            return False
+            return None
         if not all(_have_one_static_type([values.get(at) for values in shown]) for at in places):
-            return False
-        if not all(_is_harmless(body, rewriter) for body in bodies):
-            return False
-        c = Emitter(rewriter, node, node.name)
-        chosen = c.emit(shape.Squeeze(), condition, c.constant([0])) if rank else condition
+            return None
+        if not all(_is_harmless(body, w.rewriter) for body in bodies):
+            return None
+        chosen = w.squeezed(condition, 0) if rank else condition
         results = [
-            clone_into(body.graph, rewriter, parameters or (), before=node)
+            clone_into(body.graph, w.rewriter, parameters or (), before=node)
             for body, parameters in zip(bodies, wired, strict=True)
         ]
         sides = [
             {port.external: made[port.result] for port in body.ports.outputs}
             for body, made in zip(bodies, results, strict=True)
         ]
-        values = [selected(c.emit, chosen, *(side[at] for side in sides)) for at in places]
-        rewriter.replace_node(node, values)
-        return True
-
-
-def _parameters(node: Node, body: Body) -> list[Value] | None:
-    """Return the outer value of each parameter of a branch, in order.
-
-    Returns None if nothing is connected to one of the parameters.
-    """
-    found = []
-    for index in range(len(body.graph.parameters)):
-        port = body.ports.by_parameter.get(index)
-        value = None if port is None else node.inputs[port.external]
-        if value is None:
-            return None
-        found.append(value)
-    return found
+        return [selected(w.emit, chosen, *(side[at] for side in sides)) for at in places]
 
 
 def _have_one_static_type(values: Sequence[Value | None]) -> bool:

@@ -13,16 +13,15 @@ from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType, Shape, TensorType
 from irloop.passes.forms import Forms
-from irloop.passes.graph_rewrite import MatcherPass
+from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.pattern import Match, Pattern, wrap_type
 from irloop.passes.stored import changed
 
 __all__ = ["SequenceToTensorIterator"]
 
 
-class SequenceToTensorIterator(MatcherPass):
+class SequenceToTensorIterator(NodePass):
     """Converts a recurrent sequence to a TensorIterator over a cell, one for each direction.
 
     Given::
@@ -43,20 +42,14 @@ class SequenceToTensorIterator(MatcherPass):
 
     name = "sequence_to_tensor_iterator"
     dialects = frozenset({"openvino"})
+    operations = recurrent.SEQUENCES
 
-    def pattern(self) -> Pattern:
-        return wrap_type(recurrent.SEQUENCES)
-
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        node = match.root
-        owner = rewriter.graph.owner
+    def rewrite(self, node: Node, w: Forms) -> list[Value] | None:
+        owner = w.rewriter.graph.owner
         if (owner is not None and isinstance(owner.op, ov.TensorIterator)) or None in node.inputs:
-            return False
-        sequence = _Sequence.of(node, rewriter)
-        if sequence is None:
-            return False
-        rewriter.replace_node(node, sequence.iterated())
-        return True
+            return None
+        sequence = _Sequence.of(node, w)
+        return None if sequence is None else sequence.iterated()
 
 
 def cell_of(op: Op) -> Op:
@@ -84,7 +77,7 @@ class _Sequence:
     weights: list[Value]
 
     @classmethod
-    def of(cls, node: Node, rewriter: MatchRewriter) -> _Sequence | None:
+    def of(cls, node: Node, forms: Forms) -> _Sequence | None:
         """The sequence operation `node` and its inputs.
 
         None if X or a state is not known to have rank 3.
@@ -94,10 +87,9 @@ class _Sequence:
         x, states, lengths = given[0], given[1 : 1 + count], given[1 + count]
         if any(shape_of(value).rank != 3 for value in (x, *states)):
             return None
-        forms = Forms(Model(rewriter.graph, "openvino", 10), rewriter, node, node.name)
-        made = cls(node, rewriter, forms, x, states, None, given[2 + count :])
+        made = cls(node, forms.rewriter, forms, x, states, None, given[2 + count :])
         steps = shape_of(x).dim(1)
-        known = rewriter.inference.constant(lengths)
+        known = forms.rewriter.inference.constant(lengths)
         if known is None or not isinstance(steps, int) or bool((known < steps).any()):
             # A length beyond the end means the end.
             whole = forms.converted(lengths, ElementType.I32)

@@ -9,10 +9,10 @@ from irloop.passes.base import PassConfig
 from irloop.passes.common.common_subexpressions import CommonSubexpressions
 from irloop.passes.common.constant_folding import ConstantFolding
 from irloop.passes.common.dead_code import DeadCode
+from irloop.passes.common.fold_trips import FoldTrips
 from irloop.passes.common.hoist_invariants import HoistInvariants
 from irloop.passes.common.identity_elimination import IdentityElimination
 from irloop.passes.common.inline_constant_if import InlineConstantIf
-from irloop.passes.common.unroll import FoldTrips
 from irloop.passes.manager import Manager
 from irloop.passes.options import option
 

@@ -12,11 +12,11 @@ from irloop.errors import InferenceError, UsageError
 from irloop.graph.inference import Inference, NodeArguments
 from irloop.graph.model import Graph, Model, Node
 from irloop.graph.op import Constant
-from irloop.graph.walk import all_nodes, has_op
-from irloop.passes.base import ModelPass
-from irloop.passes.match_rewriter import MatchRewriter
+from irloop.graph.walk import all_nodes
+from irloop.passes.base import PassConfig
+from irloop.passes.forms import Forms
+from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.options import option
-from irloop.passes.session import Session
 from irloop.passes.written_out import replace_by_graph
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ OPSET_OF_NONE = 17
 
 
 @dataclass(eq=False)
-class Standardize(ModelPass):
+class Standardize(NodePass):
     """Replaces operations of ONNX Runtime (domain com.microsoft) by standard ONNX operations.
 
     Given::
@@ -55,20 +55,19 @@ class Standardize(ModelPass):
         if self.opset < 0:
             raise UsageError(f"there is no opset {self.opset}", expected="0 or more")
 
-    def run_on_model(self, model: Model) -> bool:
-        if not has_op(model.graph, ContribOp):
-            return False
-        found = [node for node in all_nodes(model.graph) if isinstance(node.op, ContribOp)]
-        session = Session(model)
-        opset = self.opset or model.opsets.get("", OPSET_OF_NONE)
-        modified = False
-        for node in found:
-            assert node.graph is not None
-            if not self.transformation_callback(node):
-                modified |= _replaced(node, session.rewriter(node.graph), opset)
+    operations = (ContribOp,)
+
+    def run(self, model: Model, config: PassConfig) -> bool:
+        modified = super().run(model, config)
         if modified and self.opset == 0:
-            _import_standard(model, opset)
+            _import_standard(model, model.opsets.get("", OPSET_OF_NONE))
         return modified
+
+    def rewrite(self, node: Node, w: Forms) -> None:
+        found = _written_out(node, w.rewriter.inference, self.opset or w.opset or OPSET_OF_NONE)
+        if not isinstance(found, str):
+            inputs = [value for value in node.inputs if value is not None]
+            replace_by_graph(node, found[0], inputs, found[1], w.rewriter)
 
 
 def _import_standard(model: Model, opset: int) -> None:
@@ -120,14 +119,3 @@ def _written_out(node: Node, inference: Inference, opset: int) -> tuple[Graph, l
     if lacking:
         return f"ONNX Runtime does not compute output {lacking[0]}"
     return graph, given
-
-
-def _replaced(node: Node, rewriter: MatchRewriter, opset: int) -> bool:
-    found = _written_out(node, rewriter.inference, opset)
-    if isinstance(found, str):
-        return False
-    graph, given = found
-    inputs = [value for value in node.inputs if value is not None]
-    replace_by_graph(node, graph, inputs, given, rewriter)
-    rewriter.erase_unread(rewriter.take_inserted())
-    return True

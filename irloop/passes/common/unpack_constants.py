@@ -8,12 +8,12 @@ from irloop.dialects.onnx import convert as onnx
 from irloop.dialects.openvino import convert as ov
 from irloop.dialects.unpacked import STAND_INS, UnpackedTensor
 from irloop.errors import UsageError
+from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
-from irloop.passes.graph_rewrite import MatcherPass
-from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.forms import Forms
+from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.options import option
-from irloop.passes.pattern import Match, Pattern, wrap_type
 
 __all__ = ["UnpackConstants"]
 
@@ -21,7 +21,7 @@ CONVERSIONS = (ov.Convert, onnx.Cast6, onnx.Cast1)
 
 
 @dataclass(eq=False)
-class UnpackConstants(MatcherPass):
+class UnpackConstants(NodePass):
     """Widens constants of 1 to 6 bits, 8-bit floats, nf4 and bf16 that only conversions read.
 
     Given::
@@ -49,18 +49,14 @@ class UnpackConstants(MatcherPass):
             if name not in known:
                 raise UsageError(f"{name!r} is not a narrow type", expected=", ".join(known))
 
-    def pattern(self) -> Pattern:
-        return wrap_type(Constant)
+    operations = (Constant,)
 
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        node = match.root
+    def rewrite(self, node: Node, w: Forms) -> Value | None:
         assert isinstance(node.op, Constant)
         tensor = node.op.tensor
         element: ElementType = tensor.element
         if element not in STAND_INS or (self.types and str(element) not in self.types):
-            return False
+            return None
         if not all(isinstance(user.op, CONVERSIONS) for user, _ in node.output.uses):
-            return False
-        wide = rewriter.insert_constant(UnpackedTensor(tensor), before=node, name=node.name)
-        rewriter.replace_node(node, (wide,))
-        return True
+            return None
+        return w.rewriter.insert_constant(UnpackedTensor(tensor), before=node, name=node.name)

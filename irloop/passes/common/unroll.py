@@ -8,8 +8,6 @@ import numpy as np
 
 from irloop import budget
 from irloop.dialects.loops import normal_axis
-from irloop.dialects.onnx import control_flow as onnx
-from irloop.dialects.openvino import control_flow as ov
 from irloop.errors import UsageError
 from irloop.graph.builder import shape_of
 from irloop.graph.clone import clone_into
@@ -23,20 +21,17 @@ from irloop.graph.loops import (
     ScanOutput,
     Sliced,
 )
-from irloop.graph.model import Body, Graph, Model, Node, Value
+from irloop.graph.model import Body, Model, Node, Value
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType, TensorType
-from irloop.graph.walk import count_nodes, has_op
-from irloop.passes.base import ModelPass
+from irloop.graph.walk import count_nodes
 from irloop.passes.forms import Forms
+from irloop.passes.loop_pass import EachLoop
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.options import option
-from irloop.passes.session import Session
 from irloop.passes.trips import one_element, trip_count
 
-__all__ = ["FoldTrips", "Unroll"]
-
-LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan)
+__all__ = ["Unroll"]
 
 
 #: Steps of the budget for each copied node, which later passes and the writer also have to process.
@@ -47,7 +42,7 @@ MAX_INDICES = 1 << 20
 
 
 @dataclass(eq=False)
-class Unroll(ModelPass):
+class Unroll(EachLoop):
     """Unrolls a loop of at most `trips` iterations if at most `nodes` nodes replace it.
 
     Given::
@@ -71,20 +66,8 @@ class Unroll(ModelPass):
             found = f"trips {self.trips}, nodes {self.nodes}"
             raise UsageError("a limit of unroll is negative", expected="0 or more", found=found)
 
-    def run_on_model(self, model: Model) -> bool:
-        if not has_op(model.graph, *LOOPS):
-            return False
-        self._session = Session(model)
-        return self._unroll_graph(model, model.graph)
-
-    def _unroll_graph(self, model: Model, graph: Graph) -> bool:
-        rewriter = self._session.rewriter(graph)
-        for node in graph.nodes:
-            for body in node.bodies:
-                rewriter.modified |= self._unroll_graph(model, body.graph)
-            if isinstance(node.op, LOOPS) and not self.transformation_callback(node):
-                self.unroll_node(model, node, rewriter)
-        return rewriter.modified
+    def change_loop(self, node: Node, rewriter: MatchRewriter) -> None:
+        self.unroll_node(self.model, node, rewriter)
 
     def estimate(self, node: Node, inference: Inference) -> int | None:
         """The number of nodes in all copies of the body; None if the trip count is unknown."""
@@ -103,23 +86,6 @@ class Unroll(ModelPass):
         if count > 1:
             budget.spend(STEPS_A_COPY * size, "unrolling a loop")
         rewriter.replace_node(node, copies.make())
-
-
-@dataclass(eq=False)
-class FoldTrips(Unroll):
-    """Removes loops that never run, and replaces a loop that runs once by its body.
-
-    Given::
-
-        Loop(1, true, a):  a' = a + i     -> last a, stacked a'
-
-    Result::
-
-        a' = a + 0    stacked = Unsqueeze(a')
-    """
-
-    name = "fold_trips"
-    trips: int = 1
 
 
 class _Copies:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -30,6 +30,7 @@ from irloop.graph.loops import LastValue, ScanInput, ScanOutput, Sliced
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Op
 from irloop.graph.types import ElementType, TensorType
+from irloop.graph.walk import reached, upstream
 from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import Entering, Leaving, LoopWires
@@ -142,14 +143,7 @@ class _Vectoriser:
 
         Nodes that only the condition needs are not included.
         """
-        needed: set[Node] = set()
-        pending = [item.value for item in self._wires.outputs]
-        while pending:
-            node = pending.pop().producer
-            if node not in needed:
-                needed.add(node)
-                pending += [value for value in node.inputs if value is not None]
-        return needed
+        return set(upstream(item.value.producer for item in self._wires.outputs))
 
     def _entered(self, item: Entering) -> _Vectorised:
         if element_of(item.outer) is not element_of(item.parameter):
@@ -410,14 +404,9 @@ def _static(value: Value) -> tuple[int, ...]:
 _Form = Callable[[_Vectoriser, Node, list[_Vectorised]], Value]
 
 
-def _reductions() -> list[type[Op]]:
-    found: list[type[Op]] = []
-    pending: list[type[Any]] = [ov_reduction.Reduction, onnx_reduction.Reduction]
-    while pending:
-        cls = pending.pop()
-        found.append(cls)
-        pending += cls.__subclasses__()
-    return found
+def _reductions() -> Iterator[type[Op]]:
+    bases: list[type[Any]] = [ov_reduction.Reduction, onnx_reduction.Reduction]
+    return reached(bases, lambda cls: cls.__subclasses__())
 
 
 _FORMS: dict[type[Op], _Form] = {

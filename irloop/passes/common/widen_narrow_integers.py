@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from irloop.dialects.openvino import convert, elementwise
 from irloop.graph.builder import element_of
+from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType
-from irloop.passes.forms import Emitter
-from irloop.passes.graph_rewrite import MatcherPass
-from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.forms import Forms
+from irloop.passes.graph_rewrite import NodePass
 
 __all__ = ["WidenNarrowIntegers"]
 
@@ -33,7 +32,7 @@ WIDER = {
 }
 
 
-class WidenNarrowIntegers(MatcherPass):
+class WidenNarrowIntegers(NodePass):
     """Computes differences, quotients and minima of narrow integers in a wider type.
 
     The operands are converted to the wider type, and the results back.
@@ -53,18 +52,12 @@ class WidenNarrowIntegers(MatcherPass):
 
     name = "widen_narrow_integers"
     dialects = frozenset({"openvino"})
+    operations = OPERATIONS
 
-    def pattern(self) -> Pattern:
-        return wrap_type(OPERATIONS)
-
-    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        node = match.root
+    def rewrite(self, node: Node, w: Forms) -> Value | None:
         element = element_of(node.output)
         wide = WIDER.get(element)
         if wide is None or any(value is None for value in node.inputs):
-            return False
-        c = Emitter(rewriter, node, node.name)
-        inputs = [c.emit(convert.Convert(wide), value) for value in node.inputs if value]
-        result = c.emit(convert.Convert(element), c.emit(node.op, *inputs))
-        rewriter.replace_node(node, (result,))
-        return True
+            return None
+        inputs = [w.emit(convert.Convert(wide), value) for value in node.inputs if value]
+        return w.emit(convert.Convert(element), w.emit(node.op, *inputs))

@@ -1,19 +1,28 @@
-"""Makes the array of a constant from numbers, strings or arrays."""
+"""Makes constants from numbers, strings or arrays."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from irloop.building.operations import element_of
 from irloop.errors import UsageError
-from irloop.graph.types import ElementType, element_type_of
+from irloop.graph.tensor import ArrayTensor, Tensor
+from irloop.graph.types import ElementType, element_named, element_type_of
 
 if TYPE_CHECKING:
     import numpy as np
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-__all__ = ["elements"]
+__all__ = ["elements", "tensor_of"]
+
+
+def tensor_of(data: Any, element: str | ElementType | None = None) -> Tensor:
+    """Return `data` as a constant; a `Tensor` itself.
+
+    Raises:
+        UsageError: when the data cannot be elements of this type.
+    """
+    return data if isinstance(data, Tensor) else ArrayTensor(*elements(data, element))
 
 
 def elements(data: Any, element: str | ElementType | None) -> tuple[Array, ElementType]:
@@ -26,7 +35,7 @@ def elements(data: Any, element: str | ElementType | None) -> tuple[Array, Eleme
 
     try:
         array = np.asarray(data)
-        wanted = _element_of_data(data, array) if element is None else element_of(element)
+        wanted = _element_of_data(data, array) if element is None else element_named(element)
     except ValueError as error:
         raise UsageError(f"a constant cannot be made: {error}") from error
     if array.dtype.kind == "O" and wanted is not ElementType.STRING:
