@@ -1,11 +1,12 @@
 """Converts every loop model of a corpus both ways and runs the results in the real engines.
 
-    python -m benchmarks.corpus_conversion ../shared/corpus [--only mo2021/torch_gru] [-v]
+    python -m benchmarks.corpus_conversion CORPUS [--only mo2021/torch_gru] [-v]
 
 Directions: ir2onnx (onnx.checker with full check, then ONNX Runtime), onnx2ir (OpenVINO's CPU),
 ir2onnx2ir (OpenVINO), onnx2ir2onnx (ONNX Runtime). A case counts as equal when every data set gives
 the stored outputs within the corpus's tolerance. Prints one line per failure and a summary by
 class.
+A corpus is a folder as `tests/fixtures/loops.tar.xz` holds one (see `benchmarks/cases.py`).
 """
 
 from __future__ import annotations

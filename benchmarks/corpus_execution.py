@@ -1,8 +1,9 @@
 """Runs every model of a corpus with irloop's executor and compares with the recorded outputs.
 
-    python -m benchmarks.corpus_execution ../shared/corpus [mo2021 real/gru/onnx ...] [-v]
+    python -m benchmarks.corpus_execution CORPUS [mo2021 real/gru/onnx ...] [-v]
 
 Both dialects of a case run natively. Prints each failure and a summary by class of failure.
+A corpus is a folder as `tests/fixtures/loops.tar.xz` holds one (see `benchmarks/cases.py`).
 """
 
 from __future__ import annotations

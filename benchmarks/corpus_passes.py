@@ -1,6 +1,6 @@
 """Runs every pass of the library over every model of a corpus and compares before and after.
 
-    python -m benchmarks.corpus_passes ../shared/corpus [--only real] [--pass unroll] [--no-engines]
+    python -m benchmarks.corpus_passes CORPUS [--only real] [--pass unroll] [--no-engines]
 
 Each model that a pass changes is run with every recorded input in irloop's executor, and with the
 first input in the engine of its format (ONNX Runtime, OpenVINO). The engine must return the
@@ -9,6 +9,7 @@ low_latency, after OpenVINO's own LowLatency2), or does not finish ("time-out").
 outputs contradict their declared ranks are skipped, because passes rely on types. If weights are
 rounded to f16, outputs may change by 1 % of their largest number. A pass that reports no change
 must not have changed the graph. Prints one line per failure and a table.
+A corpus is a folder as `tests/fixtures/loops.tar.xz` holds one (see `benchmarks/cases.py`).
 """
 
 from __future__ import annotations

@@ -110,7 +110,9 @@ class Console:
 
     @property
     def shows_progress(self) -> bool:
-        """True if progress is shown: stderr is a terminal, and the command does not run quietly."""
+        """Return whether progress is shown: stderr is a terminal, and the command does not run
+        quietly.
+        """
         return self.level >= 0 and sys.stderr.isatty()
 
     def progress(self, text: str, *, is_part: bool = False) -> None:

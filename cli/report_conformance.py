@@ -70,27 +70,27 @@ def text(found: Conformance) -> str:
     return "\n".join(lines)
 
 
-def json(found: Conformance) -> str:
+def json(conformance: Conformance) -> str:
     """All results: a list of cases, and the counts by feature."""
-    columns = _columns(found)
+    columns = _columns(conformance)
     document = {
-        "engine": found.engine.name,
-        "version": found.engine.version,
+        "engine": conformance.engine.name,
+        "version": conformance.engine.version,
         "features": [
             {"feature": name, **dict(zip(columns, numbers, strict=True))}
-            for name, numbers in _counts(found)
+            for name, numbers in _counts(conformance)
         ],
         "cases": [
             {
-                "name": item.case.name,
-                "feature": item.case.feature,
-                "format": item.case.format,
-                "verdict": item.verdict.value,
-                "detail": item.detail,
-                "source": item.case.source,
-                "text": item.case.text,
+                "name": outcome.case.name,
+                "feature": outcome.case.feature,
+                "format": outcome.case.format,
+                "verdict": outcome.verdict.value,
+                "detail": outcome.detail,
+                "source": outcome.case.source,
+                "text": outcome.case.text,
             }
-            for item in found.outcomes
+            for outcome in conformance.outcomes
         ],
     }
     return json_module.dumps(document, indent=2)
@@ -145,26 +145,26 @@ def _markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[
     return lines
 
 
-def html(found: Conformance) -> str:
+def html(conformance: Conformance) -> str:
     """Return the conformance report as one HTML page.
 
     The page has no scripts, and no links to other hosts.
     """
-    head = "".join(f"<th>{name}</th>" for name in ("feature", *_columns(found)))
+    head = "".join(f"<th>{name}</th>" for name in ("feature", *_columns(conformance)))
     rows = "".join(
         f"<tr><td>{html_escapes.escape(name)}</td>"
         + "".join(f'<td class="number">{number or ""}</td>' for number in numbers)
         + "</tr>\n"
-        for name, numbers in _counts(found)
+        for name, numbers in _counts(conformance)
     )
     faults = "".join(
-        f"<tr><td><code>{html_escapes.escape(item.case.name)}</code></td>"
-        f'<td class="{item.verdict.value}">{item.verdict.value}</td>'
-        f"<td><code>{html_escapes.escape(_short(item.detail))}</code></td>"
-        f"<td>{html_escapes.escape(f'{item.case.source}: {item.case.text}')}</td></tr>\n"
-        for item in found.faults
+        f"<tr><td><code>{html_escapes.escape(outcome.case.name)}</code></td>"
+        f'<td class="{outcome.verdict.value}">{outcome.verdict.value}</td>'
+        f"<td><code>{html_escapes.escape(_short(outcome.detail))}</code></td>"
+        f"<td>{html_escapes.escape(f'{outcome.case.source}: {outcome.case.text}')}</td></tr>\n"
+        for outcome in conformance.faults
     )
-    title = html_escapes.escape(_head(found))
+    title = html_escapes.escape(_head(conformance))
     what = "<tr><th>case</th><th>verdict</th><th>result</th><th>specification</th></tr>"
     listed = f"<h2>Not right</h2><table>{what}{faults}</table>" if faults else ""
     return (

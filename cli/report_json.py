@@ -21,22 +21,22 @@ __all__ = ["SCHEMA", "dump", "finding", "report"]
 SCHEMA = "irloop-report/1"
 
 
-def finding(item: Diagnostic) -> dict[str, Any]:
+def finding(diagnostic: Diagnostic) -> dict[str, Any]:
     """Represent a finding as JSON data; unknown locations are null, unknown texts are empty."""
-    place = item.location
+    place = diagnostic.location
     return {
-        "code": item.code,
-        "severity": item.severity.value,
-        "message": item.message,
+        "code": diagnostic.code,
+        "severity": diagnostic.severity.value,
+        "message": diagnostic.message,
         "file": place.file,
         "line": place.line,
         "path": place.path,
         "layer_id": place.layer_id,
         "element": place.element,
-        "expected": item.expected,
-        "found": item.found,
-        "cause": item.cause,
-        "fix": item.fix,
+        "expected": diagnostic.expected,
+        "found": diagnostic.found,
+        "cause": diagnostic.cause,
+        "fix": diagnostic.fix,
     }
 
 

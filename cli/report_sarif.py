@@ -64,8 +64,8 @@ def _rule(code: str) -> dict[str, Any]:
     }
 
 
-def _result(item: Diagnostic, rule: int, excerpt: Excerpt | None) -> dict[str, Any]:
-    place = item.location
+def _result(finding: Diagnostic, rule: int, excerpt: Excerpt | None) -> dict[str, Any]:
+    place = finding.location
     location: dict[str, Any] = {}
     if place.file is not None:
         physical: dict[str, Any] = {"artifactLocation": {"uri": uri(place.file)}}
@@ -75,19 +75,19 @@ def _result(item: Diagnostic, rule: int, excerpt: Excerpt | None) -> dict[str, A
     name = place.path or place.element
     if name:
         location["logicalLocations"] = [{"fullyQualifiedName": name}]
-    details = ((label, getattr(item, label)) for label in DETAILS)
-    text = "\n".join([item.message, *(f"{label}: {text}" for label, text in details if text)])
+    details = ((label, getattr(finding, label)) for label in DETAILS)
+    text = "\n".join([finding.message, *(f"{label}: {text}" for label, text in details if text)])
     result: dict[str, Any] = {
-        "ruleId": item.code,
+        "ruleId": finding.code,
         "ruleIndex": rule,
-        "level": LEVELS[item.severity],
+        "level": LEVELS[finding.severity],
         "message": {"text": text},
         "locations": [location] if location else [],
-        "partialFingerprints": {"irloop/v1": fingerprint(item)},
+        "partialFingerprints": {"irloop/v1": fingerprint(finding)},
     }
-    if item.suppressed_by:
-        kind = "inSource" if item.suppressed_by == "the model" else "external"
-        justification = f"suppressed by {one_line(item.suppressed_by)}"
+    if finding.suppressed_by:
+        kind = "inSource" if finding.suppressed_by == "the model" else "external"
+        justification = f"suppressed by {one_line(finding.suppressed_by)}"
         result["suppressions"] = [{"kind": kind, "justification": justification}]
     return result
 

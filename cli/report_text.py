@@ -61,16 +61,16 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 or noun == "info" else f"{number} {noun}s"
 
 
-def _block(item: Diagnostic, excerpt: Excerpt | None, *, colour: bool) -> str:
-    place = item.location
+def _block(finding: Diagnostic, excerpt: Excerpt | None, *, colour: bool) -> str:
+    place = finding.location
     # Findings about a model in memory have no file.
     where = place.file or "<model>"
     if place.line is not None:
         where = f"{where}:{place.line}"
-    kind = _styled(f"{item.severity.value} {item.code}", _COLOURS[item.severity], colour)
-    parts = [f"{one_line(where)}: {kind}: {one_line(item.message)}"]
+    kind = _styled(f"{finding.severity.value} {finding.code}", _COLOURS[finding.severity], colour)
+    parts = [f"{one_line(where)}: {kind}: {one_line(finding.message)}"]
     if excerpt is not None:
-        parts += _source(excerpt, place.line or 0, _COLOURS[item.severity], colour=colour)
+        parts += _source(excerpt, place.line or 0, _COLOURS[finding.severity], colour=colour)
     address = "; ".join(
         text
         for text in (
@@ -83,10 +83,10 @@ def _block(item: Diagnostic, excerpt: Excerpt | None, *, colour: bool) -> str:
     )
     rows = (
         ("where", address),
-        ("expected", item.expected),
-        ("found", item.found),
-        ("cause", item.cause),
-        ("fix", item.fix),
+        ("expected", finding.expected),
+        ("found", finding.found),
+        ("cause", finding.cause),
+        ("fix", finding.fix),
     )
     parts += [one_line(f"  {label + ':':<9} {text}") for label, text in rows if text]
     return "\n".join(parts)

@@ -35,7 +35,7 @@ def find_models(
     Raises:
         UsageError: when a file, folder or pattern in `paths` matches nothing.
     """
-    found: dict[str, str] = {}
+    by_path: dict[str, str] = {}
     leaving: list[str] = []
     excluded = exclusion or Exclusion(respects_git=False)
     for path in paths:
@@ -45,14 +45,14 @@ def find_models(
             if leaves:
                 leaving.append(model)
             else:
-                found.setdefault(os.path.realpath(model), model)
+                by_path.setdefault(os.path.realpath(model), model)
         if not any_model:
             _require_no_model(path)
             fix = "give .xml or .onnx files"
             if excluded.left_out:
                 fix = "Git ignores some of the files: name them, or add --no-respect-gitignore"
             raise UsageError(f"{path}: no model found", fix=fix)
-    return list(found.values()), leaving
+    return list(by_path.values()), leaving
 
 
 def _require_no_model(folder: str) -> None:

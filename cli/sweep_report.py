@@ -93,47 +93,53 @@ def report_command(
     ctx.exit(Exit.NOT_CHECKED if found.unknown and found.changes is None else Exit.FINE)
 
 
-def _tables(found: Summary, most: int) -> list[Table]:
+def _tables(summary: Summary, most: int) -> list[Table]:
     """The tables of a report: titles, column heads and rows of plain values.
 
     Long tables of examples and findings are cut to `most` rows, and empty tables are left out.
     """
-    verdicts = [(*key, count) for key, count in sorted(found.verdicts.items())]
+    verdicts = [(*key, count) for key, count in sorted(summary.verdicts.items())]
     tables: list[Table] = [("Verdicts", ("step", "verdict", "rows"), list(verdicts))]
-    if found.changes is not None:
-        counts = [(kind, found.changes.counts[kind]) for kind in KINDS]
+    if summary.changes is not None:
+        counts = [(kind, summary.changes.counts[kind]) for kind in KINDS]
         tables.append(("Since the older results", ("change", "rows"), list(counts)))
         tables += [
             (
                 f"{kind.capitalize()}",
                 ("model", "step", "before", "now", "detail"),
-                [_changed(row, before) for row, before in found.changes.rows.get(kind, ())][:most],
+                [_changed(row, before) for row, before in summary.changes.rows.get(kind, ())][
+                    :most
+                ],
             )
             for kind in ("broken", "mended", "changed")
         ]
     tables += [
-        ("Codes", ("code", "rows", "for example"), _examples(found, found.codes)[:most]),
+        ("Codes", ("code", "rows", "for example"), _examples(summary, summary.codes)[:most]),
         (
             "Operations that are refused",
             ("operation", "rows", "for example"),
-            _examples(found, found.operations)[:most],
+            _examples(summary, summary.operations)[:most],
         ),
-        ("Families", ("folder", "fine", "findings", "unknown"), _families(found)),
-        ("Slowest", ("model", "step", "seconds"), [_top(row, "seconds") for row in found.slowest]),
+        ("Families", ("folder", "fine", "findings", "unknown"), _families(summary)),
+        (
+            "Slowest",
+            ("model", "step", "seconds"),
+            [_top(row, "seconds") for row in summary.slowest],
+        ),
         (
             "Most memory",
             ("model", "step", "MB"),
-            [(row["path"], row["step"], f"{row['memory'] / 1e6:.0f}") for row in found.biggest],
+            [(row["path"], row["step"], f"{row['memory'] / 1e6:.0f}") for row in summary.biggest],
         ),
         (
             "Largest errors",
             ("model", "step", "absolute error"),
-            [_top(row, "max_abs") for row in found.farthest],
+            [_top(row, "max_abs") for row in summary.farthest],
         ),
         (
             "Findings",
             ("model", "step", "verdict", "detail", "converted"),
-            [_failure(row) for row in found.failures][:most],
+            [_failure(row) for row in summary.failures][:most],
         ),
     ]
     return [table for table in tables if table[2]]

@@ -309,25 +309,25 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     else:
         findings += unreadable.values()
     files = [console.named(model) for model in readable]
-    found = Found(findings, suppressed, files, Severity(settings.fail_on))
+    reported = Found(findings, suppressed, files, Severity(settings.fail_on))
     for style, file in reports:
         if style == "html":
             console.progress(f"writing {file}")
-            _write_page(found, file, readable, weights)
+            _write_page(reported, file, readable, weights)
             console.done()
         else:
-            write_whole(file, found.rendered(style))
+            write_whole(file, reported.rendered(style))
     if options["style"] == "github":
-        _append_step_summary(found)
+        _append_step_summary(reported)
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    shown = found.rendered(options["style"], colour=colour)
+    shown = reported.rendered(options["style"], colour=colour)
     if options["style"] == "text":
         click.echo(shown)
     else:
         write_whole("-", shown)
     if unreadable or leaving or any(item.code == InternalError.code for item in findings):
         ctx.exit(Exit.NOT_CHECKED)
-    if any(item.severity.rank <= found.worst.rank for item in findings):
+    if any(item.severity.rank <= reported.worst.rank for item in findings):
         ctx.exit(Exit.FINDINGS)
 
 
@@ -343,23 +343,23 @@ def _settings(options: dict[str, Any]) -> tuple[Settings, Settings]:
     """
     path: str | None = options["config"]
     if path is not None:
-        found = read_settings(path)
+        settings = read_settings(path)
     else:
-        found = Settings() if options["no_ignore"] else find_settings()
+        settings = Settings() if options["no_ignore"] else find_settings()
     project = replace(
-        found,
-        select=() if options["select"] else found.select,
-        ignore=() if options["ignore"] else found.ignore,
+        settings,
+        select=() if options["select"] else settings.select,
+        ignore=() if options["ignore"] else settings.ignore,
     )
     return project, Settings(
-        select=_codes(options["select"]) or found.select,
-        ignore=_codes(options["ignore"]) or found.ignore,
-        fail_on=options["fail_on"] or found.fail_on,
-        severity=found.severity,
-        engines=tuple(options["engines"]) or found.engines,
-        baseline=options["baseline"] or found.baseline,
-        max_same=found.max_same if options["max_same"] is None else options["max_same"],
-        exclusion=_exclusion(found, options),
+        select=_codes(options["select"]) or settings.select,
+        ignore=_codes(options["ignore"]) or settings.ignore,
+        fail_on=options["fail_on"] or settings.fail_on,
+        severity=settings.severity,
+        engines=tuple(options["engines"]) or settings.engines,
+        baseline=options["baseline"] or settings.baseline,
+        max_same=settings.max_same if options["max_same"] is None else options["max_same"],
+        exclusion=_exclusion(settings, options),
     )
 
 

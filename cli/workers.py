@@ -106,7 +106,7 @@ class _Worker:
 
     @property
     def is_filled(self) -> bool:
-        """True if no further job may be sent before the process has finished one."""
+        """Return whether no further job may be sent before the process has finished one."""
         return len(self.sent) > 1 or any(not _is_small(job) for _, job in self.sent)
 
     def send_next(self) -> None:

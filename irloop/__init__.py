@@ -995,7 +995,7 @@ def random_inputs(
 
     source = _with_input_types(model, shapes, types)
     require_dimensions(dims, [source])
-    found = settling.settled(source, seed=seed, given=dims)
+    found = settling.settled(source, seed=seed, dims=dims)
     trial = inputs.made_trials(
         source, found.sizes, seeds=[seed], trips=inputs.TRIPS[:1], integers=found.integers
     )[0]

@@ -135,12 +135,12 @@ def run_node(
 
 
 def supports_device(device: str) -> bool:
-    """True for "CPU", with or without a number."""
+    """Return whether `device` is "CPU", with or without a number."""
     return str(device).partition(":")[0] == "CPU"
 
 
 def supports_opset(domain: str, version: int) -> bool:
-    """True when irloop can read models of this opset."""
+    """Return whether irloop can read models of this opset."""
     from irloop.formats.onnx.signature import NEWEST
 
     return domain not in ("", "ai.onnx") or 1 <= version <= NEWEST
@@ -149,7 +149,7 @@ def supports_opset(domain: str, version: int) -> bool:
 def is_compatible(
     model: onnx.ModelProto | Model | bytes | Path, device: str = "CPU", **options: Any
 ) -> bool:
-    """True when the model can be read and compiled."""
+    """Return whether the model can be read and compiled."""
     try:
         prepare(model, device, **options)
     except IrloopError:

@@ -135,7 +135,7 @@ def _is_of(value: object, annotation: str) -> bool:
     return isinstance(value, kinds[head])
 
 
-def several(name: str, given: Iterable[Item]) -> tuple[Item, ...]:
+def several(name: str, items: Iterable[Item]) -> tuple[Item, ...]:
     """The items of the argument `name`, which must be a list or another iterable.
 
     A string is refused, because its characters would be used as items.
@@ -143,11 +143,11 @@ def several(name: str, given: Iterable[Item]) -> tuple[Item, ...]:
     Raises:
         UsageError: for a string, or anything else that is not iterable.
     """
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+    if isinstance(items, str | bytes) or not isinstance(items, Iterable):
         raise UsageError(
             f"{name} is one value where a list is needed",
             expected="a list, a tuple or another iterable",
-            found=repr(given),
-            fix=f"write {name}=[{given!r}]",
+            found=repr(items),
+            fix=f"write {name}=[{items!r}]",
         )
-    return tuple(given)
+    return tuple(items)

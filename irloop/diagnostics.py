@@ -242,7 +242,7 @@ class Cap:
         self._places: dict[tuple[str | None, str, Severity], Location] = {}
 
     def wants(self, item: Diagnostic) -> bool:
-        """True if a finding should be listed; False if it is only counted."""
+        """Return whether a finding should be listed; False if it is only counted."""
         if self._most is None:
             return True
         key = (item.location.file, item.code, item.severity)
@@ -294,7 +294,7 @@ class Report:
 
     @property
     def has_errors(self) -> bool:
-        """True when at least one finding is an error."""
+        """Return whether at least one finding is an error."""
         return any(item.severity is Severity.ERROR for item in self.diagnostics)
 
     def sorted(self) -> list[Diagnostic]:

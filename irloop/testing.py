@@ -83,7 +83,7 @@ def assert_equivalent(
     __tracebackhide__ = True
     import irloop
 
-    found = irloop.compare(
+    comparison = irloop.compare(
         a,
         b,
         inputs=inputs,
@@ -101,10 +101,10 @@ def assert_equivalent(
         seconds=seconds,
         max_memory=max_memory,
     )
-    if not found.equal:
-        words = "could not be compared" if found.inconclusive else "are not equivalent"
-        raise AssertionError(f"{_called(a)} and {_called(b)} {words}\n{found}")
-    return found
+    if not comparison.equal:
+        words = "could not be compared" if comparison.inconclusive else "are not equivalent"
+        raise AssertionError(f"{_called(a)} and {_called(b)} {words}\n{comparison}")
+    return comparison
 
 
 def _called(given: Model | Path) -> str:

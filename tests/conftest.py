@@ -28,7 +28,7 @@ from irloop.formats.onnx import writer as onnx_writer
 from irloop.formats.openvino import reader as ir_reader
 from irloop.graph.model import Model
 from irloop.graph.op import Constant
-from tests.opconf import cases
+from tests.archives import opconf_cases
 
 Arrays = Sequence[Any]
 
@@ -42,6 +42,33 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("irloop")
 
 
+#: The option -m of plain pytest, from pyproject.toml.
+QUICK = "not slow"
+#: How many cases of one test it runs, spread over all of them.
+CASES = 5
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Run everything that the user names, slow tests too."""
+    is_named = config.args != config.getini("testpaths") or config.option.keyword
+    if is_named and config.option.markexpr == QUICK:
+        config.option.markexpr = ""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark most cases of large tests as slow."""
+    if config.option.markexpr != QUICK:
+        return
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for listed in cases.values():
+        kept = set(listed[:: max(1, -(-len(listed) // CASES))])
+        for item in listed:
+            if item not in kept:
+                item.add_marker("slow")
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "opconf_case" in metafunc.fixturenames:
         metafunc.parametrize("opconf_case", _opconf_cases(metafunc.module.OPCONF_TYPES))
@@ -50,11 +77,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("backend_case", _backend_names(metafunc.module.BACKEND_OPS, domain))
 
 
+@cache
+def _opconf_folders() -> list[Path]:
+    return sorted(case.parent for case in opconf_cases().glob("*/*/meta.json"))
+
+
 def _opconf_cases(types: str) -> list[Any]:
-    found = sorted(cases().glob("*/*/meta.json"))
     wanted = set(types.lower().split())
-    folders = [case.parent for case in found if _type_of(case.parent) in wanted]
-    return [pytest.param(item, id=f"{item.parent.name}-{item.name}") for item in folders]
+    return [
+        pytest.param(folder, id=f"{folder.parent.name}-{folder.name}")
+        for folder in _opconf_folders()
+        if _type_of(folder) in wanted
+    ]
 
 
 def _type_of(case: Path) -> str:

@@ -6,8 +6,10 @@ Heavy packages are imported only where `HOMES` allows.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -159,7 +161,9 @@ def _package_of_file(file: str) -> str:
     return parts[1] if parts[1] in FLOOR else "irloop"
 
 
-ALL_IMPORTS = [item for path in _sources() for item in _imports(path)]
+@cache
+def all_imports() -> tuple[Import, ...]:
+    return tuple(item for path in _sources() for item in _imports(path))
 
 
 def test_every_package_has_a_row() -> None:
@@ -187,9 +191,20 @@ def test_every_package_has_a_row() -> None:
     assert modules == {"__init__", "__main__", *named}
 
 
+def test_the_guide_for_contributors_lists_the_rows() -> None:
+    guide = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## Layers\n")[2]
+    lines = re.findall(r"^\d+\. (.*)", guide.partition("\nlxml ")[0], re.MULTILINE)
+    rows = [
+        re.findall(r"`(?:irloop\.)?(\w+)`", part)
+        for line in lines
+        for part in line.split(", then ")
+    ]
+    assert list(map(sorted, rows)) == list(map(sorted, ROWS))
+
+
 def test_modules_import_only_lower_rows() -> None:
     wrong = []
-    for item in ALL_IMPORTS:
+    for item in all_imports():
         own, other = _package_of_file(item.file), _package(item.name)
         if other is None or other == own:
             continue
@@ -214,7 +229,7 @@ def _module_imports() -> dict[str, set[str]]:
     """
     modules = {_module_of(path.relative_to(ROOT).as_posix()) for path in _sources()}
     imports: dict[str, set[str]] = {module: set() for module in modules}
-    for item in ALL_IMPORTS:
+    for item in all_imports():
         name = item.name
         while name and name not in modules:
             name = name.rpartition(".")[0]
@@ -267,7 +282,7 @@ def test_the_command_line_imports_only_the_api_and_its_data_types() -> None:
     allowed = {"irloop", "fleet", "cli", *below}
     wrong = [
         str(item)
-        for item in ALL_IMPORTS
+        for item in all_imports()
         if item.file.startswith("cli/")
         and (package := _package(item.name)) is not None
         and package not in allowed
@@ -279,7 +294,7 @@ def test_the_command_line_imports_only_the_api_and_its_data_types() -> None:
 def test_outside_packages_are_imported_only_where_permitted(package: str) -> None:
     wrong = [
         str(item)
-        for item in ALL_IMPORTS
+        for item in all_imports()
         if item.name.split(".")[0] == package
         and not item.typing_only
         and not item.file.startswith(HOMES[package])
@@ -290,7 +305,7 @@ def test_outside_packages_are_imported_only_where_permitted(package: str) -> Non
 def test_validation_does_not_load_numpy() -> None:
     wrong = [
         str(item)
-        for item in ALL_IMPORTS
+        for item in all_imports()
         if item.at_load
         and item.name.split(".")[0] in ("numpy", "ml_dtypes")
         and item.file.startswith(WITHOUT_NUMPY)
@@ -310,7 +325,7 @@ def test_the_imported_outside_packages_are_the_declared_ones() -> None:
     # protobuf is imported under another name than that of its package.
     found = {
         item.name.split(".")[0].replace("google", "protobuf")
-        for item in ALL_IMPORTS
+        for item in all_imports()
         if not item.typing_only and _package(item.name) is None
     }
     assert found - set(sys.stdlib_module_names) - {"__future__"} <= declared

@@ -17,6 +17,8 @@ import yaml
 
 import irloop
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 RECURRENT = ROOT / "tests" / "fixtures" / "models" / "recurrent" / "model.xml"
 EDGE = '<edge from-layer="2" from-port="2" to-layer="3" to-port="0"/>'

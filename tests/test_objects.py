@@ -33,7 +33,7 @@ def _ir_model() -> Any:
 
 
 def _of_onnx_ir(path: Path) -> Any:
-    return pytest.importorskip("onnx_ir").load(path)
+    return pytest.importorskip("onnx_ir", reason="needs onnx_ir: pip install onnx-ir").load(path)
 
 
 ONNX_OBJECTS: dict[str, Callable[[Path], Any]] = {
@@ -113,7 +113,7 @@ def test_a_model_must_be_converted_before(file: Path) -> None:
 
 
 def test_functions_of_onnxscript_are_models() -> None:
-    pytest.importorskip("onnxscript")
+    pytest.importorskip("onnxscript", reason="needs onnxscript: pip install onnxscript")
     from tests.scripted import doubled
 
     with warnings.catch_warnings():

@@ -72,6 +72,7 @@ def _run(command: list[str], cwd: Path | None = None) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_wheel_contains_the_right_files_and_no_others(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
@@ -97,6 +98,7 @@ def test_the_wheel_contains_the_right_files_and_no_others(wheel: Path) -> None:
     assert {"irloop/py.typed", f"irloop-{version}.dist-info/licenses/LICENSE"} <= names
 
 
+@pytest.mark.slow
 def test_the_description_of_the_package_works_outside_the_repository(wheel: Path) -> None:
     version = PROJECT["project"]["version"]
     with zipfile.ZipFile(wheel) as archive:
@@ -110,6 +112,7 @@ def test_the_description_of_the_package_works_outside_the_repository(wheel: Path
     assert [link for link in links if not link.startswith(("https://", "#"))] == []
 
 
+@pytest.mark.slow
 def test_an_installed_wheel_works_without_the_checkout(wheel: Path, tmp_path: Path) -> None:
     # The dependencies come from the interpreter that runs the tests; only irloop is installed.
     environment = tmp_path / "venv"

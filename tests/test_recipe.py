@@ -1,4 +1,4 @@
-"""The recipe for an operation in CONTRIBUTING.md, followed exactly in a copy of irloop."""
+"""The recipes of CONTRIBUTING.md, followed exactly in a copy of irloop."""
 
 from __future__ import annotations
 
@@ -13,13 +13,31 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
-RECIPE = (
-    (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("## An operation\n")[1].split("\n## ")[0]
+GUIDE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+#: The first line of a block is a comment that names a file.
+BLOCK = re.compile(
+    r"^ *```(\w+)\n *(?:# |<!-- )(\S+?)(?: -->)?\n(.*?)```", re.DOTALL | re.MULTILINE
 )
-BLOCKS = [textwrap.dedent(text) for text in re.findall(r"```python\n(.*?)```", RECIPE, re.DOTALL)]
+BLOCKS = [(kind, name, textwrap.dedent(text)) for kind, name, text in BLOCK.findall(GUIDE)]
+#: What a recipe adds to, and what it makes.
+CHANGED = {
+    "irloop/dialects/openvino/elementwise.py",
+    "irloop/kernels/elementwise.py",
+    "irloop/conversion/elements/elementwise.py",
+    "irloop/dialects/openvino/opsets.py",
+}
+MADE = {
+    "irloop/validation/rules/irl199_name_with_spaces.py",
+    "tests/fixtures/rules/irl199/bad_space.xml",
+    "tests/fixtures/rules/irl199/good_space.xml",
+    "irloop/faults/ovn999_negative_of_a_negative.py",
+}
 
 MODEL = """<net name="toy" version="11">
 <layers>
@@ -47,24 +65,42 @@ RESULT = [2.0, 4.0, 6.0]
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
+def _follow(kind: str, file: Path, text: str) -> None:
+    """Add a block to a file, or replace the lines that a block of kind diff removes."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "diff":
+        removed, added = (re.findall(rf"^\{sign}(.*)", text, re.MULTILINE) for sign in "-+")
+        before = file.read_text("utf-8")
+        assert before.count("\n".join(removed)) == 1
+        file.write_text(before.replace("\n".join(removed), "\n".join(added)), "utf-8")
+        return
+    gap = "\n\n" if file.exists() else ""
+    with file.open("a", encoding="utf-8") as opened:
+        opened.write(f"{gap}{text}")
+
+
 @pytest.fixture(scope="module")
-def recipe(tmp_path_factory: pytest.TempPathFactory) -> Command:
-    """The command line of a copy of irloop to which the operation of the recipe was added."""
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of irloop in which all recipes were followed."""
     home = tmp_path_factory.mktemp("recipe")
     ignore = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "irloop", home / "irloop", ignore=ignore)
     shutil.copytree(ROOT / "cli", home / "irloop_cli", ignore=ignore)
     shutil.copytree(ROOT / "schemas", home / "irloop" / "schemas", ignore=ignore)
-    for block in BLOCKS:
-        first, _, source = block.partition("\n")
-        with (home / first.removeprefix("# ")).open("a", encoding="utf-8") as file:
-            file.write(f"\n\n{source}")
+    for kind, name, text in BLOCKS:
+        _follow(kind, home / name, text)
     subprocess.run(
         [sys.executable, ROOT / "docs/generate/indexes.py"],
         check=True,
         cwd=home,
         env={**os.environ, "PYTHONPATH": str(home)},
     )
+    return home
+
+
+@pytest.fixture(scope="module")
+def recipe(home: Path) -> Command:
+    """The command line of the copy."""
 
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -87,10 +123,10 @@ def _model(folder: Path, text: str = MODEL) -> Path:
     return path
 
 
-def test_the_blocks_name_files_that_exist() -> None:
-    named = [block.partition("\n")[0].removeprefix("# ") for block in BLOCKS]
-    assert len(named) == 3
-    assert all((ROOT / name).is_file() for name in named)
+def test_the_blocks_name_files_of_the_project() -> None:
+    assert {name for _, name, _ in BLOCKS} == CHANGED | MADE
+    assert all((ROOT / name).is_file() for name in CHANGED)
+    assert not any((ROOT / name).exists() for name in MADE)
 
 
 def test_the_operation_is_validated(recipe: Command, tmp_path: Path) -> None:
@@ -130,3 +166,58 @@ def test_the_operation_is_listed(recipe: Command) -> None:
     (row,) = found
     assert [item["name"] for item in row["attributes"]] == ["ratio", "order"]
     assert row["attributes"][1]["words"] == ["forward", "reverse"]
+
+
+def test_the_rule_finds_what_its_fixtures_say(recipe: Command, home: Path) -> None:
+    for test in ("rule_fixtures.py", "validation/test_rules.py"):
+        (home / "tests" / test).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / "tests" / test, home / "tests" / test)
+    tried = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib",
+         "-o", "pythonpath=.", "tests/validation/test_rules.py", "-k", "irl199"],
+        capture_output=True,
+        check=False,
+        cwd=home,
+        env={**os.environ, "PYTHONPATH": str(home)},
+        text=True,
+        timeout=300,
+    )  # fmt: skip
+    assert "5 passed" in tried.stdout, tried.stdout
+    listed = recipe("rules", "--format", "json")
+    assert '"IRL199"' in listed.stdout
+    explained = recipe("explain", "IRL199")
+    assert "Programs that find layers by name" in explained.stdout
+
+
+def test_the_fault_is_explained_and_repaired(recipe: Command, tmp_path: Path) -> None:
+    explained = recipe("explain", "OVN999")
+    assert "OpenVINO computes only one of the two." in explained.stdout, explained.stderr
+    source, target = tmp_path / "model.onnx", tmp_path / "model.xml"
+    onnx.save(
+        onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        g (float[2] x) => (float[2] y) { a = Neg (x) b = Neg (a) y = Exp (b) }"""),
+        source,
+    )
+    converted = recipe("convert", source, "-o", target)
+    assert converted.returncode == 0, converted.stderr
+    text = target.read_text("utf-8")
+    assert 'type="Exp"' in text
+    assert 'type="Negative"' not in text
+    cases = recipe("conformance", "irloop", "--case", "negative_of_a_negative")
+    assert cases.returncode == 0, cases.stdout + cases.stderr
+
+
+def test_the_opset_is_read_and_written(recipe: Command, tmp_path: Path) -> None:
+    newer = MODEL.replace('"opset3"', '"opset18"')
+    assert recipe("validate", _model(tmp_path, newer)).returncode == 0
+    refused = recipe("validate", _model(tmp_path, MODEL.replace('"opset3"', '"opset19"')))
+    assert "opset1 to opset18" in refused.stdout
+    source = tmp_path / "model.onnx"
+    onnx.save(
+        onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        g (float[2] x) => (float[2] y) { y = Exp (x) }"""),
+        source,
+    )
+    for opset, status in (("18", 0), ("19", 2)):
+        written = recipe("convert", source, "-o", tmp_path / "made.xml", "--opset", opset)
+        assert written.returncode == status, written.stderr

@@ -147,6 +147,13 @@ def test_nothing_installs_irloop_by_name() -> None:
         ), file
 
 
+def test_the_changelog_has_a_short_section_for_the_version() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    sections = dict(re.findall(r"^## \[(.+?)\].*?\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.M))
+    assert list(sections)[:2] == ["Unreleased", PROJECT["version"]]
+    assert 1_000 < len(sections[PROJECT["version"]].encode()) <= 10_000
+
+
 def test_the_address_of_the_repository_is_in_one_place() -> None:
     owner, name = PROJECT["urls"]["Repository"].removeprefix("https://github.com/").split("/")
     folders = ("docs", "fuzz", ".github", "requirements", "schemas")

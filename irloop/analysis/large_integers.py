@@ -51,7 +51,7 @@ FEW = 2**16
 
 
 def is_compared_in_f32(node: Node) -> bool:
-    """True for a comparison of integers that may both need more than 24 bits.
+    """Return whether `node` is a comparison of integers that may both need more than 24 bits.
 
     If one of them needs at most 24 bits, rounding the other does not change the result.
     """
@@ -81,7 +81,7 @@ def has_many_bits(value: Value) -> bool:
 
 
 def may_be_large(value: Value) -> bool:
-    """True if `value` may hold integers with more than 24 bits.
+    """Return whether `value` may hold integers with more than 24 bits.
 
     The search goes back from `value` to the nodes that it is computed from, and finds model inputs,
     large constants and loops, for example. Sizes and positions count as small, and so do the
@@ -102,7 +102,7 @@ def _is_large_source(node: Node) -> bool:
 
 
 def _counts_iterations(node: Node) -> bool:
-    """True for the body parameter that holds the iteration number."""
+    """Return whether `node` is the body parameter that holds the iteration number."""
     found = owner_of(node)
     if found is None:
         return False
@@ -111,7 +111,7 @@ def _counts_iterations(node: Node) -> bool:
 
 
 def _is_small(node: Node) -> bool:
-    """True if the result of an operation cannot hold a large integer.
+    """Return whether the result of an operation cannot hold a large integer.
 
     Its type is too narrow, or the operation produces small numbers, for example signs, remainders
     or positions.

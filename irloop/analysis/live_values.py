@@ -20,7 +20,7 @@ MOST = 512
 
 
 def has_no_element(value: Value) -> bool:
-    """True for a value whose shape is known and has a dimension of 0."""
+    """Return whether the shape of `value` is known and has a dimension of 0."""
     dims = shape_of(value).static()
     return dims is not None and 0 in dims
 
@@ -66,7 +66,7 @@ def _reached(value: Value, user: Node, at: int) -> Sequence[Value] | None:
 
 
 def _decides(node: Node, at: int) -> bool:
-    """True if input `at` is a condition or a trip count."""
+    """Return whether input `at` is a condition or a trip count."""
     return at < (1 if isinstance(node.op, ov.If) else 2 if isinstance(node.op, ov.Loop) else 0)
 
 

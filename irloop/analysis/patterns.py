@@ -56,7 +56,7 @@ _GIVEN_AS_THEY_ARE = frozenset({ElementType.F32, ElementType.I32, ElementType.I8
 
 
 def is_loop(node: Node) -> bool:
-    """True for an OpenVINO Loop or TensorIterator."""
+    """Return whether `node` is an OpenVINO Loop or TensorIterator."""
     return isinstance(node.op, _LOOPS)
 
 
@@ -102,7 +102,7 @@ def taken_over(value: Value) -> bool:
 
 
 def is_view(node: Node) -> bool:
-    """True when the output of a node may be in the memory of its first input.
+    """Return whether the output of a node may be in the memory of its first input.
 
     This includes a Gather of the only element of an axis, which the plugin replaces by a reshape.
     """
@@ -131,7 +131,7 @@ def number_of(value: Value | None) -> int | None:
 
 
 def may_be_empty(shape: Shape) -> bool:
-    """True unless it is known that a tensor of this shape has elements."""
+    """Return whether it is not known that a tensor of this shape has elements."""
     dims = shape.dims
     return dims is None or not all(isinstance(dim, int) and dim > 0 for dim in dims)
 
@@ -144,9 +144,9 @@ def scanned_across(node: Node) -> list[ScanInput | ScanOutput | Concatenated]:
     one may be empty; slicing is safe. Axes of the returned ports are non-negative, and tensors of
     unknown rank are left out.
     """
-    body, found = next(iter(node.bodies), None), list[ScanInput | ScanOutput | Concatenated]()
+    body, across = next(iter(node.bodies), None), list[ScanInput | ScanOutput | Concatenated]()
     if body is None:
-        return found
+        return across
     ends: list[tuple[ScanInput | ScanOutput | Concatenated, Value | None]] = [
         *[(x, node.inputs[x.external]) for x in body.ports.inputs if isinstance(x, ScanInput)],
         *[
@@ -163,8 +163,8 @@ def scanned_across(node: Node) -> list[ScanInput | ScanOutput | Concatenated]:
         if isinstance(placed, Concatenated):
             shape = Shape(shape.dims[: placed.axis])
         if may_be_empty(shape):
-            found.append(placed)
-    return found
+            across.append(placed)
+    return across
 
 
 def read_inputs(node: Node) -> list[Value]:
@@ -189,7 +189,7 @@ def read_inputs(node: Node) -> list[Value]:
 
 
 def is_computed(value: Value) -> bool:
-    """True unless the value is known to be computed from constants alone.
+    """Return whether the value is not known to be computed from constants alone.
 
     The operations that lead to the value are visited, up to a limit. Beyond the limit, the result
     is true. The search does not follow a captured value if the body of the loop does not read it.
@@ -198,7 +198,7 @@ def is_computed(value: Value) -> bool:
 
 
 def has_one_constant_element(value: Value | None) -> bool:
-    """True for a value of one element that is computed from constants alone."""
+    """Return whether `value` has one element and is computed from constants alone."""
     if value is None or is_computed(value):
         return False
     dims = shape_of(value).static()
@@ -227,14 +227,14 @@ def counted_by_unread_ports(node: Node) -> list[Sliced] | list[Concatenated]:
 
 
 def may_not_run(node: Node) -> bool:
-    """True for a Loop that may run zero iterations."""
+    """Return whether `node` is a Loop that may run zero iterations."""
     if not isinstance(node.op, ov.Loop):
         return False
     return number_of(node.inputs[0]) in (None, 0) or number_of(node.inputs[1]) in (None, 0)
 
 
 def is_invariant(body: Body, value: Value) -> bool:
-    """True for a body parameter that has the same outer value in every iteration.
+    """Return whether a body parameter has the same outer value in every iteration.
 
     This includes a state that the body returns unchanged: OpenVINO turns it into an invariant.
     """

@@ -45,14 +45,14 @@ _OWN_ACTIVATIONS = (["tanh"], ["relu"], ["sigmoid"])
 
 
 def is_constant(value: Value) -> bool:
-    """True for a constant, also if it passes through Convert operations."""
+    """Return whether `value` is a constant, also if it passes through Convert operations."""
     while isinstance(value.producer.op, Convert) and value.producer.inputs[0] is not None:
         value = value.producer.inputs[0]
     return isinstance(value.producer.op, Constant)
 
 
 def is_result(value: Value) -> bool:
-    """True for a value that is a result of its graph."""
+    """Return whether `value` is a result of its graph."""
     return any(isinstance(user.op, Result) for user, _ in value.uses)
 
 
@@ -106,7 +106,7 @@ def _keeps_old_address(reader: Node, is_inner: bool) -> bool:
 
 
 def is_in_loop(node: Node) -> bool:
-    """True for a node in the body of a loop, also if it is in a branch there."""
+    """Return whether `node` is in the body of a loop, also if it is in a branch there."""
     graph = node.graph
     while graph is not None and graph.owner is not None:
         if is_loop(graph.owner):
@@ -152,7 +152,8 @@ def _is_joined_repeatedly(value: Value) -> bool:
 
 
 def looks_up_memory(user: Node) -> bool:
-    """True for an operation that looks up the memory of its inputs in each inference.
+    """Return whether an operation looks up the memory of its inputs in each
+    inference.
 
     Such an operation never reads memory that an input used in an earlier inference.
     """
@@ -165,7 +166,7 @@ def looks_up_memory(user: Node) -> bool:
 
 
 def is_written_as_loop(node: Node) -> bool:
-    """True for a recurrent sequence that the plugin writes as a TensorIterator.
+    """Return whether `node` is a recurrent sequence that the plugin writes as a TensorIterator.
 
     The plugin computes a sequence itself if the weights are constant, no gate is clipped, and the
     activations are the defaults.

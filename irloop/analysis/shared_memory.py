@@ -140,7 +140,7 @@ def moving(body: Body) -> set[Value]:
 
 
 def shares_memory_with(value: Value, parameters: AbstractSet[Value]) -> bool:
-    """True if a concatenated value shares its memory with one of these parameters.
+    """Return whether a concatenated value shares its memory with one of these parameters.
 
     Such a value must be copied. The memory of states, slices and the iteration number is
     overwritten before the value is concatenated; for invariants the copy is only a precaution.
@@ -183,7 +183,7 @@ def is_overwritten(value: Value, *, viewed: bool = False) -> bool:
 
 
 def _may_keep_all(node: Node) -> bool:
-    """True unless it is known that the first input and the first output differ in shape."""
+    """Return whether the first input and the first output may have the same shape."""
     data = node.inputs[0]
     if data is None:
         return False
@@ -258,7 +258,7 @@ def _is_rotated(half: Value) -> bool:
 
 
 def has_one_source(node: Node) -> bool:
-    """True if at most one input of a node is computed from parameters.
+    """Return whether at most one input of a node is computed from parameters.
 
     OpenVINO folds the other inputs to constants. It may then remove the node, for example an Add of
     a constant 0.
@@ -276,7 +276,7 @@ def _inputs_unless_a_known_shape(node: Node) -> Sequence[Value | None]:
 
 
 def is_copy(value: Value) -> bool:
-    """True for a copy: the maximum or the LogicalOr of a value with itself.
+    """Return whether `value` is a copy: the maximum or the LogicalOr of a value with itself.
 
     A Convert of a copy counts as a copy, too: 8-bit floats are copied as f32.
     """

@@ -16,7 +16,8 @@ _SIGNED = frozenset({ElementType.I4, ElementType.I8, ElementType.I16})
 
 
 def narrows_a_size_with_sign(node: Node) -> bool:
-    """True if `node` converts a size to a narrow signed type, and OpenVINO may bound that size.
+    """Return whether `node` converts a size to a narrow signed type, and OpenVINO may bound that
+    size.
 
     The result is false if the Convert reads a running sum (see `is_running_sum`), because OpenVINO
     does not compute bounds through it.
@@ -52,7 +53,7 @@ def narrowed(node: Node) -> Value | None:
 
 
 def _is_narrow(element: ElementType) -> bool:
-    """True for types that cannot hold every size."""
+    """Return whether a type cannot hold every size."""
     return element is ElementType.BOOLEAN or (element.is_integer and element.bits < 32)
 
 

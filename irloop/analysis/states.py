@@ -37,7 +37,7 @@ def resizing_states(node: Node) -> Iterator[Carried]:
 
 
 def reaches_a_loop(value: Value) -> bool:
-    """True if a Loop in the same graph, or in a body there, may depend on `value`.
+    """Return whether a Loop in the same graph, or in a body there, may depend on `value`.
 
     The Loop may read `value` itself, or a value that is computed from it.
     """
@@ -48,7 +48,7 @@ def reaches_a_loop(value: Value) -> bool:
 
 
 def size_reaches_a_nonzero(value: Value) -> bool:
-    """True if a NonZero in the same graph may depend on the size of `value`.
+    """Return whether a NonZero in the same graph may depend on the size of `value`.
 
     A ShapeOf must then lie between `value` and the NonZero.
     """

@@ -55,7 +55,7 @@ def _by_operands(graph: Graph, names: Mapping[Value, str]) -> dict[tuple[str, ..
     operand is left out. Operations that only pass elements on are left out too, because conversions
     add and remove them.
     """
-    found: dict[tuple[str, ...], list[Value]] = {}
+    groups: dict[tuple[str, ...], list[Value]] = {}
     for node in graph.nodes:
         if len(node.outputs) != 1 or node.bodies or isinstance(node.op, Constant):
             continue
@@ -69,8 +69,8 @@ def _by_operands(graph: Graph, names: Mapping[Value, str]) -> dict[tuple[str, ..
             if not isinstance(item.producer.op, Constant)
         ]
         if operands and all(operands):
-            found.setdefault(tuple(operands), []).append(value)
-    return found
+            groups.setdefault(tuple(operands), []).append(value)
+    return groups
 
 
 def _nearest_name(value: Value | None, names: Mapping[Value, str]) -> str:

@@ -57,7 +57,7 @@ class ModelDiff:
 
     @property
     def same(self) -> bool:
-        """True when nothing but names of inner nodes has changed."""
+        """Return whether nothing but names of inner nodes has changed."""
         return all(change.kind == "renamed" for change in self.changes)
 
     def __str__(self) -> str:

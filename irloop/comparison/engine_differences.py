@@ -170,26 +170,26 @@ class Explainer:
         return error is not None and error * TIMES > own
 
     def _one_step(
-        self, lane: Lane, number: int, place: int, wanted: Any, found: Any
+        self, lane: Lane, number: int, place: int, wanted: Any, computed: Any
     ) -> Reason | None:
         """Explain a difference of at most one quantisation step in few elements as rounding.
 
         Returns None if the model is not quantised, or if the difference is larger or more frequent.
         The result in double precision must also be within one step of both outputs.
 
-        `wanted` and `found` are the expected and the actual values of output `place` in trial
+        `wanted` and `computed` are the expected and the actual values of output `place` in trial
         `number`.
         """
         if self.judge.tolerance.is_given or not self._is_quantized():
             return None
-        if not _are_steps(wanted, found):
+        if not _are_steps(wanted, computed):
             return None
         exact = self._in_numpy("double", number)
-        if exact is None or not _are_steps(exact[place], found):
+        if exact is None or not _are_steps(exact[place], computed):
             return None
         if not _are_steps(wanted, exact[place]):
             return None
-        count = int(np.count_nonzero(wanted != found))
+        count = int(np.count_nonzero(wanted != computed))
         if count > max(1, STEPS * wanted.size):
             return None
         return Reason(f"rounding: one quantisation step in {count} of {wanted.size} elements")
@@ -267,13 +267,13 @@ class Explainer:
         )
 
     def _saturated(
-        self, lane: Lane, number: int, place: int, wanted: Any, found: Any
+        self, lane: Lane, number: int, place: int, wanted: Any, computed: Any
     ) -> Reason | None:
         """Return a reason if exact integer sums in ONNX Runtime remove a difference.
 
         On x64 processors without VNNI, the default kernels of ONNX Runtime add two products of u8
         and i8 in i16, where the sum saturates. The difference is that of output `place` in trial
-        `number`: `wanted` is the expected value, `found` the value that the engine of `lane`
+        `number`: `wanted` is the expected value, `computed` the value that the engine of `lane`
         computed. For other engines, and for models without quantisation, the result is None.
         """
         if lane.engine.name != "onnxruntime" or not self._is_quantized():
@@ -282,9 +282,9 @@ class Explainer:
         if run.outputs is None:
             return None
         plain = self.judge.ordered(lane, run)[place]
-        if not self.judge.agree(wanted, plain) or np.array_equal(found, plain):
+        if not self.judge.agree(wanted, plain) or np.array_equal(computed, plain):
             return None
-        error = _error(found, plain)
+        error = _error(computed, plain)
         same = self.sides[0].model.dialect == self.sides[1].model.dialect
         small = error is not None and error <= INT8
         return Reason(

@@ -111,7 +111,7 @@ def other_trials(model: Model, sizes: Sizes, seed: int, twin: Model | None = Non
     that no input of the model can take are left out. `twin` is another model that runs with the
     same inputs.
     """
-    found = roles(model, twin)
+    known_roles = roles(model, twin)
     types = [value.type for value in model.graph.inputs]
     plan = _Plan(f"seed {seed}", seed, TRIPS[0], True, 1.0, INTEGERS[0])
     chances = (
@@ -119,7 +119,7 @@ def other_trials(model: Model, sizes: Sizes, seed: int, twin: Model | None = Non
             replace(plan, label=f"seed {seed + at}, any conditions", seed=seed + at, condition=None)
             for at in (1, 2, 3)
         ]
-        if any(role.condition for role in found)
+        if any(role.condition for role in known_roles)
         else []
     )
     signs = [
@@ -136,7 +136,7 @@ def other_trials(model: Model, sizes: Sizes, seed: int, twin: Model | None = Non
         replace(plan, label=f"seed {seed}, numbers {spread:g} times as large", spread=spread)
         for spread in (0.0, 0.05, 300.0)
     ]
-    whole = [
+    other_integers = [
         replace(plan, label=f"seed {seed}, integers from {low} to {high - 1}", integers=(low, high))
         for low, high in (*INTEGERS[1:], (-100, 0), (5, 100))
     ]
@@ -146,9 +146,9 @@ def other_trials(model: Model, sizes: Sizes, seed: int, twin: Model | None = Non
         *chances,
         *(signs if floats else ()),
         *(spreads if floats else ()),
-        *(whole if integers else ()),
+        *(other_integers if integers else ()),
     ]
-    return _trials(types, found, sizes, plans)
+    return _trials(types, known_roles, sizes, plans)
 
 
 def positive_trials(
@@ -334,7 +334,7 @@ def _value(
     if role.trip:
         return np.full(shape, plan.trip, element.numpy())
     if role.axes is not None or role.new_shape or role.image is not None:
-        return _chosen(role, shape, random, whole=element.is_integer).astype(element.numpy())
+        return _chosen(role, shape, random, as_sizes=element.is_integer).astype(element.numpy())
     if role.portion and element.is_float:
         return random.random(shape).astype(np.float32).astype(element.numpy())
     if element.is_integer:
@@ -363,11 +363,11 @@ def _mask(shape: tuple[int, ...], plan: _Plan) -> Array:
 
 
 def _chosen(
-    role: Role, shape: tuple[int, ...], random: np.random.Generator, *, whole: bool
+    role: Role, shape: tuple[int, ...], random: np.random.Generator, *, as_sizes: bool
 ) -> Array:
     """Draw axes, a new shape, or the sizes or factors of a resized image.
 
-    An image keeps all but its last two axes, as some engines require. If `whole`, its sizes are
+    An image keeps all but its last two axes, as some engines require. If `as_sizes`, its sizes are
     drawn, else factors.
     """
     count = math.prod(shape)
@@ -382,7 +382,7 @@ def _chosen(
     kept = max(0, count - 2) if count > 2 else 0
     factors[:kept] = 1.0
     sizes = np.floor(factors * np.array(dims, np.float64))
-    return (sizes if whole else factors).reshape(shape)
+    return (sizes if as_sizes else factors).reshape(shape)
 
 
 def _integers(

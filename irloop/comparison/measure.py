@@ -115,7 +115,9 @@ class Tolerance(Record):
 
     @property
     def is_given(self) -> bool:
-        """True when a tolerance was given explicitly, so that the type's default does not apply."""
+        """Return whether a tolerance was given explicitly, so that the type's default does not
+        apply.
+        """
         return self.relative is not None or self.absolute is not None
 
     def of(self, dtype: np.dtype[Any]) -> tuple[float, float]:
@@ -217,12 +219,12 @@ def measure(x: Array, y: Array, tolerance: Tolerance) -> Difference:
 
 
 def all_finite(x: Array) -> bool:
-    """True if an array contains neither NaN nor infinity."""
+    """Return whether an array contains neither NaN nor infinity."""
     return all(bool(np.isfinite(_wide(part)).all()) for _, part, _ in _blocks(x, x))
 
 
 def all_nan(x: Array) -> bool:
-    """True if every element of an array is NaN."""
+    """Return whether every element of an array is NaN."""
     return all(bool(np.isnan(_wide(part)).all()) for _, part, _ in _blocks(x, x))
 
 

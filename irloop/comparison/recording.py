@@ -92,11 +92,11 @@ class Recording:
         self.values.clear()
         self.events.clear()
 
-    def count(self, loop: Node, at: Iterations) -> tuple[int, bool]:
-        """How many iterations `loop` ran inside iteration `at`, and whether the loop ended."""
-        return self._counts.get((loop, at), 0), (loop, at) in self._ended
+    def count(self, loop: Node, iterations: Iterations) -> tuple[int, bool]:
+        """How often `loop` ran inside these `iterations`, and whether it ended."""
+        return self._counts.get((loop, iterations), 0), (loop, iterations) in self._ended
 
-    def _keep_outer(self, value: Value, at: Iterations, made: Any) -> None:
+    def _keep_outer(self, value: Value, iterations: Iterations, made: Any) -> None:
         """Record the value of a body parameter also under the outer value that feeds it.
 
         This applies only to outer values that no node computes, such as model inputs, and to
@@ -105,7 +105,7 @@ class Recording:
 
         Args:
             value: the parameter; nothing happens for other values.
-            at: the iterations of the loops around the parameter.
+            iterations: the iterations of the loops around the parameter.
             made: what the parameter holds in this iteration.
         """
         graph = value.producer.graph
@@ -118,14 +118,14 @@ class Recording:
         if outer is None or outer.producer.inputs:
             return
         is_branch = isinstance(owner.op, onnx.If | ov.If)
-        outside = at if is_branch else at[:-1]
+        outside = iterations if is_branch else iterations[:-1]
         if (outer, outside) not in self.values:
             self._keep(outer, outside, made)
             self._keep_outer(outer, outside, made)
 
-    def _keep(self, value: Value, at: Iterations, made: Any) -> None:
-        if (value, at) in self.values:
+    def _keep(self, value: Value, iterations: Iterations, made: Any) -> None:
+        if (value, iterations) in self.values:
             return
         self._left -= OVERHEAD + getattr(made, "nbytes", 0)
         if self._left >= 0:
-            self.values[value, at] = made
+            self.values[value, iterations] = made

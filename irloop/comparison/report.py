@@ -152,17 +152,17 @@ class Comparison:
 
     @property
     def equal(self) -> bool:
-        """True when nothing differs, and each engine that takes part ran its model."""
+        """Return whether nothing differs, and each engine that takes part ran its model."""
         return self.outcome == EQUAL
 
     @property
     def differs(self) -> bool:
-        """True when an output differs, or the models have other inputs or outputs."""
+        """Return whether an output differs, or the models have other inputs or outputs."""
         return self.outcome == DIFFERENT
 
     @property
     def inconclusive(self) -> bool:
-        """True when nothing is known."""
+        """Return whether nothing is known."""
         return self.outcome == INCONCLUSIVE
 
     @property
@@ -172,7 +172,7 @@ class Comparison:
 
     @property
     def converts(self) -> bool:
-        """True when the second model may replace the first: only the first was not always run."""
+        """Return whether the second model may replace the first: it always ran."""
         first_only = all(item.model == "first" for item in self.unrun)
         return self.equal or (self.outcome == EQUAL_WHERE_RUN and first_only)
 
@@ -186,7 +186,7 @@ class Comparison:
 
     @property
     def compared(self) -> bool:
-        """True when at least one trial ran on both sides; otherwise nothing is known."""
+        """Return whether at least one trial ran on both sides; otherwise nothing is known."""
         return any(item.compared for item in self.trials)
 
     def __str__(self) -> str:
@@ -291,20 +291,20 @@ def _row(item: OutputReport) -> tuple[object, ...]:
     return (name, item.type, "yes" if item.equal else "NO", *numbers, item.trial, item.detail)
 
 
-def _output_dict(item: OutputReport) -> dict[str, Any]:
-    found = item.difference
+def _output_dict(report: OutputReport) -> dict[str, Any]:
+    difference = report.difference
     return {
-        "name": item.name,
-        "other": item.other,
-        "equal": item.equal,
-        "type": item.type,
-        "inputs": item.trial,
-        "engine": item.engine,
-        "model": item.model,
-        "max_abs": None if found is None else found.absolute,
-        "max_rel": None if found is None else found.relative,
-        "ulp": None if found is None else found.ulp,
-        "smallest_tolerance": None if found is None else found.smallest,
-        "verdict": None if item.verdict is None else item.verdict.name.lower(),
-        "detail": item.detail,
+        "name": report.name,
+        "other": report.other,
+        "equal": report.equal,
+        "type": report.type,
+        "inputs": report.trial,
+        "engine": report.engine,
+        "model": report.model,
+        "max_abs": None if difference is None else difference.absolute,
+        "max_rel": None if difference is None else difference.relative,
+        "ulp": None if difference is None else difference.ulp,
+        "smallest_tolerance": None if difference is None else difference.smallest,
+        "verdict": None if report.verdict is None else report.verdict.name.lower(),
+        "detail": report.detail,
     }

@@ -67,7 +67,7 @@ class Settler:
         *,
         seeds: Sequence[int],
         trips: Sequence[int],
-        given: Mapping[str, int] | None,
+        dims: Mapping[str, int] | None,
         seconds: float,
         iterations: int = ITERATIONS,
         twin: Model | None = None,
@@ -80,7 +80,7 @@ class Settler:
             session: a session of `runner`.
             seeds: seeds of random inputs.
             trips: trip counts to try if an input is a trip count.
-            given: the sizes of dimensions by name; "?" stands for dimensions without a name.
+            dims: the sizes of dimensions by name; "?" stands for dimensions without a name.
             seconds: the time limit of each run.
             iterations: the limit of iterations of each loop.
             twin: another model that runs with the same inputs.
@@ -90,9 +90,9 @@ class Settler:
         self._session = session
         self._seeds = seeds
         self._trips = trips
-        self._given = given
+        self._dims = dims
         self._seconds = seconds
-        self._groups = groups_of(model, given)
+        self._groups = groups_of(model, dims)
         self._elements = 0
         #: Maximum number of iterations of a loop; it is lowered after a run that a limit ended.
         self._iterations = iterations
@@ -111,16 +111,16 @@ class Settler:
         whole = any(isinstance(item, TensorType) and item.element.is_integer for item in types)
         end = None
         for integers in INTEGERS if whole else INTEGERS[:1]:
-            for sizes in sizes_of([self._model], self._given):
-                found = Settled(placed(self._model, sizes), integers)
+            for sizes in sizes_of([self._model], self._dims):
+                candidate = Settled(placed(self._model, sizes), integers)
                 first = best is None
-                best = best or found
+                best = best or candidate
                 if self._is_over() or (end is not None and time.monotonic() > end):
                     return best
                 try:
-                    run = self._run(found)
+                    run = self._run(candidate)
                     if first and run.outputs is None and not run.late and self._groups:
-                        found, run = self._fitted(found)
+                        candidate, run = self._fitted(candidate)
                 except UsageError:
                     # These inputs are too large to make, and so are all inputs that follow.
                     if worth:
@@ -128,10 +128,10 @@ class Settler:
                     raise
                 if run.late:
                     # The run took too long; other inputs would take as long.
-                    return best if worth else found
+                    return best if worth else candidate
                 shown = worth_of(run)
                 if shown > worth:
-                    best, worth = found, shown
+                    best, worth = candidate, shown
                 if shown == 3:
                     return best
                 if worth and end is None:
@@ -144,7 +144,7 @@ class Settler:
 
         The list is empty if the model cannot run with other sizes.
         """
-        for sizes in other_sizes(settled.sizes, self._groups, self._given):
+        for sizes in other_sizes(settled.sizes, self._groups, self._dims):
             found = replace(settled, sizes=sizes)
             try:
                 run = self._run(found)
@@ -176,7 +176,7 @@ class Settler:
         return run
 
     def _is_over(self) -> bool:
-        """True when the search has exceeded its limit on the number of computed elements."""
+        """Return whether the search has exceeded its limit on the number of computed elements."""
         return self._elements > MOST_ELEMENTS
 
     def _fitted(self, start: Settled) -> tuple[Settled, Run]:
@@ -207,23 +207,23 @@ class Settler:
         return settled, self._run(settled)
 
 
-def settled(model: Model, *, seed: int, given: Mapping[str, int] | None = None) -> Settled:
+def settled(model: Model, *, seed: int, dims: Mapping[str, int] | None = None) -> Settled:
     """Choose the sizes of unknown input dimensions, and the value range of integer inputs.
 
     irloop runs the model to find sizes that work, with inputs from `seed`. It does not if the
     inputs have no unknown dimensions, or if irloop cannot run the model; then the integers keep
-    their default range. `given` fixes sizes by the name of the dimension; the name "?" stands for
+    their default range. `dims` fixes sizes by the name of the dimension; the name "?" stands for
     all dimensions without a name.
     """
     if not groups_of(model):
-        return Settled(next(sizes_of([model], given)))
+        return Settled(next(sizes_of([model], dims)))
     try:
         session = Session(model)
     except IrloopError:
         # irloop cannot run the model, but another engine may.
-        return Settled(next(sizes_of([model], given)))
+        return Settled(next(sizes_of([model], dims)))
     settler = Settler(
-        model, model, session, seeds=[seed], trips=TRIPS[:1], given=given, seconds=PATIENCE
+        model, model, session, seeds=[seed], trips=TRIPS[:1], dims=dims, seconds=PATIENCE
     )
     return settler.settle()
 

@@ -187,7 +187,7 @@ class Tally:
 
     @property
     def has_compared(self) -> bool:
-        """True if outputs that can show a difference were compared."""
+        """Return whether outputs that can show a difference were compared."""
         return bool(self._shown)
 
     def _is_unproved(self) -> bool:
@@ -238,7 +238,7 @@ class Tally:
     def _tried(self, number: int, trial: Trial, reference: Lane) -> None:
         wanted = self._judge.ordered(reference, self._runs[reference][number])
         problem = ""
-        found: list[OutputReport] = []
+        all_reports: list[OutputReport] = []
         others = [lane for lane in self._runs if lane != reference]
         self._ran[reference] += 1
         self._agreed[reference] += 1
@@ -248,12 +248,12 @@ class Tally:
                 continue
             self._ran[lane] += 1
             reports = self._outputs(number, trial, lane, wanted)
-            self._agreed[lane] += all(item.equal for item in reports)
-            found += reports
-        for item in found:
-            if item.name not in self._worst or is_worse(item, self._worst[item.name]):
-                self._worst[item.name] = item
-        equal = not problem and all(item.equal for item in found)
+            self._agreed[lane] += all(report.equal for report in reports)
+            all_reports += reports
+        for report in all_reports:
+            if report.name not in self._worst or is_worse(report, self._worst[report.name]):
+                self._worst[report.name] = report
+        equal = not problem and all(report.equal for report in all_reports)
         compared = any(
             self._runs[lane][number].outputs is not None for lane in others if lane.side == 1
         )
@@ -264,8 +264,8 @@ class Tally:
             types = [value.type for value in self._explainer.sides[0].model.graph.outputs]
             pairs = enumerate(zip(wanted, types, strict=True))
             self._shown |= {at for at, (value, type) in pairs if is_telling(value, type)}
-        wrong = [item for item in found if not item.equal]
-        if any(self._is_traced(item) for item in wrong):
+        wrong = [report for report in all_reports if not report.equal]
+        if any(self._is_traced(report) for report in wrong):
             self.failed.append(number)
 
     def _is_traced(self, report: OutputReport) -> bool:
@@ -357,7 +357,7 @@ class Tally:
     def _is_excused(
         self, number: int, trial: Trial, lane: Lane, place: int, name: str, wanted: Any
     ) -> bool:
-        """True if the difference in an output is not due to the conversion.
+        """Return whether the difference in an output is not due to the conversion.
 
         The reason is then added to the notes. `number` is the position of the trial, `place` that
         of the output, and `name` its name.

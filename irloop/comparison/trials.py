@@ -87,7 +87,7 @@ def tried(
         session,
         seeds=seeds,
         trips=trips,
-        given=sizes,
+        dims=sizes,
         seconds=seconds,
         iterations=iterations,
         twin=twin,

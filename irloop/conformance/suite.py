@@ -157,22 +157,22 @@ def judge(answer: Answer, wanted: Run, graph: Graph) -> str:
     return ""
 
 
-def _difference(found: Array, expected: Array, element: ElementType) -> str:
+def _difference(computed: Array, expected: Array, element: ElementType) -> str:
     if element is ElementType.STRING:
-        same = found.shape == expected.shape and [str(item) for item in found.ravel()] == [
+        same = computed.shape == expected.shape and [str(item) for item in computed.ravel()] == [
             str(item) for item in expected.ravel()
         ]
-        return "" if same else f"is {found.tolist()}, expected {expected.tolist()}"
-    if found.dtype != expected.dtype:
-        return f"has element type {found.dtype}, expected {expected.dtype}"
-    if found.shape != expected.shape:
-        return f"has shape {list(found.shape)}, expected {list(expected.shape)}"
+        return "" if same else f"is {computed.tolist()}, expected {expected.tolist()}"
+    if computed.dtype != expected.dtype:
+        return f"has element type {computed.dtype}, expected {expected.dtype}"
+    if computed.shape != expected.shape:
+        return f"has shape {list(computed.shape)}, expected {list(expected.shape)}"
     if element.is_float:
         exact = expected.astype(np.float64)
         near = NEARNESS[expected.dtype.itemsize] * np.maximum(np.abs(exact), 1.0)
         with np.errstate(invalid="ignore"):
             # Memory that an engine did not write may hold NaN, which is not close to any number.
-            same = bool(np.all(np.abs(found.astype(np.float64) - exact) <= near))
+            same = bool(np.all(np.abs(computed.astype(np.float64) - exact) <= near))
     else:
-        same = np.array_equal(found, expected)
-    return "" if same else f"is {found.tolist()}, expected {expected.tolist()}"
+        same = np.array_equal(computed, expected)
+    return "" if same else f"is {computed.tolist()}, expected {expected.tolist()}"

@@ -25,6 +25,7 @@ from irloop.conversion.framework.steps import (
 from irloop.conversion.framework.translation import EXPORTS, IMPORTS, Converter
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.onnx import ONNX
+from irloop.dialects.openvino import opsets
 from irloop.errors import InferenceError, UnsupportedError, UsageError
 from irloop.faults.repairing import repairs, repairs_of_source
 from irloop.formats.onnx.signature import NEWEST
@@ -53,7 +54,7 @@ DEFAULT_ONNX_OPSET = 17
 DEFAULT_OPENVINO_OPSET = 8
 
 #: The OpenVINO opsets that a user can request. `targets` has what older opsets need.
-OPENVINO_OPSETS = range(DEFAULT_OPENVINO_OPSET, 17)
+OPENVINO_OPSETS = range(DEFAULT_OPENVINO_OPSET, opsets.NEWEST + 1)
 
 #: For each OpenVINO opset that replaces a large form of the default one, the first version of
 #: OpenVINO that has it.

@@ -15,6 +15,7 @@ from irloop.conversion.tensors.empty_parts import DropEmptyParts
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.openvino.control_flow import If
 from irloop.dialects.openvino.convert import Convert
+from irloop.dialects.openvino.opsets import LAST_OF_2021
 from irloop.dialects.openvino.roi import ROIAlign
 from irloop.dialects.unpacked import STAND_INS
 from irloop.errors import UnsupportedError, UsageError
@@ -87,7 +88,7 @@ OLDEST = "openvino-2021.4"
 
 _IN_2021 = Target(
     OLDEST,
-    opset=7,
+    opset=LAST_OF_2021,
     ir_version=10,
     dynamic_shapes=False,
     types=_NOT_IN_2021,

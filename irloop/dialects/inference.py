@@ -356,7 +356,7 @@ def combined_dims(
 
 
 def holds_sizes(element: ElementType) -> bool:
-    """True for the integer types in which tensor sizes are computed without wrapping around."""
+    """Return whether tensor sizes are computed without wrapping around in this integer type."""
     return element in (ElementType.I32, ElementType.I64)
 
 

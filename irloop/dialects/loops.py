@@ -82,7 +82,7 @@ def from_front(port: Port, rank: int | None) -> Port:
 
 
 def is_consistent(port: Sliced) -> bool:
-    """True when the slice length equals the absolute value of the stride.
+    """Return whether the slice length equals the absolute value of the stride.
 
     OpenVINO infers shapes from `part_size` but slices by `stride`. If they differ, it refuses the
     model or reads different elements than intended.

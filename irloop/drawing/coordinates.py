@@ -146,7 +146,7 @@ def _before_first(blocks: list[int], before: dict[int, dict[int, float]]) -> lis
     return order
 
 
-def _balanced(found: list[list[float]], widths: Sequence[float]) -> list[float]:
+def _balanced(placements: list[list[float]], widths: Sequence[float]) -> list[float]:
     """Combine four placements of the vertices into one.
 
     First, each placement is shifted: those at even indices to the left border of the narrowest
@@ -156,13 +156,13 @@ def _balanced(found: list[list[float]], widths: Sequence[float]) -> list[float]:
     if not widths:
         return []
     spans = []
-    for places in found:
+    for places in placements:
         low = min(x - w / 2 for x, w in zip(places, widths, strict=True))
         high = max(x + w / 2 for x, w in zip(places, widths, strict=True))
         spans.append((low, high))
     narrow = min(spans, key=lambda span: span[1] - span[0])
     moved = []
-    for number, (places, span) in enumerate(zip(found, spans, strict=True)):
+    for number, (places, span) in enumerate(zip(placements, spans, strict=True)):
         shift = narrow[0] - span[0] if number % 2 == 0 else narrow[1] - span[1]
         moved.append([x + shift for x in places])
     middle = [sorted(four)[1:3] for four in zip(*moved, strict=True)]

@@ -118,30 +118,30 @@ def _with_bends(rank: Sequence[int], edges: Sequence[Edge]) -> Layered:
     return Layered(count, layers, above, below, routes)
 
 
-def _order(found: Layered) -> None:
+def _order(layered: Layered) -> None:
     """Order the vertices within each layer, so that few edges cross.
 
     Several sweeps, downwards and upwards in turn, reorder each layer by the positions of its
     neighbours. The order with the fewest crossings is kept.
     """
-    _order_as_reached(found)
-    best = [list(layer) for layer in found.layers]
-    fewest = _crossings(found)
+    _order_as_reached(layered)
+    best = [list(layer) for layer in layered.layers]
+    fewest = _crossings(layered)
     for sweep in range(SWEEPS):
         if not fewest:
             break
         told("sweeps", sweep, SWEEPS)
         downwards = sweep % 2 == 0
-        layers = found.layers if downwards else found.layers[::-1]
-        neighbours = found.above if downwards else found.below
+        layers = layered.layers if downwards else layered.layers[::-1]
+        neighbours = layered.above if downwards else layered.below
         for fixed, free in pairwise(layers):
             _by_barycentre(fixed, free, neighbours)
-        crossings = _crossings(found)
+        crossings = _crossings(layered)
         if crossings < fewest:
             fewest = crossings
-            best = [list(layer) for layer in found.layers]
+            best = [list(layer) for layer in layered.layers]
     told("sweeps", SWEEPS, SWEEPS)
-    for layer, order in zip(found.layers, best, strict=True):
+    for layer, order in zip(layered.layers, best, strict=True):
         layer[:] = order
 
 

@@ -67,27 +67,27 @@ def place(scene: Scene) -> Shelf:
     """Compute the position of every box and line of a scene, and the size of the whole drawing."""
     placed = [_sized(box) for box in counted("boxes", scene.boxes, len(scene.boxes), every=16)]
     links, rank = _ranked(scene)
-    for item, box in zip(placed, scene.boxes, strict=True):
+    for drawn, box in zip(placed, scene.boxes, strict=True):
         # `_ranked` may have replaced long links by a line of text in the box, so its size is
         # computed again.
-        if not item.bodies:
-            item.width, item.height = _text_size(box)
-    found = layered(rank, _edges(links))
-    tops, bottoms, height = _rows(found, placed, len(scene.backs))
-    widths = [item.width for item in placed] + [1.0] * (len(found.above) - found.count)
-    bends = [False] * found.count + [True] * (len(found.above) - found.count)
-    centres = horizontal(found.layers, found.above, found.below, widths, bends, GAP)
+        if not drawn.bodies:
+            drawn.width, drawn.height = _text_size(box)
+    layers = layered(rank, _edges(links))
+    tops, bottoms, height = _rows(layers, placed, len(scene.backs))
+    widths = [drawn.width for drawn in placed] + [1.0] * (len(layers.above) - layers.count)
+    bends = [False] * layers.count + [True] * (len(layers.above) - layers.count)
+    centres = horizontal(layers.layers, layers.above, layers.below, widths, bends, GAP)
     left = min((x - w / 2 for x, w in zip(centres, widths, strict=True)), default=0.0)
     centres = [x - left for x in centres]
-    for vertex, item in enumerate(placed):
+    for vertex, drawn in enumerate(placed):
         middle = (tops[rank[vertex]] + bottoms[rank[vertex]]) / 2
-        item.x = centres[vertex] - item.width / 2
-        item.y = middle - item.height / 2
+        drawn.x = centres[vertex] - drawn.width / 2
+        drawn.y = middle - drawn.height / 2
     lines = [
         _line(link, route, placed, centres, rank, tops, bottoms)
-        for link, route in zip(links, found.routes, strict=True)
+        for link, route in zip(links, layers.routes, strict=True)
     ]
-    right = max((item.x + item.width for item in placed), default=0.0)
+    right = max((drawn.x + drawn.width for drawn in placed), default=0.0)
     backs, room = _back_lines(scene, placed, right)
     return Shelf(scene.label, placed, lines + backs, right + room, height)
 
@@ -100,22 +100,22 @@ def _text_size(box: Box) -> Point:
 def _sized(box: Box) -> Placed:
     """A box that is large enough for its text and, below it, its bodies side by side."""
     wide, high = _text_size(box)
-    item = Placed(box, 0.0, 0.0, wide, high)
-    item.bodies = [place(body) for body in box.bodies]
-    if not item.bodies:
-        return item
+    placed = Placed(box, 0.0, 0.0, wide, high)
+    placed.bodies = [place(body) for body in box.bodies]
+    if not placed.bodies:
+        return placed
     x, between = MARGIN, 1.75 * MARGIN
-    label = LEADING if len(item.bodies) > 1 else 0.0
-    for body in item.bodies:
+    label = LEADING if len(placed.bodies) > 1 else 0.0
+    for body in placed.bodies:
         body.x, body.y = x, high + label + MARGIN / 2
         x += body.width + between
     x += MARGIN - between
-    item.width = max(wide, x)
-    item.height = high + label + MARGIN * 1.5 + max(body.height for body in item.bodies)
-    spare = (item.width - x) / 2
-    for body in item.bodies:
+    placed.width = max(wide, x)
+    placed.height = high + label + MARGIN * 1.5 + max(body.height for body in placed.bodies)
+    spare = (placed.width - x) / 2
+    for body in placed.bodies:
         body.x += spare
-    return item
+    return placed
 
 
 def _edges(links: Sequence[Link]) -> list[Edge]:

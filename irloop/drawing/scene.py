@@ -149,20 +149,20 @@ class _Builder:
         ports = body.ports
         mapped = {port.external for port in ports.inputs} | set(pins)
         entries = {
-            at: self._pin(input_label(node, at), layer=0)
-            for at in sorted(mapped)
-            if at < len(node.inputs)
+            position: self._pin(input_label(node, position), layer=0)
+            for position in sorted(mapped)
+            if position < len(node.inputs)
         }
         for index, parameter in enumerate(self.graph.parameters):
             port = ports.by_parameter.get(index)
             words = fed(port, index == ports.iteration)
-            at = self._add(
+            added = self._add(
                 parameter,
                 Box("parameter", parameter.name, (words, *self._typed(parameter.outputs[0]))),
             )
-            self.scene.first[at] = 1
+            self.scene.first[added] = 1
             if port is not None and port.external in entries:
-                self._link(entries[port.external], 0, at, 0)
+                self._link(entries[port.external], 0, added, 0)
         first = len(self.scene.boxes)
         self._add_nodes()
         results = []
@@ -171,10 +171,10 @@ class _Builder:
             value = result.inputs[0]
             typed = () if value is None else self._typed(value)
             lines = tuple(filter(None, (words, *typed)))
-            at = self._add(result, Box("result", result.name, lines))
-            self._read(at, result.inputs)
-            self.scene.last[at] = 0
-            results.append(at)
+            added = self._add(result, Box("result", result.name, lines))
+            self._read(added, result.inputs)
+            self.scene.last[added] = 0
+            results.append(added)
         exits = {}
         for out in sorted(ports.outputs, key=lambda item: item.external):
             label = (f"output {out.external}", given(out, body.label))
@@ -246,12 +246,12 @@ class _Builder:
 
     def _add_owner(self, node: Node) -> None:
         box = Box("owner", node.op.label, self._lines(node))
-        at = self._add(node, box)
+        own = self._add(node, box)
         if not self.depth:
             inside = sum(1 for body in node.bodies for _ in all_nodes(body.graph))
             box.kind = "operation"
             box.lines = (*box.lines, f"{inside} operations in bodies, not drawn")
-            self._read(at, node.inputs)
+            self._read(own, node.inputs)
             return
         mapped = {port.external for body in node.bodies for port in body.ports.inputs}
         alone = [k for k, v in enumerate(node.inputs) if v is not None and k not in mapped]
@@ -265,7 +265,7 @@ class _Builder:
                 value = node.inputs[external]
                 if value in self.made:
                     source, output = self.made[value]
-                    self._link(source, output, at, len(box.entries))
+                    self._link(source, output, own, len(box.entries))
                     box.entries.append((number, pin))
 
     def _lines(self, node: Node) -> tuple[str, ...]:

@@ -93,26 +93,26 @@ def _shelf(shelf: Shelf, x: float, y: float) -> Iterator[str]:
         yield _path(line, x, y)
 
 
-def _box(item: Placed, x: float, y: float) -> Iterator[str]:
-    box, left, top = item.box, item.x + x, item.y + y
+def _box(placed: Placed, x: float, y: float) -> Iterator[str]:
+    box, left, top = placed.box, placed.x + x, placed.y + y
     kinds = f"b {box.kind} {box.mark}".rstrip()
     yield "<g>"
     if box.path:
         yield f"<title>{_escaped(box.path)}</title>"
-    yield _rectangle(left, top, item.width, item.height, kinds)
-    centre = left + item.width / 2
+    yield _rectangle(left, top, placed.width, placed.height, kinds)
+    centre = left + placed.width / 2
     row = top + PAD * 0.7 + TITLE * 0.85
     yield _text(box.title, centre, row, TITLE, "t", middle=True)
     for line in box.lines:
         row += LEADING
         yield _text(line, centre, row, TEXT, "l", middle=True)
-    for body in item.bodies:
+    for body in placed.bodies:
         inner_x, inner_y = left + body.x, top + body.y
         half = MARGIN / 2
         yield _rectangle(
             inner_x - half, inner_y - half, body.width + MARGIN, body.height + MARGIN, "b body"
         )
-        if len(item.bodies) > 1:
+        if len(placed.bodies) > 1:
             yield _text(body.label, inner_x, inner_y - half - 3, TEXT, "t")
         yield from _shelf(body, inner_x, inner_y)
     yield "</g>"

@@ -36,7 +36,7 @@ class Engine:
 
     @property
     def installed(self) -> bool:
-        """True if its package can be imported; this does not import the package."""
+        """Return whether its package can be imported; this does not import the package."""
         if self.variable:
             return bool(os.environ.get(self.variable))
         return self.package is None or find_spec(self.package) is not None

@@ -232,12 +232,12 @@ def _one_call_for_parts(steps: Sequence[Step]) -> list[Step]:
     is applied to at least two parts, if these make up at least half of the tensor. The results for
     the other parts are not read. Returns the new list of steps.
     """
-    found = list(steps)
+    rewritten = list(steps)
     free = 1 + max((slot for step in steps for slot in (*step.ins, *step.outs)), default=0)
     for split in steps:
         if not isinstance(split.node.op, _SPLITS) or not 0 < (split.size or 0) <= ONE_CALL:
             continue
-        for group in _same_function(found, split):
+        for group in _same_function(rewritten, split):
             if 2 * sum(step.size or 0 for step in group) < (split.size or 0):
                 continue
             of_part = {step.ins[0]: step.outs[0] for step in group}
@@ -247,13 +247,13 @@ def _one_call_for_parts(steps: Sequence[Step]) -> list[Step]:
                 parts.append(of_part.get(slot, free))
                 free += slot not in of_part
             first = group[0]
-            at = found.index(split) + 1
-            found[at:at] = [
+            at = rewritten.index(split) + 1
+            rewritten[at:at] = [
                 first._replace(ins=split.ins[:1], outs=(whole,), size=split.size),
                 split._replace(ins=(whole, *split.ins[1:]), outs=tuple(parts)),
             ]
-            found = [step for step in found if step not in group]
-    return found
+            rewritten = [step for step in rewritten if step not in group]
+    return rewritten
 
 
 def _same_function(steps: Iterable[Step], split: Step) -> list[list[Step]]:

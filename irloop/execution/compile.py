@@ -109,11 +109,11 @@ def without_value(graph: Graph) -> list[Diagnostic]:
 
     OpenVINO reads uninitialised memory for such a parameter.
     """
-    found = []
+    findings = []
     for node in all_nodes(graph):
         for body in node.bodies:
             ports = body.ports
-            found += [
+            findings += [
                 Diagnostic(
                     "RUN001",
                     Severity.ERROR,
@@ -127,7 +127,7 @@ def without_value(graph: Graph) -> list[Diagnostic]:
                 and index not in ports.by_parameter
                 and index != ports.iteration
             ]
-    return found
+    return findings
 
 
 def _refusal(node: Node) -> str | None:
@@ -167,7 +167,7 @@ def needed(graph: Graph) -> set[Node]:
 
 
 def keeps_state(node: Node) -> bool:
-    """True for an operation that reads or writes a variable itself or in its bodies."""
+    """Return whether an operation reads or writes a variable itself or in its bodies."""
     if isinstance(node.op, STATEFUL):
         return True
     return any(
@@ -176,7 +176,7 @@ def keeps_state(node: Node) -> bool:
 
 
 def repeatable(node: Node) -> bool:
-    """True when the same inputs always give the same outputs."""
+    """Return whether the same inputs always give the same outputs."""
     inner = (item for body in node.bodies for item in all_nodes(body.graph))
     return node.op.pure and not keeps_state(node) and all(item.op.pure for item in inner)
 
@@ -201,7 +201,7 @@ def _fewer_outputs(node: Node, kernel: Kernel) -> Kernel:
 
 
 def _computed_in_advance(node: Node) -> bool:
-    """True if engines compute a node by other rules when they fold it than when they run it.
+    """Return whether engines compute a node by other rules when they fold it than when they run it.
 
     Engines fold a node when they read the model, if all its inputs are constants. The classes of
     operations with other rules for this case override `kernel_of_constants`.
@@ -339,7 +339,7 @@ class _Compiler:
         return _LOOPS[type(node.op)](node, LoopBody(program, body.ports, parameters, types))
 
     def _is_float(self, node: Node) -> bool:
-        """True if inference shows that operand 0 is f32 or f64.
+        """Return whether inference shows that operand 0 is f32 or f64.
 
         Types that are only declared in the file do not count.
         """
@@ -362,7 +362,7 @@ class _Compiler:
 
 
 def _stays(body: Body, parameter: int) -> bool:
-    """True when a body parameter has the same value in every iteration."""
+    """Return whether a body parameter has the same value in every iteration."""
     port = body.ports.by_parameter.get(parameter)
     if isinstance(port, Invariant):
         return True

@@ -104,7 +104,7 @@ def _is_target(x: Any) -> bool:
 
 
 def _fits(other: Any, target: Array) -> bool:
-    """True if `other` can be broadcast to the shape of `target`."""
+    """Return whether `other` can be broadcast to the shape of `target`."""
     if other.ndim > target.ndim:
         return False
     pairs = zip(reversed(other.shape), reversed(target.shape), strict=False)

@@ -208,7 +208,7 @@ class Iterations:
         return produced < SMALL
 
     def _ended(self) -> bool:
-        """True when the condition from the body ends the loop."""
+        """Return whether the condition from the body ends the loop."""
         if self._condition is None:
             return False
         condition = self._slots[self._condition]

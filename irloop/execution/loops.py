@@ -251,7 +251,7 @@ class Loop:
         )
 
     def _worth_it(self, context: Context, feeds: Sequence[Feed], stop: int | None) -> bool:
-        """True if all slices should be processed at once instead of one by one.
+        """Return whether all slices should be processed at once instead of one by one.
 
         Together they must take little memory, and there must be enough of them to save time.
         """

@@ -48,7 +48,7 @@ _FEW_BYTES = 32 << 20
 
 
 def expands(node: Node) -> bool:
-    """True when the size of the output is not bounded by the sizes of the inputs."""
+    """Return whether the size of the output is not bounded by the sizes of the inputs."""
     return node.op.expands or not is_known(node)
 
 

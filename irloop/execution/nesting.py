@@ -71,7 +71,7 @@ def _repeats_equally(node: Node) -> bool:
 
 
 def _is_constant(value: Value) -> bool:
-    """True for a constant, including one that a body receives from outside."""
+    """Return whether `value` is a constant, including one that a body receives from outside."""
     while not isinstance(value.producer.op, Constant):
         graph = value.producer.graph
         owner = None if graph is None else graph.owner

@@ -88,7 +88,7 @@ class Context:
 
     @property
     def watched(self) -> bool:
-        """True when a trace or a profile records every step."""
+        """Return whether a trace or a profile records every step."""
         return self.trace is not None or self.profile is not None
 
     def start(self) -> None:
@@ -177,7 +177,7 @@ class Program:
     rest: tuple[Step, ...] = ()
 
     def reads(self, slot: int) -> bool:
-        """True if a step reads `slot`."""
+        """Return whether a step reads `slot`."""
         return any(slot in step.ins for step in (*self.prologue, *self.steps))
 
     @property

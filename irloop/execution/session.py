@@ -185,7 +185,7 @@ def _output(value: Any) -> Any:
 def _bound(graph: Graph, inputs: Inputs) -> list[Any]:
     """The values of the parameters, in order, checked against their types."""
     if isinstance(inputs, Mapping):
-        found = _by_name(graph, inputs)
+        ordered = _by_name(graph, inputs)
     elif isinstance(inputs, str | bytes) or not isinstance(inputs, Iterable):
         raise UsageError(
             "the inputs are neither a dict of names nor a list in order",
@@ -193,26 +193,26 @@ def _bound(graph: Graph, inputs: Inputs) -> list[Any]:
             found=f"{inputs!r:.60}",
         )
     else:
-        found = list(inputs)
-        if len(found) != len(graph.parameters):
+        ordered = list(inputs)
+        if len(ordered) != len(graph.parameters):
             raise UsageError(
                 "wrong number of inputs",
                 expected=f"{len(graph.parameters)} ({', '.join(input_names(graph))})",
-                found=str(len(found)),
+                found=str(len(ordered)),
             )
     return [
         _conform(node, value, node.outputs[0].type)
-        for node, value in zip(graph.parameters, found, strict=True)
+        for node, value in zip(graph.parameters, ordered, strict=True)
     ]
 
 
 def _by_name(graph: Graph, inputs: Mapping[str, Any]) -> list[Any]:
     left = dict(inputs)
-    found: list[Any] = []
+    ordered: list[Any] = []
     missing = []
     for node in graph.parameters:
         name = next((name for name in (node.name, *node.outputs[0].names) if name in left), None)
-        found.append(None if name is None else left.pop(name))
+        ordered.append(None if name is None else left.pop(name))
         if name is None and not isinstance(node.outputs[0].type, OptionalType):
             missing.append(node.name)
     if missing or left:
@@ -223,7 +223,7 @@ def _by_name(graph: Graph, inputs: Mapping[str, Any]) -> list[Any]:
             expected=", ".join(input_names(graph)) or "no inputs",
             found="; ".join([*parts, f"unknown: {extra}"] if extra else parts),
         )
-    return found
+    return ordered
 
 
 def _conform(node: Node, value: Any, type: ValueType) -> Any:

@@ -112,7 +112,7 @@ def stretch(
     Raises (when called):
         StepError: when a step fails; the error names the node and the iteration.
     """
-    values: dict[str, Any] = {f"f{at}": piece[0] for at, piece in enumerate(pieces)}
+    values: dict[str, Any] = {f"f{position}": piece[0] for position, piece in enumerate(pieces)}
     values.update((f"b{slot}", array) for slot, array in arrays.items())
     names = {slot: f"b{slot}" for slot in arrays}
     read = {slot for _, ins, _, _ in pieces for slot in ins} - arrays.keys()
@@ -122,9 +122,9 @@ def stretch(
         # All states are updated at once.
         to, of = ([f"s{pair[side]}" for pair in cycle.carries] for side in (0, 1))
         between.append(f"{', '.join(to)} = {', '.join(of)}")
-    for at, (slot, source) in enumerate(cycle.feeds):
-        values[f"q{at}"] = source
-        between.append(f"s{slot} = q{at}[i, ...]")
+    for position, (slot, source) in enumerate(cycle.feeds):
+        values[f"q{position}"] = source
+        between.append(f"s{slot} = q{position}[i, ...]")
     if cycle.counter is not None:
         slot, values["number"] = cycle.counter
         between.append(f"s{slot} = number(i)")
@@ -140,12 +140,12 @@ def stretch(
     for line, node in _calls(pieces, names, written):
         lines.append(f"  {line}")
         nodes[len(lines)] = node
-    for at, (slot, array) in enumerate(cycle.stores):
-        values[f"t{at}"] = array
-        lines.append(f"  t{at}[i] = {names.get(slot) or f'slots[{slot}]'}")
-    for at, (slot, add) in enumerate(cycle.adds):
-        values[f"g{at}"] = add
-        lines.append(f"  g{at}(i, {names.get(slot) or f'slots[{slot}]'})")
+    for position, (slot, array) in enumerate(cycle.stores):
+        values[f"t{position}"] = array
+        lines.append(f"  t{position}[i] = {names.get(slot) or f'slots[{slot}]'}")
+    for position, (slot, add) in enumerate(cycle.adds):
+        values[f"g{position}"] = add
+        lines.append(f"  g{position}(i, {names.get(slot) or f'slots[{slot}]'})")
     if cycle.condition is not None:
         lines.append(f"  if not {names.get(cycle.condition) or f'slots[{cycle.condition}]'}: break")
         ended = f"not {names.get(cycle.condition) or f'slots[{cycle.condition}]'}"

@@ -26,22 +26,22 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _PRODUCTS = (onnx_matmul.MatMul, openvino_matmul.MatMul)
 
 
-def over_whole_axis(node: Node, kernel: Kernel, whole: Sequence[bool]) -> Kernel | None:
+def over_whole_axis(node: Node, kernel: Kernel, sliced: Sequence[bool]) -> Kernel | None:
     """Return a kernel that computes a node once for all slices of a loop, instead of one by one.
 
-    `kernel` computes the node for one slice. An entry of `whole` is true if that input holds all
+    `kernel` computes the node for one slice. An entry of `sliced` is true if that input holds all
     slices. The result is None if the node cannot be computed in this way.
     """
     op = node.op
     if len(node.outputs) != 1:
         return None
-    if op.elementwise and len(whole) == 1:
+    if op.elementwise and len(sliced) == 1:
         return kernel
-    if op.elementwise and len(whole) == 2 and broadcasts_as_numpy(node):
-        return _binary(kernel, whole)
-    if op.reshapes and whole[0] and not any(whole[1:]):
+    if op.elementwise and len(sliced) == 2 and broadcasts_as_numpy(node):
+        return _binary(kernel, sliced)
+    if op.reshapes and sliced[0] and not any(sliced[1:]):
         return _reshaping(kernel)
-    if isinstance(op, _PRODUCTS) and tuple(whole) == (True, False):
+    if isinstance(op, _PRODUCTS) and tuple(sliced) == (True, False):
         turned = getattr(op, "transpose_a", False)
         return None if turned else _product(kernel)
     return None

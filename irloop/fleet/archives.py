@@ -65,7 +65,7 @@ class Member(NamedTuple):
 
 
 def is_archive(name: str) -> bool:
-    """True if `name`, which must be in lower case, is the name of an archive."""
+    """Return whether `name`, which must be in lower case, is the name of an archive."""
     return name.endswith((".zip", *_TARS))
 
 

@@ -98,7 +98,7 @@ class Cluster:
 
     @property
     def is_connected(self) -> bool:
-        """True unless the connection to the scheduler is known to be lost."""
+        """Return whether the connection to the scheduler is not known to be lost."""
         return bool(self.client.status == "running")
 
     def reconnect(self) -> None:

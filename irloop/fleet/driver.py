@@ -331,7 +331,7 @@ class _Sweep:
                 yield copied
 
     def _fits(self, row: Mapping[str, Any]) -> bool:
-        """True if a row was made with the options and versions of this sweep."""
+        """Return whether a row was made with the options and versions of this sweep."""
         step = row["step"]
         return bool(
             row["settings"] == settings_of(step, self._plan.to)

@@ -53,7 +53,7 @@ class Fetched:
 
     @property
     def is_copy(self) -> bool:
-        """True if the files are copies in `folder`; otherwise this folder does not exist."""
+        """Return whether the files are copies in `folder`; otherwise this folder does not exist."""
         return bool(self.entry.archive) or self.path != self.entry.address
 
     @property
@@ -89,7 +89,7 @@ def fetch(entries: Sequence[Entry], folder: str, most: int) -> Iterator[Fetched]
 
 
 def needs_copy(entry: Entry) -> bool:
-    """True for a model in an archive or a store; other files stay where they are."""
+    """Return whether `entry` is in an archive or a store; other files stay where they are."""
     return bool(entry.archive) or not is_local(entry.address)
 
 
@@ -104,8 +104,8 @@ def _new(entry: Entry, folder: str) -> Fetched:
 
 
 @contextmanager
-def _problems_of(found: Fetched, most: int) -> Iterator[None]:
-    """Record an exception raised inside the block in `found`, as its verdict and detail.
+def _problems_of(fetched: Fetched, most: int) -> Iterator[None]:
+    """Record an exception raised inside the block in `fetched`, as its verdict and detail.
 
     `most` is the largest number of bytes that a file may have. It appears in the detail if a file
     is larger.
@@ -113,13 +113,13 @@ def _problems_of(found: Fetched, most: int) -> Iterator[None]:
     try:
         yield
     except TooBigError:
-        found.verdict, found.detail = "too-big", f"a file of it has more than {most} bytes"
+        fetched.verdict, fetched.detail = "too-big", f"a file of it has more than {most} bytes"
     except UsageError as error:
-        found.verdict, found.detail = "unavailable", error.message
+        fetched.verdict, fetched.detail = "unavailable", error.message
     except ValueError as error:  # a NUL in a name
-        found.verdict, found.detail = "unavailable", str(error)
+        fetched.verdict, fetched.detail = "unavailable", str(error)
     except OSError as error:
-        found.verdict, found.detail = "unavailable", error.strerror or type(error).__name__
+        fetched.verdict, fetched.detail = "unavailable", error.strerror or type(error).__name__
 
 
 def _weights_path(found: Fetched) -> str:
@@ -141,33 +141,33 @@ def _fetch(found: Fetched, most: int) -> None:
         found.verdict, found.detail = "no-model", "this XML is no OpenVINO IR"
 
 
-def _extract_all(archive: str, found: Sequence[Fetched], most: int) -> None:
-    """Extract the models in `found` and their weights in one pass over their archive.
+def _extract_all(archive: str, models: Sequence[Fetched], most: int) -> None:
+    """Extract the models in `models` and their weights in one pass over their archive.
 
     Each model is written to its `path`. A model that cannot be extracted gets a verdict; no error
     is raised. `most` is the largest allowed size of a file in bytes.
     """
     paths: dict[str, str] = {}
     owners: dict[str, Fetched] = {}
-    for item in found:
-        stem = os.path.splitext(item.entry.address)[0]
-        names = {item.entry.address: item.path}
-        if weights := _weights_path(item):
-            names[item.entry.weights or f"{stem}.bin"] = weights
+    for model in models:
+        stem = os.path.splitext(model.entry.address)[0]
+        names = {model.entry.address: model.path}
+        if weights := _weights_path(model):
+            names[model.entry.weights or f"{stem}.bin"] = weights
         paths |= names
-        owners |= dict.fromkeys(names, item)
+        owners |= dict.fromkeys(names, model)
     try:
         problems = archives.extract(archive, paths, most)
     except UsageError as error:
-        for item in found:
-            item.verdict, item.detail = "unavailable", error.message
+        for model in models:
+            model.verdict, model.detail = "unavailable", error.message
         return
     for name, problem in problems.items():
         verdict = "too-big" if problem.startswith("more than") else "unreadable"
         owners[name].verdict, owners[name].detail = verdict, f"{name}: {problem}"
-    for item in found:
-        if not item.verdict and not os.path.exists(item.path):
-            item.verdict, item.detail = "unavailable", "it is not in the archive any more"
+    for model in models:
+        if not model.verdict and not os.path.exists(model.path):
+            model.verdict, model.detail = "unavailable", "it is not in the archive any more"
 
 
 def _copy(address: str, path: Path, most: int) -> None:
@@ -196,11 +196,12 @@ def _copy_weights(entry: Entry, path: str, most: int) -> None:
     _copy(address, path, most)
 
 
-def _add(found: Fetched, name: str, path: Path, most: int) -> bytes:
-    """Read the file at `path`, and record its size and hash in `found` under `name`.
+def _add(fetched: Fetched, name: str, path: Path, most: int) -> bytes:
+    """Read the file at `path`, and record its size and hash in `fetched` under `name`.
 
     `name` is the name that the model uses for the file, such as "model.bin". If the file is a Git
-    LFS pointer, the verdict of `found` becomes "lfs-pointer". Returns the first bytes of the file.
+    LFS pointer, the verdict of `fetched` becomes "lfs-pointer". Returns the first bytes of the
+    file.
 
     Raises:
         TooBigError: when the file has more than `most` bytes.
@@ -216,18 +217,18 @@ def _add(found: Fetched, name: str, path: Path, most: int) -> bytes:
         while data := stream.read(min(CHUNK, size + 1)):
             head = head or data[:4096]
             digest.update(data)
-            if name.endswith(".onnx") and not found.may_have_data:
-                found.may_have_data = _LOCATION in before + data
+            if name.endswith(".onnx") and not fetched.may_have_data:
+                fetched.may_have_data = _LOCATION in before + data
                 before = data[-len(_LOCATION) :]
-    found.size += size
-    found.files[name] = digest.hexdigest()
+    fetched.size += size
+    fetched.files[name] = digest.hexdigest()
     if head.startswith(_LFS_POINTER):
-        found.verdict = "lfs-pointer"
-        if found.suffix == ".xml" or name == f"model{found.suffix}":
+        fetched.verdict = "lfs-pointer"
+        if fetched.suffix == ".xml" or name == f"model{fetched.suffix}":
             # The digest calls all models the same; the user knows the file by its own name.
-            stem, _ = os.path.splitext(found.entry.address)
+            stem, _ = os.path.splitext(fetched.entry.address)
             name = f"{stem}{os.path.splitext(name)[1]}"
-        found.detail = f"{os.path.basename(name)} is a Git LFS pointer: run `git lfs pull`"
+        fetched.detail = f"{os.path.basename(name)} is a Git LFS pointer: run `git lfs pull`"
     return head
 
 
@@ -243,13 +244,13 @@ def add_data(found: Fetched, names: Sequence[str], most: int) -> None:
             _add_data_file(found, name, most)
 
 
-def _add_data_file(found: Fetched, name: str, most: int) -> None:
+def _add_data_file(fetched: Fetched, name: str, most: int) -> None:
     try:
-        path = location_below(os.path.dirname(found.path), name)
+        path = location_below(os.path.dirname(fetched.path), name)
     except RefusedFileError:
         return
-    entry, parts = found.entry, re.split(r"[/\\]", name)
-    if found.is_copy:
+    entry, parts = fetched.entry, re.split(r"[/\\]", name)
+    if fetched.is_copy:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         beside = "/".join([*entry.address.split("/")[:-1], *parts])
         if entry.archive and archives.extract(entry.archive, {beside: os.fspath(path)}, most):
@@ -258,7 +259,7 @@ def _add_data_file(found: Fetched, name: str, most: int) -> None:
         if place is not None and place.fs.exists(place.path):
             _copy(beside, path, most)
     if os.path.isfile(path):
-        _add_named(found, name, path, most)
+        _add_named(fetched, name, path, most)
 
 
 def _add_named(found: Fetched, name: str, path: Path, most: int) -> None:

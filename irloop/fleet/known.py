@@ -33,7 +33,7 @@ class Known:
         return len(self._keys)
 
     def has(self, key: int) -> bool:
-        """True when the set contains the key."""
+        """Return whether the set contains the key."""
         at = int(np.searchsorted(self._keys, np.uint64(key)))
         return at < len(self._keys) and int(self._keys[at]) == key
 

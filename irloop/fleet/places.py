@@ -71,7 +71,7 @@ class Place(NamedTuple):
 
 
 def is_local(address: str) -> bool:
-    """True for a path on this machine."""
+    """Return whether `address` is a path on this machine."""
     found = _PROTOCOL.match(address)
     return found is None or found[1] in ("file", "local")
 

@@ -114,28 +114,28 @@ def summarized(target: str, old: str | None = None, *, all_paths: bool = False) 
         UsageError: when one of them has no results, or cannot be read.
     """
     table.exists(target)
-    found = Summary()
+    summary = Summary()
     before = None if old is None else _Before(old)
     if before is not None:
-        found.changes = Changes()
+        summary.changes = Changes()
     tops = _Tops()
     seen: list[int] = []
     for row in _rows(target):
         if row["verdict"] == IGNORED:
             continue
         seen.append(done_key(row["path"]))
-        _count(found, row)
+        _count(summary, row)
         tops.add(row)
-        if before is not None and found.changes is not None:
-            before.compare(row, found.changes)
+        if before is not None and summary.changes is not None:
+            before.compare(row, summary.changes)
         if all_paths:
-            found.paths.append(row["path"])
-    found.models = len(np.unique(np.array(seen, np.uint64)))
-    found.slowest, found.biggest, found.farthest = tops.rows()
-    found.paths = sorted(set(found.paths))
-    if before is not None and found.changes is not None:
-        found.changes.counts["gone"] = before.left()
-    return found
+            summary.paths.append(row["path"])
+    summary.models = len(np.unique(np.array(seen, np.uint64)))
+    summary.slowest, summary.biggest, summary.farthest = tops.rows()
+    summary.paths = sorted(set(summary.paths))
+    if before is not None and summary.changes is not None:
+        summary.changes.counts["gone"] = before.left()
+    return summary
 
 
 def _rows(target: str) -> Iterator[Row]:
@@ -149,28 +149,28 @@ def _rows(target: str) -> Iterator[Row]:
         at += length
 
 
-def _count(found: Summary, row: Row) -> None:
+def _count(summary: Summary, row: Row) -> None:
     path, verdict = row["path"], row["verdict"]
     kind = kind_of(verdict)
-    found.verdicts[row["step"], verdict] += 1
-    found.versions[row["versions"]] += 1
+    summary.verdicts[row["step"], verdict] += 1
+    summary.versions[row["versions"]] += 1
     folder = path.rpartition("/")[0] or "."
-    found.families[folder, kind] += 1
+    summary.families[folder, kind] += 1
     codes = row["codes"] or ()
-    for code in {item["code"] for item in codes}:
-        found.codes[code] += 1
-        found.examples.setdefault(code, path)
-    for operation in {item["operation"] for item in row["refusals"] or ()} - {""}:
-        found.operations[operation] += 1
-        found.examples.setdefault(operation, path)
+    for code in {finding["code"] for finding in codes}:
+        summary.codes[code] += 1
+        summary.examples.setdefault(code, path)
+    for operation in {finding["operation"] for finding in row["refusals"] or ()} - {""}:
+        summary.operations[operation] += 1
+        summary.examples.setdefault(operation, path)
     if kind == "fine":
         return
-    if len(found.failures) < LISTED and kind == "finding":
-        found.failures.append(row)
-    for item in codes:
-        if len(found.diagnostics) < FOUND:
+    if len(summary.failures) < LISTED and kind == "finding":
+        summary.failures.append(row)
+    for finding in codes:
+        if len(summary.diagnostics) < FOUND:
             # Several steps may report the same finding, so duplicates are removed.
-            found.diagnostics.setdefault(_diagnostic(path, item))
+            summary.diagnostics.setdefault(_diagnostic(path, finding))
 
 
 def _diagnostic(path: str, item: Row) -> Diagnostic:

@@ -246,7 +246,7 @@ def rows_of(
 
     wanted = sorted(set(digests))
     place = place_of(f"{target.rstrip('/')}/table")
-    found: dict[tuple[str, str], Row] = {}
+    by_key: dict[tuple[str, str], Row] = {}
     named: set[tuple[str, str, str]] = set()
     for path, _, step in parts(target):
         with fetching_from(path), place.fs.open(path, "rb") as file:
@@ -261,6 +261,6 @@ def rows_of(
         for row in rows:
             row["step"] = step
             if fits(row):
-                found[row["digest"], step] = row
+                by_key[row["digest"], step] = row
                 named.add((row["path"], row["digest"], step))
-    return found, named
+    return by_key, named

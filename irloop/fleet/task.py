@@ -300,7 +300,7 @@ class _Work:
             self._unfinished.add(model.output)
             yield model
 
-    def _model(self, found: Fetched, steps: Sequence[str]) -> _Model:
+    def _model(self, fetched: Fetched, steps: Sequence[str]) -> _Model:
         """Make the task for a model, with those of `steps` that still have to run.
 
         For each of the other steps, a row is added to the table at once. Such a step cannot run,
@@ -309,17 +309,17 @@ class _Work:
         """
         # The mark of a model does not change when its external data changes, so a model with
         # external data gets no mark.
-        has_data = found.may_have_data and len(found.files) > 1
-        digest = found.digest if found.files else ""
+        has_data = fetched.may_have_data and len(fetched.files) > 1
+        digest = fetched.digest if fetched.files else ""
         head = {
-            "path": path_of(found.entry),
+            "path": path_of(fetched.entry),
             "digest": digest,
-            "mark": "" if has_data else _text(found.entry.mark),
-            "format": _FORMATS.get(found.suffix, ""),
-            "size": found.size,
+            "mark": "" if has_data else _text(fetched.entry.mark),
+            "format": _FORMATS.get(fetched.suffix, ""),
+            "size": fetched.size,
         }
-        if found.verdict:
-            self._rows += [self._head(head, step) | _not_run(found) for step in steps]
+        if fetched.verdict:
+            self._rows += [self._head(head, step) | _not_run(fetched) for step in steps]
             steps = ()
         if len(self._known):
             old = [
@@ -332,7 +332,7 @@ class _Work:
         to = self._orders.to
         suffix = ".onnx" if TARGETS[to][0] == "onnx" else ".xml"
         output = f"{self._folder}{os.sep}{digest}{suffix}"
-        return _Model(found.path, steps, found.size, to, output, found=found, head=head)
+        return _Model(fetched.path, steps, fetched.size, to, output, found=fetched, head=head)
 
     def _finish(self, model: _Model) -> None:
         """Add one row to the results for each answer about a model, and clean up its files.

@@ -48,7 +48,7 @@ class Arguments(Protocol):
         """The number of inputs, omitted ones included."""
 
     def has(self, position: int) -> bool:
-        """True when input `position` is connected."""
+        """Return whether input `position` is connected."""
 
     def type(self, position: int) -> ValueType:
         """The type of an input; unknown when it is omitted."""

@@ -24,7 +24,7 @@ _MOST_STEPS = 1 << 31
 
 
 def is_known(node: Node) -> bool:
-    """True when the cost of the operation follows from the sizes of its inputs and outputs."""
+    """Return whether the cost of the operation follows from the sizes of its inputs and outputs."""
     return node.op.elementwise or bool(node.op.cost)
 
 

@@ -82,7 +82,7 @@ class NodeArguments:
         return len(self.types)
 
     def has(self, position: int) -> bool:
-        """True when input `position` is connected."""
+        """Return whether input `position` is connected."""
         return position < len(self.types) and self.types[position] is not None
 
     def type(self, position: int) -> ValueType:
@@ -401,7 +401,7 @@ class Inference:
             self._known[key] = _Known(found, kept, looked=args.looked)
 
     def _depends_on_values(self, node: Node, *, looked: bool) -> bool:
-        """True if the output types of `node` may depend on elements of its inputs.
+        """Return whether the output types of `node` may depend on elements of its inputs.
 
         This is so if all inputs are constants, because such a node is folded. It is also so if an
         input holds known dimensions, or if an input is constant and `looked` is true, that is, the
@@ -506,7 +506,7 @@ class Inference:
             self._constants[value] = np.asarray(array)
 
     def _may_be_constant(self, value: Value) -> bool:
-        """False if `constant` would certainly return None.
+        """Return whether `constant` may return something: False if it certainly returns None.
 
         This is determined without reading weights.
         """

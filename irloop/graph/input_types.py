@@ -171,5 +171,5 @@ def _input_called(model: Model, name: str) -> Value:
 
 
 def has_input(model: Model, name: str) -> bool:
-    """True if `name` is the layer name or a tensor name of an input of the model."""
+    """Return whether `name` is the layer name or a tensor name of an input of the model."""
     return any(name in (node.name, *node.outputs[0].names) for node in model.graph.parameters)

@@ -71,12 +71,12 @@ class Value:
 
     @property
     def is_used(self) -> bool:
-        """True when some node reads this value."""
+        """Return whether some node reads this value."""
         return bool(self._uses)
 
     @property
     def is_output(self) -> bool:
-        """True when the value is an output of its graph, that is, when a Result reads it."""
+        """Return whether the value is an output of its graph, that is, when a Result reads it."""
         return any(isinstance(user.op, Result) for user, _ in self._uses)
 
     @property
@@ -235,7 +235,7 @@ class Graph:
 
     @property
     def has_bodies(self) -> bool:
-        """True if a node of the graph owns a body."""
+        """Return whether a node of the graph owns a body."""
         return self._owners > 0
 
     def __reversed__(self) -> Iterator[Node]:

@@ -275,7 +275,7 @@ class Op(Record):
 
     @classmethod
     def can_run(cls) -> bool:
-        """True when the class has a kernel of its own (control flow is run by the executor)."""
+        """Return whether the class has a kernel (control flow is run by the executor)."""
         return cls.kernel is not Op.kernel
 
     @property

@@ -148,7 +148,7 @@ class Record:
 
     @classmethod
     def has_fields(cls) -> bool:
-        """True if there is at least one field."""
+        """Return whether there is at least one field."""
         return bool(cls._fields)
 
     @classmethod

@@ -100,12 +100,12 @@ class ElementType(Enum):
 
     @property
     def is_float(self) -> bool:
-        """True for every real floating-point type, the 4 and 8 bit ones included."""
+        """Return whether this is a real floating-point type, those of 4 and 8 bits included."""
         return self in _FLOATS
 
     @property
     def is_integer(self) -> bool:
-        """True for signed and unsigned integers; false for boolean."""
+        """Return whether this is a signed or unsigned integer; boolean is none."""
         return self in _INTEGERS
 
     def nbytes(self, count: int) -> int:
@@ -339,7 +339,7 @@ class Shape:
 
     @property
     def is_static(self) -> bool:
-        """True when every dimension is a known number."""
+        """Return whether every dimension is a known number."""
         return self.static() is not None
 
     def static(self) -> tuple[int, ...] | None:
@@ -501,7 +501,7 @@ def _same_element(left: ValueType, right: ValueType) -> bool:
 
 
 def differ_in_shape(left: ValueType, right: ValueType) -> bool:
-    """True for tensors whose shapes contradict each other."""
+    """Return whether the shapes of two tensors contradict each other."""
     if not isinstance(left, TensorType) or not isinstance(right, TensorType):
         return False
     return left.shape.refine(right.shape) is None

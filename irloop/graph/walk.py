@@ -62,7 +62,7 @@ def kinds_of(graph: Graph) -> set[type[Op]]:
 
 
 def has_op(graph: Graph, *classes: type[Op]) -> bool:
-    """True if a node of the graph or of its bodies is an operation of these classes."""
+    """Return whether a node of the graph or of its bodies is an operation of these classes."""
     return any(issubclass(kind, classes) for kind in kinds_of(graph))
 
 
@@ -125,7 +125,7 @@ def _readers(values: Iterable[Value]) -> Iterator[Node]:
 
 
 def is_constant(value: Value) -> bool:
-    """True when a value depends only on constants and on known shapes."""
+    """Return whether a value depends only on constants and on known shapes."""
     return all(
         _is_known(node) or not (isinstance(node.op, Parameter) or node.bodies or not node.op.pure)
         for node in upstream([value.producer], lambda node: () if _is_known(node) else node.inputs)

@@ -65,13 +65,13 @@ def require_wellformed(graph: Graph) -> None:
         InferenceError: when a node lacks an input, a body or a result of a body; the diagnostics
             name every such node.
     """
-    found = []
+    findings = []
     for node in all_nodes(graph):
         wrong = misfit(node) or _output_misfit(node)
         if wrong is None:
             continue
         path = node_path(node)
-        found.append(
+        findings.append(
             Diagnostic(
                 InferenceError.CODES[wrong.kind],
                 Severity.ERROR,
@@ -81,8 +81,8 @@ def require_wellformed(graph: Graph) -> None:
                 found=wrong.found,
             )
         )
-    if found:
-        raise InferenceError(found[0].message, diagnostics=found)
+    if findings:
+        raise InferenceError(findings[0].message, diagnostics=findings)
 
 
 def _output_misfit(node: Node) -> Misfit | None:

@@ -93,7 +93,7 @@ def identity(x: Any) -> Any:
 
 
 def is_small_float(dtype: np.dtype[Any]) -> bool:
-    """True for 4-bit and 8-bit floating-point types."""
+    """Return whether this is a 4-bit or 8-bit floating-point type."""
     return dtype in _SMALL_FLOATS
 
 

@@ -323,7 +323,7 @@ def _tiled(
     room = flat if compact else np.empty((groups, outputs // groups, rows * row), x.dtype)
     for first in range(0, counts[0], rows):
         last = min(first + rows, counts[0])
-        whole = target[:, first:last]
+        rows_of_target = target[:, first:last]
         begin = first * row if compact else 0
         made = room[:, :, begin : begin + (last - first) * row]
         # Stop the last row at the last column that is needed, because no data follows the last
@@ -338,12 +338,12 @@ def _tiled(
             made = made.reshape(outputs, last - first, *inner)
             made = made[(slice(None), slice(None), *map(slice, counts[1:]))]
         else:
-            made = whole
+            made = rows_of_target
         if bias is not None:
-            np.add(made, bias, out=whole)
+            np.add(made, bias, out=rows_of_target)
         elif not compact:
-            whole[...] = made
-        _with(then, whole)
+            rows_of_target[...] = made
+        _with(then, rows_of_target)
 
 
 class _Columns:

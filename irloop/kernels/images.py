@@ -20,7 +20,7 @@ Function = Callable[..., Any]
 
 
 def available() -> bool:
-    """True when Pillow is installed."""
+    """Return whether Pillow is installed."""
     return importlib.util.find_spec("PIL") is not None
 
 

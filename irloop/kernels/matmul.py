@@ -38,7 +38,7 @@ Function = Callable[..., Any]
 
 
 def narrow(dtype: np.dtype[Any]) -> bool:
-    """True for floats below 32 bits, which every runtime multiplies in f32."""
+    """Return whether this is a float below 32 bits, which every runtime multiplies in f32."""
     return dtype.itemsize < 4 and dtype.kind not in "iub"
 
 

@@ -175,7 +175,7 @@ def onnx_function(*, centred: bool) -> Function:
         threshold: Array | None = None,
     ) -> Any:
         least = None if threshold is None or not threshold.size else _number(threshold, 0.0)
-        found, _ = non_max_suppression(
+        selected, _ = non_max_suppression(
             boxes,
             scores,
             max(int(_number(limit, 0.0)), 0),
@@ -183,7 +183,7 @@ def onnx_function(*, centred: bool) -> Function:
             Suppression(share=partial(overlaps, centred=centred), iou=_number(iou, 0.0)),
             descending=False,
         )
-        return found
+        return selected
 
     return apply
 
@@ -228,7 +228,7 @@ def _scored(
         threshold: Array | None = None,
         sigma: Array | None = None,
     ) -> Any:
-        found, values = non_max_suppression(
+        selected, values = non_max_suppression(
             boxes.astype(np.float32, copy=False),
             scores.astype(np.float32, copy=False),
             max(int(_number(limit, 0.0)), 0),
@@ -241,11 +241,11 @@ def _scored(
             ),
             descending=descending,
         )
-        indices = found.astype(dtype)
+        indices = selected.astype(dtype)
         if n_outputs == 1:
             return indices
-        listed = np.concatenate((found[:, :2].astype(np.float32), values[:, None]), axis=1)
-        count = np.array([len(found)], dtype=dtype)
+        listed = np.concatenate((selected[:, :2].astype(np.float32), values[:, None]), axis=1)
+        count = np.array([len(selected)], dtype=dtype)
         return (indices, listed.astype(scores.dtype, copy=False), count)[:n_outputs]
 
     return apply

@@ -64,7 +64,8 @@ class Resampling:
 
     @property
     def is_fractional(self) -> bool:
-        """True if coordinates are computed from the exact new size, such as 7.5 instead of 7.
+        """Return whether coordinates are computed from the exact new size, such as 7.5 instead of
+        7.
 
         This is the case for align_corners with any mode except nearest, as ONNX's tests with scales
         expect. Otherwise, coordinates are computed from the rounded size. ONNX Runtime always uses

@@ -66,7 +66,7 @@ def roi_pool_max(height: int, width: int, scale: float) -> Function:
     def apply(data: Array, rois: Array) -> Any:
         result = np.zeros((len(rois), data.shape[1], height, width), data.dtype)
         budget.spend(A_REGION * len(rois), "reading regions")
-        for at, (item, x1, y1, x2, y2) in enumerate(rois.astype(np.float64).tolist()):
+        for region, (item, x1, y1, x2, y2) in enumerate(rois.astype(np.float64).tolist()):
             if item < 0:
                 break
             rows, no_rows = bins(y1, y2, height, data.shape[2])
@@ -76,7 +76,7 @@ def roi_pool_max(height: int, width: int, scale: float) -> Function:
             spend_each(cells_size, 10, "the elements of a region")
             cells = data[int(item)][:, rows][:, :, :, columns]
             best = cells.max(axis=(2, 4))
-            result[at] = np.where(no_rows[:, None] | no_columns, 0, best)
+            result[region] = np.where(no_rows[:, None] | no_columns, 0, best)
         return result
 
     return apply
@@ -125,7 +125,7 @@ def roi_pool_bilinear(height: int, width: int) -> Function:
     def apply(data: Array, rois: Array) -> Any:
         result = np.zeros((len(rois), data.shape[1], height, width), data.dtype)
         budget.spend(A_REGION * len(rois), "reading regions")
-        for at, (item, x1, y1, x2, y2) in enumerate(rois.astype(np.float64).tolist()):
+        for region, (item, x1, y1, x2, y2) in enumerate(rois.astype(np.float64).tolist()):
             if item < 0:
                 break
             samples = data.shape[1] * height * (data.shape[3] + width)
@@ -133,7 +133,7 @@ def roi_pool_bilinear(height: int, width: int) -> Function:
             spend_each(samples, 15, "the samples of a region")
             y = _grid(y1, y2, height, data.shape[2])
             x = _grid(x1, x2, width, data.shape[3])
-            result[at] = _bilinear(widened(data[int(item)]), y, x)
+            result[region] = _bilinear(widened(data[int(item)]), y, x)
         return result
 
     return apply
@@ -186,7 +186,7 @@ def roi_align(
         result = np.zeros((len(rois), data.shape[1], height, width), data.dtype)
         whole = items.reshape(-1).astype(np.int64)
         budget.spend(A_REGION * len(rois), "reading regions")
-        for at, (x1, y1, x2, y2) in enumerate(widened(rois)):
+        for region, (x1, y1, x2, y2) in enumerate(widened(rois)):
             one = np.float32(scale)
             first, second = np.float32(before), np.float32(after)
             left, top, right, bottom = (
@@ -197,8 +197,8 @@ def roi_align(
                 wide, high = max(wide, 1.0), max(high, 1.0)
             rows = _align_axis(top, high, height, ratio, data.shape[2])
             columns = _align_axis(left, wide, width, ratio, data.shape[3])
-            plane = widened(data[whole[at]])
-            result[at] = _aligned(plane, rows, columns, height, width, mode)
+            plane = widened(data[whole[region]])
+            result[region] = _aligned(plane, rows, columns, height, width, mode)
         return result
 
     return apply
@@ -252,7 +252,7 @@ def psroi_average(outputs: int, group: int, scale: float) -> Function:
     def apply(data: Array, rois: Array) -> Any:
         result = np.zeros((len(rois), outputs, group, group), data.dtype)
         budget.spend(A_REGION * len(rois), "reading regions")
-        for at, (item, x1, y1, x2, y2) in enumerate(rois.astype(np.float64).tolist()):
+        for region, (item, x1, y1, x2, y2) in enumerate(rois.astype(np.float64).tolist()):
             if item < 0:
                 break
             plane = widened(data[int(item)])
@@ -272,7 +272,7 @@ def psroi_average(outputs: int, group: int, scale: float) -> Function:
             own = total.reshape(outputs, group, group, group, group)
             row, column = np.arange(group)[:, None], np.arange(group)
             chosen = own[:, row, column, row, column]
-            result[at] = np.where(area > 0, chosen / np.maximum(area, 1), 0)
+            result[region] = np.where(area > 0, chosen / np.maximum(area, 1), 0)
         return result
 
     return apply
@@ -291,7 +291,7 @@ def psroi_bilinear(outputs: int, group: int, bins_x: int, bins_y: int, scale: fl
         height, width = data.shape[2:]
         result = np.zeros((len(rois), outputs, group, group), data.dtype)
         budget.spend(A_REGION * len(rois) * bins_y * bins_x, "reading regions")
-        for at, (item, *box) in enumerate(rois.astype(np.float64).tolist()):
+        for region, (item, *box) in enumerate(rois.astype(np.float64).tolist()):
             if item < 0:
                 break
             x1, y1, x2, y2 = (bound * scale for bound in box)
@@ -305,7 +305,7 @@ def psroi_bilinear(outputs: int, group: int, bins_x: int, bins_y: int, scale: fl
                     left = x1 + (x2 - x1) / bins_x * column
                     x = _grid(left, left + (x2 - x1) / bins_x, group, width)
                     total += _bilinear(channels[row * bins_x + column], y, x)
-            result[at] = total / (bins_x * bins_y)
+            result[region] = total / (bins_x * bins_y)
         return result
 
     return apply

@@ -50,7 +50,7 @@ def roi_align_rotated(
         result = np.zeros((len(rois), data.shape[1], height, width), dtype=data.dtype)
         rows, columns = data.shape[2:]
         channels = np.arange(data.shape[1])[:, None, None]
-        for at, (x, y, *sides, angle) in enumerate(rois.astype(np.float64).tolist()):
+        for region, (x, y, *sides, angle) in enumerate(rois.astype(np.float64).tolist()):
             turn = -angle if clockwise else angle
             wide, high = (side * scale for side in sides)
             across = ratio or max(math.ceil(wide / width), 0)
@@ -68,10 +68,10 @@ def roi_align_rotated(
             place_x = along_y * math.sin(turn) + along_x * math.cos(turn) + x * scale - 0.5
             inside = (place_x >= -1) & (place_x <= columns) & (place_y >= -1) & (place_y <= rows)
             place_x, place_y = np.clip(place_x, 0, columns - 1), np.clip(place_y, 0, rows - 1)
-            plane = widened(data[int(items.reshape(-1)[at])])
+            plane = widened(data[int(items.reshape(-1)[region])])
             values = np.where(inside, _read(plane, channels, place_y, place_x), 0)
             binned = values.reshape(len(plane), height, down, width, across)
-            result[at] = binned.mean(axis=(2, 4))
+            result[region] = binned.mean(axis=(2, 4))
         return result
 
     return apply
@@ -131,13 +131,13 @@ def deformable_psroi(
         samples = outputs * group * group * bins[0] * bins[1]
         budget.reserve(200 * samples, "the samples of a region")
         spend_each(len(rois), 200_000 + 200 * samples, "reading regions")
-        for at, (item, *bounds) in enumerate(rois.astype(np.float64)):
+        for region, (item, *bounds) in enumerate(rois.astype(np.float64)):
             if item < 0:
                 break
             rounded = np.sign(bounds) * np.floor(np.abs(bounds) + 0.5)
             box = np.add(rounded.reshape(2, 2), [[0], [1]]) * scale - 0.5
-            shifts = (0.0, 0.0) if offsets is None else moved(offsets, at)
-            result[at] = one(widened(data[int(item)]), box, *shifts)
+            shifts = (0.0, 0.0) if offsets is None else moved(offsets, region)
+            result[region] = one(widened(data[int(item)]), box, *shifts)
         return result
 
     return apply

@@ -173,7 +173,7 @@ def _erf32(x: Array, out: Array) -> None:
         distance = np.multiply(x, np.float32(_STEPS), out=out)
         # The sum has no bits for fractions, so its lowest bits are the rounded number.
         np.add(distance, _ROUNDING, out=place)
-        at = np.subtract(place.view(np.int32), _FIRST).astype(np.intp)
+        nearest = np.subtract(place.view(np.int32), _FIRST).astype(np.intp)
         # Exact, because all numbers are multiples of a power of two. The number is never -0,
         # therefore the distance keeps the sign of a zero. The distance of NaN is NaN.
         np.subtract(distance, np.subtract(place, _ROUNDING, out=place), out=distance)
@@ -184,11 +184,11 @@ def _erf32(x: Array, out: Array) -> None:
         np.subtract(series, square, out=series)
         made = series.astype(np.float64)
         np.add(made, 1.0, out=made)
-        factor = slopes.take(at, mode="clip")
+        factor = slopes.take(nearest, mode="clip")
         np.multiply(made, factor, out=made)
         np.copyto(factor, distance)
         np.multiply(made, factor, out=made)
-        np.add(made, heights.take(at, mode="clip", out=factor), out=made)
+        np.add(made, heights.take(nearest, mode="clip", out=factor), out=made)
         np.copyto(out, made, casting="same_kind")
 
 

@@ -52,7 +52,7 @@ def concat(left: Array, right: Array) -> Array:
 
 
 def can_match() -> bool:
-    """True when google-re2 is installed."""
+    """Return whether google-re2 is installed."""
     return importlib.util.find_spec("re2") is not None
 
 

@@ -174,17 +174,17 @@ class Contents:
         ports = body.ports
         parameters = [self.numbers.get(node) for node in body.graph.parameters]
         results = [self.numbers.get(node) for node in body.graph.results]
-        states = {port.parameter: at for at, port in enumerate(ports.carried)}
+        states = {port.parameter: position for position, port in enumerate(ports.carried)}
         entry["in"] = []
-        for at, node in enumerate(parameters):
+        for position, node in enumerate(parameters):
             if node is None:
                 continue
-            port = ports.by_parameter.get(at)
-            iteration = at == ports.iteration
+            port = ports.by_parameter.get(position)
+            iteration = position == ports.iteration
             words = fed(port, iteration) if body.label == "body" else "same value"
             self.nodes[node]["role"] = words
             if port is not None:
-                wire = [_input_kind(port, body), port.external, node, words, states.get(at)]
+                wire = [_input_kind(port, body), port.external, node, words, states.get(position)]
                 entry["in"].append(wire)
         entry["out"] = [
             [_output_kind(out, body), results[out.result], out.external, given(out, body.label)]
@@ -202,10 +202,10 @@ class Contents:
         # Inputs that no body reads, such as the trip count, are ports without a wire.
         labels = self.nodes[self.numbers[owner]].setdefault("ports", {})
         mapped = {port.external for port in ports.inputs}
-        for at, value in enumerate(owner.inputs):
-            if value is not None or at in mapped:
+        for position, value in enumerate(owner.inputs):
+            if value is not None or position in mapped:
                 omitted = ["omitted"] if value is None else []
-                labels[at] = [*input_label(owner, at), *omitted]
+                labels[position] = [*input_label(owner, position), *omitted]
 
     def _add_source(self) -> None:
         """Add to each node and constant the text of its line in the XML file, if it is known."""

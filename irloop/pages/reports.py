@@ -179,13 +179,13 @@ def _output(item: OutputReport) -> list[Any]:
 
 def _tensors(evidence: Evidence) -> list[Section]:
     try:
-        found = tensors_of(evidence)
+        tensors = tensors_of(evidence)
     except IrloopError as error:
         return [_section("Intermediate tensors", lines=[f"not recorded: {error.message}"])]
     note = f"In irloop's executor, with these inputs: {evidence.label}."
     sections = []
-    if found.curves:
-        plot = {"curves": found.curves}
+    if tensors.curves:
+        plot = {"curves": tensors.curves}
         sections.append(_section("Error of each state over iterations", note=note, plot=plot))
     columns = [
         ("tensor", "text"),
@@ -195,8 +195,8 @@ def _tensors(evidence: Evidence) -> list[Section]:
         ("error", "number"),
         ("first iteration", "text"),
     ]
-    more = f" {found.left_out} more are left out." if found.left_out else ""
-    table = _table(columns, [_tensor(row) for row in found.rows])
+    more = f" {tensors.left_out} more are left out." if tensors.left_out else ""
+    table = _table(columns, [_tensor(row) for row in tensors.rows])
     sections.append(_section("Intermediate tensors", note=f"{note}{more}", table=table))
     return sections
 

@@ -15,7 +15,7 @@ MOST_READ, MOST_LINE, MOST_SHOWN = 256 << 20, 400, 8 << 20
 
 def source_lines(path: str, wanted: Set[int]) -> dict[int, str]:
     """The texts of lines by number, from 1; lines that cannot be read are left out."""
-    found: dict[int, str] = {}
+    texts: dict[int, str] = {}
     shown, last = 0, max(wanted, default=0)
     try:
         with io.BufferedReader(open_regular(path)) as raw:
@@ -25,14 +25,14 @@ def source_lines(path: str, wanted: Set[int]) -> dict[int, str]:
                 if not text:
                     break
                 if line in wanted:
-                    found[line] = _line_text(text)
-                    shown += len(found[line])
+                    texts[line] = _line_text(text)
+                    shown += len(texts[line])
                 read += len(text)
                 line += 1
     except OSError:
         # If the file no longer exists, the page shows only the line number.
-        return found
-    return found
+        return texts
+    return texts
 
 
 def _line_text(text: bytes) -> str:

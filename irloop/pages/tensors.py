@@ -95,13 +95,13 @@ def _by_value(recording: Recording) -> dict[Value, dict[tuple[int, ...], Any]]:
 
 
 def _add(
-    found: Tensors,
+    tensors: Tensors,
     evidence: Evidence,
     values: tuple[Value | None, Value | None],
     made: tuple[Made, Made],
 ) -> None:
-    if len(found.rows) == ROWS:
-        found.left_out += 1
+    if len(tensors.rows) == ROWS:
+        tensors.left_out += 1
         return
     shown = values[1] or values[0]
     assert shown is not None
@@ -113,7 +113,7 @@ def _add(
         (ranges[0][0], ranges[1][0]),
         (ranges[0][1], ranges[1][1]),
     )
-    found.rows.append(row)
+    tensors.rows.append(row)
     shared = [at for at in made[1] if at in made[0]]
     if not shared:
         return
@@ -123,9 +123,9 @@ def _add(
     place = next(wrong, None)
     if place is not None:
         row.first = ", ".join(map(str, place)) or "differs"
-    if _is_state(shown) and len(found.curves) < CURVES:
+    if _is_state(shown) and len(tensors.curves) < CURVES:
         points = [[at, number(error)] for at, error in enumerate(errors.values())]
-        found.curves.append({"name": node_path(shown.producer), "points": points[:POINTS]})
+        tensors.curves.append({"name": node_path(shown.producer), "points": points[:POINTS]})
 
 
 def _path(value: Value | None) -> str | None:
@@ -179,7 +179,7 @@ def _error(before: Any, made: Any, evidence: Evidence) -> float:
 
 
 def _is_state(value: Value) -> bool:
-    """True for a body parameter with a back edge."""
+    """Return whether `value` is a body parameter with a back edge."""
     node: Node = value.producer
     owner = None if node.graph is None else node.graph.owner
     if owner is None or not isinstance(node.op, Parameter):

@@ -37,27 +37,27 @@ class Weights:
 
     def of(self, tensor: Tensor) -> dict[str, Any]:
         """The statistics of a constant; only every k-th element of a large one is read."""
-        found: dict[str, Any] = {"count": tensor.count, "bytes": tensor.nbytes}
+        statistics: dict[str, Any] = {"count": tensor.count, "bytes": tensor.nbytes}
         if tensor.count == 0:
-            return found
+            return statistics
         if self._left <= 0 or (tensor.element.bits < 8 and tensor.count > self._left):
-            return {**found, "problem": "the limit of weights that a page reads is reached"}
+            return {**statistics, "problem": "the limit of weights that a page reads is reached"}
         try:
             array = tensor.numpy().reshape(-1)
             step = -(-array.size // min(ONE, self._left))
             # The elements in between are not read from disk.
             sample = np.array(array[::step])
         except (IrloopError, OSError, ValueError) as error:
-            return {**found, "problem": f"cannot be read: {error}"}
+            return {**statistics, "problem": f"cannot be read: {error}"}
         self._left -= sample.size
-        found["sampled"] = int(sample.size)
-        found |= summary(sample)
+        statistics["sampled"] = int(sample.size)
+        statistics |= summary(sample)
         if tensor.count <= WHOLE:
-            found["values"] = small_values(sample)
+            statistics["values"] = small_values(sample)
         finite = _finite(sample)
         if finite is not None and finite.size > 1:
-            found["bars"] = _bars(finite)
-        return found
+            statistics["bars"] = _bars(finite)
+        return statistics
 
 
 def summary(array: Array) -> dict[str, Any]:

@@ -100,11 +100,11 @@ class Context:
 
     @property
     def is_legacy(self) -> bool:
-        """True for an IR of versions 2 to 7."""
+        """Return whether this is an IR of versions 2 to 7."""
         return self.document.is_legacy
 
     def is_source(self, layer: Layer) -> bool:
-        """True if layers of this type have no inputs: constants, and inputs of a net."""
+        """Return whether layers of this type have no inputs: constants, and inputs of a net."""
         if self.is_legacy:
             return (layer.type or "").lower() in ("input", "const")
         return layer.type in ("Parameter", "Const")
@@ -227,7 +227,7 @@ class Context:
         wrong port, and another rule reports this edge. So are the ports of a body that the port map
         of an old TensorIterator feeds. No input of an old layer may be left open.
         """
-        found = []
+        open_ports = []
         for index in self.nets:
             fed = self._fed_ports(index)
             for layer in index.net.layers:
@@ -238,12 +238,12 @@ class Context:
                 connected = {edge.to_port for edge in edges}
                 connected |= {port for inner, port in fed if inner == layer.id}
                 last = max((n for n, port in enumerate(ports) if port.id in connected), default=-1)
-                found += [
+                open_ports += [
                     (layer, port, number > last and not self.is_legacy)
                     for number, port in enumerate(ports)
                     if port.id not in connected
                 ]
-        return found
+        return open_ports
 
     def _fed_ports(self, index: NetIndex) -> set[tuple[str | None, str | None]]:
         """The layers and input ports of an old body that the port map names."""
@@ -293,7 +293,7 @@ class Context:
 
     @cached_property
     def has_dynamic_shapes(self) -> bool:
-        """True if a port declares a dynamic dimension, or a Parameter a dynamic rank.
+        """Return whether a port declares a dynamic dimension, or a Parameter a dynamic rank.
 
         In such a file, a port without dimensions may belong to a scalar or to a value of unknown
         rank.
@@ -518,14 +518,15 @@ class Context:
         return int(found[0]) if found is not None and len(found) == 1 else None
 
     def condition_is(self, wiring: Wiring, wanted: bool) -> bool:
-        """True when the initial condition of a Loop is constant and equals `wanted`."""
+        """Return whether the initial condition of a Loop is constant and equals `wanted`."""
         if not wiring.is_loop or len(wiring.owner.inputs) < 2:
             return False
         found = self.operand_value(wiring.outer, wiring.owner, 1)
         return found is not None and len(found) == 1 and bool(found[0]) is wanted
 
     def stays_true(self, wiring: Wiring) -> bool:
-        """True if the condition that the body returns is known to be true in every iteration.
+        """Return whether the condition that the body returns is known to be true in every
+        iteration.
 
         It is either the constant true, or the body's condition parameter returned unchanged, with
         the constant true as initial value.
@@ -586,7 +587,7 @@ class Context:
         """
         # Many comparisons in a model are equal, so their results are cached.
         compared: dict[tuple[str | None, tuple[str, ...], int], tuple[bool, bool]] = {}
-        found = []
+        wrong_ports = []
         for layer, node in self.analysis.pairs:
             if isinstance(node.op, UnknownOp):
                 continue
@@ -600,8 +601,8 @@ class Context:
                     wrong = compared[key] = contradictions(self.declared(port), inferred)
                 if wrong[0] or wrong[1]:
                     both = (True, False)
-                    found += [(layer, port, inferred, bad) for bad in both if wrong[not bad]]
-        return found
+                    wrong_ports += [(layer, port, inferred, bad) for bad in both if wrong[not bad]]
+        return wrong_ports
 
     @cached_property
     def inference_errors(self) -> list[tuple[Layer, str, InferenceError]]:

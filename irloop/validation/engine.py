@@ -203,7 +203,7 @@ class _Selection:
         return self.wants(item.code)
 
     def wants(self, code: str) -> bool:
-        """True if findings with this code should be reported."""
+        """Return whether findings with this code should be reported."""
         if any(code.startswith(group) for group in self.ignore):
             return False
         return not self.select or any(code.startswith(group) for group in self.select)
@@ -220,7 +220,7 @@ class _Selection:
 
 
 def _is_onnx(path: str | os.PathLike[str]) -> bool:
-    """True if a file is an ONNX model, judged by its suffix.
+    """Return whether a file is an ONNX model, judged by its suffix.
 
     If the suffix is unknown, the first byte decides, which is the same in all ONNX models.
     """

@@ -79,7 +79,9 @@ def _precisions(net: Net) -> Iterator[SetAttribute]:
 
 
 def concerns(finding: Diagnostic) -> bool:
-    """True if a finding is about the fragment itself, not about added layers or missing parts."""
+    """Return whether a finding is about the fragment itself, not about added layers or missing
+    parts.
+    """
     if finding.code.startswith(_ELSEWHERE):
         return False
     return (unsigned(finding.location.layer_id) or 0) < FIRST_ID

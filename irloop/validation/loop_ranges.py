@@ -24,7 +24,7 @@ __all__ = [
 
 
 def is_sound(entry: Entry) -> bool:
-    """True if the axis, stride and part size of a range are valid."""
+    """Return whether the axis, stride and part size of a range are valid."""
     return entry.axis is not None and entry.stride != 0 and entry.part_size > 0
 
 

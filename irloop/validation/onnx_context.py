@@ -98,7 +98,7 @@ class OnnxContext:
 
     @property
     def shows_weights(self) -> bool:
-        """True once bytes of external data were read, so that findings may contain them."""
+        """Return whether bytes of external data were read, so that findings may contain them."""
         return self._external.were_read
 
     @cached_property

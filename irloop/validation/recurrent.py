@@ -56,7 +56,9 @@ class Recurrent(NamedTuple):
 
 
 def has_joined_weights(context: Context, net: NetIndex, layer: Layer) -> bool:
-    """True for an LSTMCell with W and R side by side in input 3 and the bias in input 4."""
+    """Return whether a layer is an LSTMCell with W and R side by side in input 3 and the bias in
+    input 4.
+    """
     if (layer.type or "").lower() != "lstmcell" or len(net.edges_into(layer)) != 5:
         return False
     return context.operand(net, layer, 4).rank == 1

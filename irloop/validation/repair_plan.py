@@ -35,7 +35,7 @@ class Repair(Record):
 
     @property
     def safe(self) -> bool:
-        """True when the repair changes no result."""
+        """Return whether the repair changes no result."""
         return not self.effect
 
     def in_file(self, file: str) -> str:

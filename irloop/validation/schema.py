@@ -59,7 +59,7 @@ def _schema(name: str) -> etree.XMLSchema:
 
 
 def is_valid(data: bytes, name: str = NEW) -> bool:
-    """True if a file conforms to the schema `name`; false also if it cannot be read."""
+    """Return whether a file conforms to the schema `name`; false also if it cannot be read."""
     # Validating while parsing takes linear time even in a broken file, because no locations are
     # computed.
     parser = etree.XMLParser(
@@ -135,11 +135,11 @@ def _collect(
     schema: etree.XMLSchema,
     work: etree._Element,
     originals: dict[etree._Element, etree._Element],
-    found: dict[tuple[etree._Element, str], SchemaFinding],
+    findings: dict[tuple[etree._Element, str], SchemaFinding],
 ) -> list[etree._Element]:
-    """Add the schema errors of the last validation of `work` to `found`.
+    """Add the schema errors of the last validation of `work` to `findings`.
 
-    The keys of `found` are (element, attribute); only the first error for a key is kept.
+    The keys of `findings` are (element, attribute); only the first error for a key is kept.
     `originals` maps the elements of `work` to those of the document. Returns the elements that are
     not allowed at their position. An error means this if its message names neither an attribute nor
     a missing child.
@@ -162,7 +162,7 @@ def _collect(
             attribute = names[-1] if names else ""
         code = CODES.get(entry.type_name, "IRL107")
         finding = SchemaFinding(code, originals[element], attribute, entry.message)
-        found.setdefault((finding.element, attribute), finding)
+        findings.setdefault((finding.element, attribute), finding)
     return unexpected
 
 

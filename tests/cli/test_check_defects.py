@@ -75,6 +75,7 @@ UNREAD = """m (int64 n, float[2] a, float[2] b) => (float[2] p, float[2] q) {
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "defect"),
     [

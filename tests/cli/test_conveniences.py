@@ -54,6 +54,7 @@ def test_a_report_on_the_standard_output(irloop: Irloop, recurrent: Path) -> Non
     assert not Path("-").exists()
 
 
+@pytest.mark.slow
 def test_reports_call_the_standard_input_by_name(recurrent: Path) -> None:
     """Users do not know the temporary file that holds the copy of the standard input."""
     bin_file = recurrent.with_suffix(".bin")

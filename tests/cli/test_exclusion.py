@@ -115,6 +115,7 @@ IGNORED = [
 ]
 
 
+@pytest.mark.slow
 @GIT
 @pytest.mark.parametrize("text", IGNORED)
 def test_what_git_ignores_is_left_out(irloop: Irloop, project: Path, text: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tarfile
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,18 +11,15 @@ import pytest
 from click.testing import Result
 
 import irloop as api
+from tests.archives import unpacked
 
 Irloop = Callable[..., Result]
-
-ARCHIVE = Path(__file__).parents[1] / "fixtures" / "legacy_ir.tar.xz"
 
 
 @pytest.fixture
 def case(tmp_path: Path) -> Path:
-    with tarfile.open(ARCHIVE) as archive:
-        members = [item for item in archive if "TensorIterator__lstmcell_bwd/" in item.name]
-        archive.extractall(tmp_path, members, filter="data")
-    return tmp_path / "synthetic" / "TensorIterator__lstmcell_bwd"
+    archived = unpacked("legacy_ir") / "synthetic" / "TensorIterator__lstmcell_bwd"
+    return shutil.copytree(archived, tmp_path / "lstm")
 
 
 def test_inspect_tells_the_version_that_was_read(irloop: Irloop, case: Path) -> None:

@@ -100,6 +100,7 @@ def test_metadata_on_request() -> None:
     assert not found.same
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is measured in the units of Linux")
 def test_weights_do_not_have_to_fit_into_memory(tmp_path: Path) -> None:
     """Two constants of 256 MB are compared in less memory than one of them needs."""

@@ -71,6 +71,7 @@ g (int64 n, uint32[k] start) => (uint32[k] last, uint32[t, k] all) {{
     agree(text, [[i64(n), X[:5]] for n in (4, 0, 1, 6)], engines, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("op", "expected"),
     [

@@ -24,9 +24,10 @@ from irloop.formats.onnx.reader import from_proto
 from irloop.formats.onnx.writer import to_proto_model
 from irloop.graph.builder import Builder
 from irloop.graph.model import Graph, Model
+from irloop.graph.op import Constant
 from irloop.graph.types import ElementType, Shape, TensorType
 from irloop.graph.walk import all_nodes
-from tests.opconf import cases
+from tests.archives import opconf_cases
 
 Array = np.ndarray[Any, np.dtype[Any]]
 FAMILIES = ("LSTMCell", "GRUCell", "RNNCell", "LSTMSequence", "GRUSequence", "RNNSequence")
@@ -35,7 +36,7 @@ GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 
 
 def _stored() -> list[Path]:
-    return sorted(path for name in FAMILIES for path in cases().glob(f"*_{name}/*"))
+    return sorted(path for name in FAMILIES for path in opconf_cases().glob(f"*_{name}/*"))
 
 
 def _run_onnx(model: onnx.ModelProto, inputs: dict[str, Array]) -> list[Array]:
@@ -329,3 +330,16 @@ def test_ignored_attributes_of_a_cell_of_opset1_are_reported() -> None:
     builder.result(node.outputs[0], "h")
     _, notes = pipelines.to_onnx(Model(builder.graph, "openvino", 10))
     assert any("input_forget" in note.message for note in notes)
+
+
+def test_the_lengths_of_a_huge_batch_are_not_stored() -> None:
+    """A file may declare a batch that is larger than memory."""
+    weights = {"w": np.ones((1, 4, 3), np.float32), "r": np.ones((1, 4, 4), np.float32)}
+    proto = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+      g (float[2, 100000000, 3] x, float[1, 4, 3] w, float[1, 4, 4] r) =>
+        (float[2, 1, 100000000, 4] y) { y = RNN <hidden_size = 4> (x, w, r) }""")
+    proto.graph.initializer.extend(numpy_helper.from_array(*pair[::-1]) for pair in weights.items())
+    model, _ = pipelines.to_openvino(from_proto(proto))
+    constants = [node.op for node in all_nodes(model.graph) if isinstance(node.op, Constant)]
+    assert constants
+    assert max(len(constant.tensor.raw()) for constant in constants) < 1000

@@ -21,7 +21,7 @@ from irloop.graph.model import Model
 from irloop.graph.op import Constant
 from irloop.graph.types import UNKNOWN_SHAPE, Shape, TensorType
 from irloop.graph.walk import all_nodes
-from tests.opconf import cases
+from tests.archives import opconf_cases
 
 onnx = pytest.importorskip("onnx")
 
@@ -89,7 +89,7 @@ def agree(found: Any, expected: list[Any]) -> None:
 
 def _cases() -> list[Any]:
     wanted = set(TYPES.split())
-    folders = [path.parent for path in sorted(cases().glob("*/*/meta.json"))]
+    folders = [path.parent for path in sorted(opconf_cases().glob("*/*/meta.json"))]
     chosen = [item for item in folders if item.parent.name.split("_", 1)[1] in wanted]
     return [pytest.param(item, id=f"{item.parent.name}-{item.name}") for item in chosen]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tarfile
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +13,8 @@ import irloop
 from irloop.engines.catalogue import engine_of
 from irloop.engines.process import Process
 from irloop.errors import UsageError
+from tests.archives import unpacked
 
-ARCHIVE = Path(__file__).parents[1] / "fixtures" / "legacy_ir.tar.xz"
 VARIABLE = "IRLOOP_OPENVINO_2020"
 
 installed = pytest.mark.skipif(VARIABLE not in os.environ, reason=f"{VARIABLE} is not set")
@@ -22,10 +22,8 @@ installed = pytest.mark.skipif(VARIABLE not in os.environ, reason=f"{VARIABLE} i
 
 @pytest.fixture
 def case(tmp_path: Path) -> Path:
-    with tarfile.open(ARCHIVE) as archive:
-        members = [item for item in archive if "TensorIterator__lstmcell_bwd/" in item.name]
-        archive.extractall(tmp_path, members, filter="data")
-    return tmp_path / "synthetic" / "TensorIterator__lstmcell_bwd"
+    archived = unpacked("legacy_ir") / "synthetic" / "TensorIterator__lstmcell_bwd"
+    return shutil.copytree(archived, tmp_path / "lstm")
 
 
 def test_without_its_folder_it_is_refused_and_not_missed(

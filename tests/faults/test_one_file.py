@@ -126,6 +126,7 @@ def test_whole_repairs_run_after_those_that_they_name() -> None:
             assert order.index(place) < order.index(own)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", ["ORT119", "OVN133", "OVN171", "OVN205"])
 def test_deleting_the_file_retires_the_fault(code: str, tmp_path: Path) -> None:
     """Follow the recipe of CONTRIBUTING in a copy: everything that is derived stays as it was."""

@@ -7,8 +7,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -18,6 +19,23 @@ FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 
 #: `irloop sweep` refuses to run on Windows, which has no process groups as it needs them.
 collect_ignore_glob = ["test_*.py"] if os.name == "nt" else []
+
+#: What every test of sweeps needs.
+ABSENT = [name for name in ("distributed", "moto", "pyarrow", "trustme") if not find_spec(name)]
+
+
+class Skipped(pytest.Module):
+    """A module that cannot be imported here."""
+
+    def collect(self) -> NoReturn:
+        pytest.skip(f"needs {', '.join(ABSENT)}: pip install '.[stores]'", allow_module_level=True)
+
+
+def pytest_pycollect_makemodule(
+    module_path: Path, parent: pytest.Collector
+) -> pytest.Module | None:
+    return Skipped.from_parent(parent, path=module_path) if ABSENT else None
+
 
 Verdicts = dict[tuple[str, str], str]
 

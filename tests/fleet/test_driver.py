@@ -335,6 +335,7 @@ def spoil(model: Path, fault: str) -> None:
     model.write_text(f"{model.read_text('utf-8')}<!-- irloop-test: {fault} -->", "utf-8")
 
 
+@pytest.mark.slow
 def test_a_model_that_kills_twice_is_quarantined(
     zoo: Path, verdicts: ReadVerdicts, monkeypatch: pytest.MonkeyPatch
 ) -> None:

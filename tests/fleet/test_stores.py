@@ -38,9 +38,9 @@ EMULATED = {"GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "false"}
 def google(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
     """The environment for an emulated Google Cloud Storage with the empty bucket `models`."""
     server_of = pytest.importorskip(
-        "gcp_storage_emulator.server", reason="the emulator of the extra 'test' is not installed"
+        "gcp_storage_emulator.server", reason="needs the emulator: pip install '.[stores]'"
     )
-    pytest.importorskip("gcsfs", reason="gcsfs of the extra 'test' is not installed")
+    pytest.importorskip("gcsfs", reason="needs gcsfs: pip install '.[stores]'")
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
@@ -129,7 +129,7 @@ def test_models_of_a_repository_of_hugging_face(
     """Folders are listed, weights are fetched, and a second sweep recognises files by their
     blobs.
     """
-    pytest.importorskip("huggingface_hub", reason="it is not installed: extra 'test'")
+    pytest.importorskip("huggingface_hub", reason="needs it: pip install '.[stores]'")
     results = tmp_path / "results"
     with hub_server.serving(zoo.parent) as endpoint:
         given = {**HERE, "HF_ENDPOINT": endpoint, "HF_HOME": str(tmp_path / "home")}

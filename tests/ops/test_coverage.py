@@ -11,7 +11,7 @@ from irloop import operations
 from irloop.dialects.attributes import operands_of
 from irloop.dialects.openvino import OPENVINO
 from irloop.graph.op import Op
-from tests.opconf import opconf
+from tests.archives import unpacked
 
 #: Every missing facet with its reason; all other facets of all operations exist.
 MISSING: dict[tuple[str, str], dict[str, str]] = {
@@ -85,7 +85,7 @@ def _classes_of_suite() -> Iterator[tuple[str, int, str]]:
     """The type, first opset and serialized opset of each class that the suite lists for opset1 to
     opset8.
     """
-    for line in (opconf() / "COVERAGE.md").read_text("utf-8").splitlines():
+    for line in (unpacked("opconf") / "COVERAGE.md").read_text("utf-8").splitlines():
         for first, serialized in re.findall(r"\[opset(\d+)[-\d]*\] -> opset(\d+)", line):
             if int(first) <= 8:
                 yield line.split("|")[1].strip(), int(first), serialized

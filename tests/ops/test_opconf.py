@@ -6,9 +6,9 @@ import pytest
 
 from benchmarks.cases import OperationCase, operation_cases
 from irloop.execution.session import Session
-from tests.opconf import cases
+from tests.archives import opconf_cases
 
-CASES = list(operation_cases(cases()))
+CASES = list(operation_cases(opconf_cases()))
 
 #: Cases for which no stored output can be the reference, with the reason.
 OPEN = {

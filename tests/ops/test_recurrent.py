@@ -22,14 +22,14 @@ from irloop.graph.builder import Builder
 from irloop.graph.model import Graph, Value
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType, Shape, TensorType
-from tests.opconf import cases
+from tests.archives import opconf_cases
 
 Array = np.ndarray[Any, np.dtype[Any]]
 FAMILIES = ("LSTMCell", "GRUCell", "RNNCell", "LSTMSequence", "GRUSequence", "RNNSequence")
 
 
 def _stored() -> list[Path]:
-    found = [path for name in FAMILIES for path in cases().glob(f"*_{name}/*")]
+    found = [path for name in FAMILIES for path in opconf_cases().glob(f"*_{name}/*")]
     return sorted(found)
 
 

@@ -108,6 +108,7 @@ def chromium(folder: Path) -> Iterator[Browser]:
         pytest.skip(
             f"chromium reserves more address space than the {limit:,} bytes it may (ulimit)"
         )
+    pytest.importorskip("selenium", reason="needs selenium: pip install selenium")
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 

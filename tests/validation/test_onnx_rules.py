@@ -16,32 +16,8 @@ from irloop.validation.engine import validate
 from tests.rule_fixtures import RULES, Fixture, fixtures
 
 FIXTURES = fixtures(".txt")
-SHARED = Path(__file__).resolve().parents[2].parent / "shared"
 #: Rules whose findings may be about the main graph as a whole.
 OF_THE_MODEL = ("ONX101", "ONX106", "ONX107", "ONX108", "ONX109", "ONX110")
-#: Models of the corpus that an engine refuses, and the codes that give the reason.
-FAULTS = {
-    # ReduceMin accepts booleans from opset 20 on, but the model has opset 16.
-    "burn_loop_dynamic_cond": {"ONX206"},
-    # Transpose has a second input, which OpenVINO ignores, and the branches have no names.
-    "if_branches_with_multiple_outputs": {"ONX104", "ONX109"},
-    # The condition has shape [1], but the body declares a scalar; only OpenVINO accepts this.
-    "loop_2d_add_const_cond": {"ONX210"},
-    "mo_loop_2d_add_const_cond": {"ONX210"},
-    "loop_concat_growing_merged_dim": {"ONX210"},
-    "mo_loop_concat_growing_merged_dim": {"ONX210"},
-    # The loop has fewer outputs than the body has results; only OpenVINO accepts this.
-    "loop_with_initializer_as_output": {"ONX212"},
-    "mo_loop_with_initializer_as_output": {"ONX212"},
-    "scan_with_initializer_as_output": {"ONX212"},
-    # The bodies have inputs that nothing feeds; only OpenVINO accepts this.
-    "loop_state_input_same_name_as_parent_with_invariant": {"ONX208"},
-    "burn_if_conv2d": {"ONX208"},
-    "burn_if_linear": {"ONX208"},
-    "burn_nested_if": {"ONX208"},
-    "burn_nested_if_loop_if": {"ONX208"},
-    "burn_nested_if_loop_if_scan": {"ONX208"},
-}
 
 
 @pytest.mark.parametrize("fixture", FIXTURES, ids=lambda fixture: fixture.name)
@@ -88,19 +64,6 @@ def test_files_that_are_not_models(data: bytes, message: str, tmp_path: Path) ->
 def test_missing_file(tmp_path: Path) -> None:
     (item,) = validate(tmp_path / "nothing.onnx")
     assert item.code == "ONX101"
-
-
-@pytest.mark.skipif(not (SHARED / "corpus").is_dir(), reason="../shared/corpus is not here")
-def test_good_models_have_no_errors() -> None:
-    paths = [
-        path
-        for path in sorted((SHARED / "corpus").glob("*/*/model.onnx"))
-        if "negative" not in path.parts[-3]
-    ]
-    assert paths
-    for path in paths:
-        errors = {item.code for item in validate(path) if item.severity.value == "error"}
-        assert errors == FAULTS.get(path.parent.name, set()), path
 
 
 def test_a_model_input_of_no_element_type(tmp_path: Path) -> None:

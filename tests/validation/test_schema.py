@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from lxml import etree
 
 from irloop.validation import schema
-from tests.opconf import cases
-
-SHARED = Path(__file__).resolve().parents[2].parent / "shared"
+from tests.archives import opconf_cases, unpacked
 
 
 def found(text: str) -> list[tuple[str, str, str]]:
@@ -84,21 +81,12 @@ def test_document_is_not_changed() -> None:
     assert etree.tostring(root) == before
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="../shared is not here")
-def test_authentic_files_pass() -> None:
-    corpus = [
-        path
-        for path in sorted((SHARED / "corpus").glob("*/*/model.xml"))
-        if "negative" not in path.parts[-3]
-    ]
-    assert corpus
-    assert [path for path in corpus if not schema.is_valid(path.read_bytes())] == []
-
-
-def test_conformance_cases_pass() -> None:
-    paths = sorted(cases().glob("*/*/model.xml"))[::5]
-    assert len(paths) > 200
-    assert [path for path in paths if not schema.is_valid(path.read_bytes())] == []
+def test_models_that_engines_run_pass() -> None:
+    loops = sorted(unpacked("loops").glob("*/*/model.xml"))
+    operations = sorted(opconf_cases().glob("*/*/model.xml"))[::5]
+    assert len(loops) > 100
+    assert len(operations) > 200
+    assert [path for path in loops + operations if not schema.is_valid(path.read_bytes())] == []
 
 
 def test_a_default_namespace_is_accepted() -> None:

@@ -182,30 +182,31 @@ class _Search:
                 return found
         return None
 
-    def _of_outputs(self, node: Node, at: tuple[int, ...]) -> Cause | None:
+    def _of_outputs(self, node: Node, iterations: tuple[int, ...]) -> Cause | None:
         """Return the cause of the first difference in the outputs of `node`, or None.
 
         None means that no output differs, or that a difference comes from a body parameter, which
-        has its own cause. `at` holds the iteration numbers of the enclosing loops. The nodes are
-        visited in the order in which they run, so the caller stops at the first cause it gets.
+        has its own cause. `iterations` holds the iteration numbers of the enclosing loops. The
+        nodes are visited in the order in which they run, so the caller stops at the first cause it
+        gets.
         """
-        found = self._in_loops.of_joined(node, at)
-        if found is not None:
-            return found
+        cause = self._in_loops.of_joined(node, iterations)
+        if cause is not None:
+            return cause
         for value in node.outputs:
             mine = self._seen.twin.get(value)
-            if mine is None or not self._seen.differ(mine, value, at):
+            if mine is None or not self._seen.differ(mine, value, iterations):
                 continue
-            found = self._in_loops.of_loop_output(mine, value)
-            found = found or self._in_branches.of(mine.producer, node)
-            found = found or self._in_loops.of_source(value, at)
-            if found is None and isinstance(mine.producer.op, Parameter):
+            cause = self._in_loops.of_loop_output(mine, value)
+            cause = cause or self._in_branches.of(mine.producer, node)
+            cause = cause or self._in_loops.of_source(value, iterations)
+            if cause is None and isinstance(mine.producer.op, Parameter):
                 # The node returns a parameter of the body. A difference in that parameter has a
                 # cause of its own.
                 continue
-            if found is None and node.bodies:
-                found = self._of_other_shape(mine, value, at)
-            return found or self._of_operation(mine.producer, node, at)
+            if cause is None and node.bodies:
+                cause = self._of_other_shape(mine, value, iterations)
+            return cause or self._of_operation(mine.producer, node, iterations)
         return None
 
     def _of_shapes(self) -> Cause | None:
@@ -240,48 +241,48 @@ class _Search:
             return self._seen.cause("output", message, left.producer, right.producer)
         return None
 
-    def _of_operation(self, first: Node, second: Node, at: tuple[int, ...]) -> Cause:
+    def _of_operation(self, first: Node, second: Node, iterations: tuple[int, ...]) -> Cause:
         """Explain why two corresponding nodes compute different values.
 
         The cause may be, for example, another operation, another attribute, another input, or
-        numeric drift. If nothing more precise is found, the cause only names the two nodes. `at`
-        holds the iteration numbers of the enclosing loops.
+        numeric drift. If nothing more precise is found, the cause only names the two nodes.
+        `iterations` holds the iteration numbers of the enclosing loops.
         """
         place = f"`{second.name}` of {self._seen.place(1, second)}"
         other = f"in {self._seen.place(0, first)}"
-        found = self._of_type(first, second)
-        if found is not None:
-            return found
-        common = self._common_inputs(first, second, at)
+        cause = self._of_type(first, second)
+        if cause is not None:
+            return cause
+        common = self._common_inputs(first, second, iterations)
         for number, mine, its in common:
-            found = self._of_input(number, (first, mine), (second, its), at)
-            if found is not None:
-                return found
+            cause = self._of_input(number, (first, mine), (second, its), iterations)
+            if cause is not None:
+                return cause
         for number, mine, its in common:
             if not self._seen.may_be_paired(mine, its):
                 return self._of_other_input(number, (first, mine), (second, its))
         if self._seen.loops.get(second) is first and isinstance(second.op, LOOPS):
-            found = self._in_loops.of_starts(first, second, at)
-            found = found or self._in_loops.of_wires_between(first, second)
-            if found is not None:
-                return found
-        found = self._of_attributes(first, second)
-        if found is not None:
-            return found
+            cause = self._in_loops.of_starts(first, second, iterations)
+            cause = cause or self._in_loops.of_wires_between(first, second)
+            if cause is not None:
+                return cause
+        cause = self._of_attributes(first, second)
+        if cause is not None:
+            return cause
         if not isinstance(second.op, type(first.op)):
-            found = self._of_decomposed(first, second)
-            if found is not None:
-                return found
-        if self._drifts(first, second, at):
+            cause = self._of_decomposed(first, second)
+            if cause is not None:
+                return cause
+        if self._drifts(first, second, iterations):
             message = (
                 f"numeric drift: {place} is the first value that differs from the one {other} "
                 "by more than the tolerance"
             )
             return self._seen.cause("drift", message, first, second)
         for _, mine, its in common:
-            found = self._of_other_shape(mine, its, at)
-            if found is not None:
-                return found
+            cause = self._of_other_shape(mine, its, iterations)
+            if cause is not None:
+                return cause
         message = (
             f"{second.op.label} {place}{self._parts(second, 1)} returns different values than "
             f"{first.op.label} `{first.name}` {other}{self._parts(first, 0)}"
@@ -289,14 +290,15 @@ class _Search:
         return self._seen.cause("operation", message, first, second)
 
     def _common_inputs(
-        self, first: Node, second: Node, at: tuple[int, ...]
+        self, first: Node, second: Node, iterations: tuple[int, ...]
     ) -> list[tuple[int, Value, Value]]:
         """Pair the inputs that have the same role in two corresponding nodes.
 
         Each item is the position of the input in the second node, its value in the first, and its
         value in the second. If the nodes have different numbers of inputs, only values with equally
         many elements are paired, because an input in one format, such as the axis of a Gather, may
-        be an attribute in the other. `at` holds the iteration numbers of the enclosing loops.
+        be an attribute in the other. `iterations` holds the iteration numbers of the enclosing
+        loops.
         """
         pairs = [
             (second.inputs.index(its), mine, its)
@@ -309,7 +311,9 @@ class _Search:
             return []
         # An attribute in one format may be an input in the other, such as the axis of a Gather.
         sizes = self._seen.size
-        return [item for item in pairs if sizes(0, item[1], at) == sizes(1, item[2], at)]
+        return [
+            item for item in pairs if sizes(0, item[1], iterations) == sizes(1, item[2], iterations)
+        ]
 
     def _of_decomposed(self, first: Node, second: Node) -> Cause | None:
         """Find a wrong constant of a node for which the other model has several simpler nodes.
@@ -347,23 +351,23 @@ class _Search:
         if there are no operations to name, or too many.
         """
         known = self._seen.other if side == 0 else self._seen.twin
-        found: dict[Node, None] = {}
+        parts: dict[Node, None] = {}
         pending = [node]
-        while pending and len(found) <= MOST_PARTS:
+        while pending and len(parts) <= MOST_PARTS:
             for value in pending.pop().inputs:
-                if value is None or value in known or value.producer in found:
+                if value is None or value in known or value.producer in parts:
                     continue
                 if not isinstance(value.producer.op, Parameter):
-                    found[value.producer] = None
+                    parts[value.producer] = None
                     pending.append(value.producer)
-        if all(isinstance(item.op, Constant) for item in found) or len(found) > MOST_PARTS:
+        if all(isinstance(item.op, Constant) for item in parts) or len(parts) > MOST_PARTS:
             return ""
         words = [
-            f"{item.op.label} `{item.name}`" for item in found if not isinstance(item.op, Constant)
+            f"{item.op.label} `{item.name}`" for item in parts if not isinstance(item.op, Constant)
         ]
         words += [
             f"{content(item.outputs[0])} (`{item.name}`)"
-            for item in found
+            for item in parts
             if isinstance(item.op, Constant) and item.op.tensor.count == 1
         ]
         return f" [computed with {', '.join(words)}]"
@@ -439,18 +443,22 @@ class _Search:
             return None
         return self._of_type(first, second) or self._of_attributes(first, second)
 
-    def _drifts(self, first: Node, second: Node, at: tuple[int, ...]) -> bool:
-        """True if the outputs of two nodes differ only as much as rounding may explain.
+    def _drifts(self, first: Node, second: Node, iterations: tuple[int, ...]) -> bool:
+        """Return whether the outputs of two nodes differ only as much as rounding may explain.
 
-        Only one execution of the nodes is compared: `at` holds the iteration numbers of the
+        Only one execution of the nodes is compared: `iterations` holds the iteration numbers of the
         enclosing loops.
         """
         for value in second.outputs:
             mine = self._seen.twin.get(value)
-            if mine is None or mine.producer is not first or not self._seen.differ(mine, value, at):
+            if (
+                mine is None
+                or mine.producer is not first
+                or not self._seen.differ(mine, value, iterations)
+            ):
                 continue
             left, right = (
-                np.asarray(recording.values[item, at])
+                np.asarray(recording.values[item, iterations])
                 for recording, item in zip(self._seen.recordings, (mine, value), strict=True)
             )
             if verdict_of(left, right, self._seen.tolerance)[0] is not Verdict.DRIFT:
@@ -462,36 +470,36 @@ class _Search:
         number: int,
         first: tuple[Node, Value],
         second: tuple[Node, Value],
-        at: tuple[int, ...],
+        iterations: tuple[int, ...],
     ) -> Cause | None:
         """Return the cause if two corresponding nodes read different values as input `number`.
 
         `first` holds the node of the first model and the value that this node reads; `second` holds
-        the same of the second model. `at` holds the iteration numbers of the enclosing loops. If
-        the values are parameters of a loop body, the cause is searched for outside that loop.
-        Returns None if no difference is found.
+        the same of the second model. `iterations` holds the iteration numbers of the enclosing
+        loops. If the values are parameters of a loop body, the cause is searched for outside that
+        loop. Returns None if no difference is found.
         """
-        if self._seen.is_exchanged(first[1], second[1], at):
+        if self._seen.is_exchanged(first[1], second[1], iterations):
             return self._of_other_input(number, first, second)
-        found = self._in_loops.of_loop_output(first[1], second[1])
-        if found is not None:
-            return found
-        if not self._seen.differ(first[1], second[1], at):
+        cause = self._in_loops.of_loop_output(first[1], second[1])
+        if cause is not None:
+            return cause
+        if not self._seen.differ(first[1], second[1], iterations):
             return None
         if self._seen.twin.get(second[1]) is first[1] and not second[1].producer.inputs:
             # Both nodes read the same parameter, so the cause is at its source.
-            found = self._in_loops.of_source(second[1], at)
-            found = found or self._of_other_shape(first[1], second[1], at)
-            if found is not None:
-                return found
+            cause = self._in_loops.of_source(second[1], iterations)
+            cause = cause or self._of_other_shape(first[1], second[1], iterations)
+            if cause is not None:
+                return cause
         producers = first[1].producer, second[1].producer
         constants = [isinstance(item.op, Constant) for item in producers]
         if all(constants) and first[1].type == second[1].type:
             return self._in_loops.of_constants(*producers)
-        found = None
+        cause = None
         if self._seen.may_be_paired(first[1], second[1]):
-            found = self._of_other_shape(first[1], second[1], at)
-        return found or self._of_other_input(number, first, second)
+            cause = self._of_other_shape(first[1], second[1], iterations)
+        return cause or self._of_other_input(number, first, second)
 
     def _of_other_input(
         self, number: int, first: tuple[Node, Value], second: tuple[Node, Value]

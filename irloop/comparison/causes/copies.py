@@ -19,7 +19,7 @@ _MAXIMUM = classes_of("Max", "Maximum")
 
 
 def is_copy(value: Value) -> bool:
-    """True for the output of an Identity, and for the maximum of a value and itself.
+    """Return whether this is the output of an Identity, or the maximum of a value and itself.
 
     Conversion writes such a maximum instead of an Identity to avoid a fault of OpenVINO.
     """

@@ -103,37 +103,39 @@ class Evidence:
         self.loops = {second: first for first, second in pairs.loops()}
         self.recordings = (Recording(), Recording())
 
-    def differ(self, first: Value | None, second: Value | None, at: tuple[int, ...]) -> bool:
+    def differ(
+        self, first: Value | None, second: Value | None, iterations: tuple[int, ...]
+    ) -> bool:
         if first is None or second is None:
             return False
         left, right = (
-            recording.values.get((value, at))
+            recording.values.get((value, iterations))
             for recording, value in zip(self.recordings, (first, second), strict=True)
         )
         if left is None or right is None:
             return False
         return not agree(left, right, self.tolerance)
 
-    def is_exchanged(self, first: Value, second: Value, at: tuple[int, ...]) -> bool:
+    def is_exchanged(self, first: Value, second: Value, iterations: tuple[int, ...]) -> bool:
         """Return whether a node seems to read the wrong value, although both values are correct.
 
         `first` and `second` are the values that corresponding nodes of the two models read. The
         result is true if they do not correspond to each other, but each has a counterpart in the
-        other model and does not differ from it in iteration `at`. The inputs of a node may have
+        other model and does not differ from it in these `iterations`. The inputs of a node may have
         been exchanged.
         """
         mine, its = self.twin.get(second), self.other.get(first)
         if mine is None or its is None or mine is first:
             return False
-        return not self.differ(mine, second, at) and not self.differ(first, its, at)
+        return not self.differ(mine, second, iterations) and not self.differ(first, its, iterations)
 
-    def size(self, side: int, value: Value, at: tuple[int, ...]) -> int | None:
+    def size(self, side: int, value: Value, iterations: tuple[int, ...]) -> int | None:
         """Return how many elements a value has in the recorded run; None if it was not recorded.
 
-        `side` is 0 if the value is of the first model, and 1 if it is of the second. `at` holds the
-        iteration numbers of the enclosing loops.
+        `side` is 0 if the value is of the first model, and 1 if it is of the second. `iterations`
+        holds the iteration numbers of the enclosing loops.
         """
-        found = self.recordings[side].values.get((value, at))
+        found = self.recordings[side].values.get((value, iterations))
         return getattr(found, "size", None)
 
     def same(self, first: Value | None, second: Value | None) -> bool:

@@ -67,7 +67,7 @@ def gathered_slices(node: Node, body: Body) -> dict[int, Gathered]:
     if not isinstance(node.op, onnx.Loop) or number is None:
         return {}
     iteration = body.graph.input(number)
-    found: dict[int, Gathered] = {}
+    gathered: dict[int, Gathered] = {}
     for port in body.ports.inputs:
         value = body.graph.input(port.parameter)
         readers = value.uses
@@ -85,10 +85,10 @@ def gathered_slices(node: Node, body: Body) -> dict[int, Gathered]:
         offsets = moved.offsets
         size = abs(moved.factor) if offsets is None else len(offsets)
         first = None if not offsets else min(offsets)
-        found[port.parameter] = Gathered(
+        gathered[port.parameter] = Gathered(
             port.external, port.parameter, axis, moved.factor, size, first, reader.outputs[0]
         )
-    return found
+    return gathered
 
 
 def _affine(value: Value, iteration: Value, depth: int = DEPTH) -> _Affine | None:

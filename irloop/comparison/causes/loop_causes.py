@@ -43,14 +43,14 @@ class LoopCauses:
     def __init__(self, seen: Evidence) -> None:
         self._seen = seen
 
-    def of_source(self, value: Value, at: tuple[int, ...]) -> Cause | None:
+    def of_source(self, value: Value, iterations: tuple[int, ...]) -> Cause | None:
         """Return the cause if `value` differs and enters a loop body from outside, else None.
 
-        `value` is a parameter of the body, or a slice that the body gathers from a parameter. `at`
-        holds the iteration numbers of the enclosing loops.
+        `value` is a parameter of the body, or a slice that the body gathers from a parameter.
+        `iterations` holds the iteration numbers of the enclosing loops.
         """
         mine = self._seen.twin.get(value)
-        if mine is None or not self._seen.differ(mine, value, at):
+        if mine is None or not self._seen.differ(mine, value, iterations):
             return None
         if not any(isinstance(item.producer.op, Parameter) for item in (mine, value)):
             return None
@@ -66,17 +66,17 @@ class LoopCauses:
         numbers = wires.positions(mine, value)
         if numbers is None:
             return None
-        starts = not at or at[-1] == 0
-        found = wires.input(*numbers, start=starts)
+        starts = not iterations or iterations[-1] == 0
+        difference = wires.input(*numbers, start=starts)
         if starts:
             outer = self.of_start((first, node), (other, body), numbers)
             if outer is not None:
                 return outer
-        elif found is not None and self.is_computed_wrong(other, body, numbers, at):
+        elif difference is not None and self.is_computed_wrong(other, body, numbers, iterations):
             return None
-        if found is None:
-            return self.of_outer((first, node), (other, body), numbers, at)
-        return self._seen.worded("state" if not starts else "wire", found)
+        if difference is None:
+            return self.of_outer((first, node), (other, body), numbers, iterations)
+        return self._seen.worded("state" if not starts else "wire", difference)
 
     def of_start(
         self, nodes: tuple[Node, Node], bodies: tuple[Body, Body], numbers: tuple[int, int]
@@ -95,20 +95,22 @@ class LoopCauses:
         nodes: tuple[Node, Node],
         bodies: tuple[Body, Body],
         numbers: tuple[int, int],
-        at: tuple[int, ...],
+        iterations: tuple[int, ...],
     ) -> Cause | None:
         """Return the cause, outside the loops, of a difference between two body parameters.
 
-        `numbers` holds the positions of the parameters in `bodies`. `at` holds the numbers of the
-        iterations, from the outermost loop to the innermost. The result is None if no such cause is
-        found.
+        `numbers` holds the positions of the parameters in `bodies`. `iterations` holds the numbers
+        of the iterations, from the outermost loop to the innermost. The result is None if no such
+        cause is found.
         """
         port = bodies[1].ports.by_parameter.get(numbers[1])
-        later = isinstance(port, Carried) and bool(at) and at[-1] > 0
+        later = isinstance(port, Carried) and bool(iterations) and iterations[-1] > 0
         outer = _outer(nodes, bodies, numbers)
         if outer is None or later or not isinstance(outer[1].producer.op, Parameter):
             return None
-        found = self.of_source(outer[1], at[:-1] if isinstance(nodes[1].op, LOOPS) else at)
+        found = self.of_source(
+            outer[1], iterations[:-1] if isinstance(nodes[1].op, LOOPS) else iterations
+        )
         return found or self._of_captured(*outer)
 
     def _of_captured(self, first: Value, second: Value) -> Cause | None:
@@ -168,20 +170,20 @@ class LoopCauses:
         return value, entered
 
     def is_computed_wrong(
-        self, first: Body, second: Body, numbers: tuple[int, int], at: tuple[int, ...]
+        self, first: Body, second: Body, numbers: tuple[int, int], iterations: tuple[int, ...]
     ) -> bool:
         """Return whether the two bodies compute different next values for a state.
 
         `numbers` holds the positions of the state's parameters in the two bodies. The next value in
-        `first` is compared with its counterpart in `second`, in the iteration before `at`. If no
-        counterpart is known, the result is True only if the value differs from every value in
+        `first` is compared with its counterpart in `second`, in the iteration before `iterations`.
+        If no counterpart is known, the result is True only if the value differs from every value in
         `second`. It is False if one of the parameters is not a state.
         """
         port = first.ports.by_parameter.get(numbers[0])
         other = second.ports.by_parameter.get(numbers[1])
         if not isinstance(port, Carried) or not isinstance(other, Carried):
             return False
-        before = (*at[:-1], at[-1] - 1)
+        before = (*iterations[:-1], iterations[-1] - 1)
         source = first.graph.results[port.result].inputs[0]
         if source is None:
             return False
@@ -218,17 +220,17 @@ class LoopCauses:
                     return found
         return None
 
-    def of_counts(self, node: Node, at: tuple[int, ...]) -> Cause | None:
+    def of_counts(self, node: Node, iterations: tuple[int, ...]) -> Cause | None:
         """Return a cause if a loop runs more or fewer times than its counterpart, else None.
 
         `node` is the loop of the second model. Only one execution of the two loops is compared:
-        `at` holds the iteration numbers of the enclosing loops.
+        `iterations` holds the iteration numbers of the enclosing loops.
         """
         first = self._seen.loops.get(node)
         if first is None or not isinstance(first.op, LOOPS) or not isinstance(node.op, LOOPS):
             return None
         left, right = (
-            recording.count(loop, at)
+            recording.count(loop, iterations)
             for recording, loop in zip(self._seen.recordings, (first, node), strict=True)
         )
         # A loop that has not ended proves a difference only if it has already run more iterations
@@ -237,7 +239,7 @@ class LoopCauses:
         if not left[1] or left[0] == right[0] or (goes_on and right[0] < left[0]):
             return None
         ran = [_times(left[0]), ("at least " if goes_on else "") + _times(right[0])]
-        cause = self._of_end((first, node), at)
+        cause = self._of_end((first, node), iterations)
         if cause is not None:
             message = f"{cause.message}; so it runs {ran[1]}, not {ran[0]}"
             return Cause(cause.kind, message, cause.path, cause.lines)
@@ -245,7 +247,7 @@ class LoopCauses:
         message = f"`{node.name}` runs {ran[1]} in {places[0]}, {ran[0]} in {places[1]}"
         return self._seen.cause("trip count", message, first, node)
 
-    def _of_end(self, nodes: tuple[Node, Node], at: tuple[int, ...]) -> Cause | None:
+    def _of_end(self, nodes: tuple[Node, Node], iterations: tuple[int, ...]) -> Cause | None:
         """Find why two loops run a different number of times; None if no reason is found.
 
         Compares the trip counts, the initial conditions, the conditions in the bodies, and the
@@ -261,7 +263,7 @@ class LoopCauses:
                 break
             values = [_input(item, place) for item in (first, node)]
             given = values[0] is not None and values[1] is not None
-            if given and not self._seen.differ(values[0], values[1], at):
+            if given and not self._seen.differ(values[0], values[1], iterations):
                 continue
             words = [self._value_in_words(side, value) for side, value in enumerate(values)]
             if words[0] == words[1] or (place == 0 and {*words} <= _UNLIMITED):
@@ -313,19 +315,19 @@ class LoopCauses:
             return self._seen.cause("condition", message, ends[0].producer, ends[1].producer)
         return None
 
-    def of_joined(self, node: Node, at: tuple[int, ...]) -> Cause | None:
+    def of_joined(self, node: Node, iterations: tuple[int, ...]) -> Cause | None:
         """Return why an output of a loop has another shape than that of the corresponding loop.
 
-        `at` holds the iteration numbers of the enclosing loops. The result is None if the loops are
-        of different types, if all outputs have equal shapes, or if both loops produce the outputs
-        that differ in the same way.
+        `iterations` holds the iteration numbers of the enclosing loops. The result is None if the
+        loops are of different types, if all outputs have equal shapes, or if both loops produce the
+        outputs that differ in the same way.
         """
         first = self._seen.loops.get(node)
         if first is None or type(first.op) is not type(node.op):
             return None
         for mine, value in zip(first.outputs, node.outputs, strict=False):
             left, right = (
-                recording.values.get((item, at))
+                recording.values.get((item, iterations))
                 for recording, item in zip(self._seen.recordings, (mine, value), strict=True)
             )
             if left is None or right is None or np.shape(left) == np.shape(right):
@@ -356,7 +358,7 @@ class LoopCauses:
             return self._seen.worded("state", state)
         return self._seen.worded("output", found)
 
-    def of_starts(self, first: Node, second: Node, at: tuple[int, ...]) -> Cause | None:
+    def of_starts(self, first: Node, second: Node, iterations: tuple[int, ...]) -> Cause | None:
         """Return a cause if two loops give a state different initial values, else None.
 
         The comparison uses the outer values that enter the loops, so it also works if a loop runs
@@ -366,13 +368,16 @@ class LoopCauses:
         wires = self._seen.wires((first, second), bodies)
         for numbers in wires.inputs():
             ports = [
-                body.ports.by_parameter.get(at) for body, at in zip(bodies, numbers, strict=True)
+                body.ports.by_parameter.get(number)
+                for body, number in zip(bodies, numbers, strict=True)
             ]
             outer = [
                 None if port is None else _input(node, port.external)
                 for node, port in zip((first, second), ports, strict=True)
             ]
-            if not isinstance(ports[1], Carried) or not self._seen.differ(outer[0], outer[1], at):
+            if not isinstance(ports[1], Carried) or not self._seen.differ(
+                outer[0], outer[1], iterations
+            ):
                 continue
             constants = self.of_start((first, second), bodies, numbers)
             if constants is not None:

@@ -42,13 +42,14 @@ class ShapeCauses:
         self._seen = seen
         self._definition = definition
 
-    def of(self, first: Value, second: Value, at: tuple[int, ...]) -> Cause | None:
+    def of(self, first: Value, second: Value, iterations: tuple[int, ...]) -> Cause | None:
         """Return where the difference begins if two values have different shapes, else None.
 
-        The values correspond to each other in the two models. `at` holds the iterations in which
-        they are compared. A difference that exists only because of the formats does not count.
+        The values correspond to each other in the two models. `iterations` holds the iterations in
+        which they are compared. A difference that exists only because of the formats does not
+        count.
         """
-        here: _Pair = first, second, at
+        here: _Pair = first, second, iterations
         if not self._is_other(here):
             return None
         visited = {here}
@@ -115,8 +116,8 @@ class ShapeCauses:
 
         For results of loops, these are the body values; for body parameters, the outer values.
         """
-        first, second, at = unchanged(pair[0]), unchanged(pair[1]), pair[2]
-        pair = first, second, at
+        first, second, iterations = unchanged(pair[0]), unchanged(pair[1]), pair[2]
+        pair = first, second, iterations
         nodes = first.producer, second.producer
         if all(isinstance(node.op, Parameter) for node in nodes):
             yield from self._outside(pair)
@@ -125,13 +126,13 @@ class ShapeCauses:
         elif _alike(*nodes):
             for mine, its in zip(nodes[0].inputs, nodes[1].inputs, strict=True):
                 if mine is not None and its is not None:
-                    yield mine, its, at
+                    yield mine, its, iterations
         else:
             left, right = untransposed(first)[0], untransposed(second)[0]
             owners = left.producer, right.producer
             same_loop = owners[0].bodies and self._seen.loops.get(owners[1]) is owners[0]
             if same_loop or all(isinstance(node.op, Parameter) for node in owners):
-                yield left, right, at
+                yield left, right, iterations
             else:
                 yield from self._decomposed(pair)
 
@@ -191,9 +192,9 @@ class ShapeCauses:
         if carried is not None:
             yield carried
             return
-        first, second, at = pair
+        first, second, iterations = pair
         bodies = _body_of(first), _body_of(second)
-        if bodies[0] is None or bodies[1] is None or not at:
+        if bodies[0] is None or bodies[1] is None or not iterations:
             return
         owners = bodies[0].graph.owner, bodies[1].graph.owner
         if owners[1] is None or self._seen.loops.get(owners[1]) is not owners[0]:
@@ -208,7 +209,7 @@ class ShapeCauses:
             if source is None:
                 return
             outer.append(source)
-        yield outer[0], outer[1], at[:-1] if isinstance(owners[1].op, LOOPS) else at
+        yield outer[0], outer[1], iterations[:-1] if isinstance(owners[1].op, LOOPS) else iterations
 
     def _carried(self, pair: _Pair) -> _Pair | None:
         """Return the values that the previous iteration carried to two states, one of each model.
@@ -217,8 +218,8 @@ class ShapeCauses:
         holds the two values, which the bodies return, and the iteration numbers of the previous
         iteration. It is None in the first iteration, or if one of the two values is not a state.
         """
-        at = pair[2]
-        if not at or not at[-1]:
+        iterations = pair[2]
+        if not iterations or not iterations[-1]:
             return None
         values = []
         for value in pair[:2]:
@@ -232,7 +233,7 @@ class ShapeCauses:
             if source is None:
                 return None
             values.append(source)
-        return values[0], values[1], (*at[:-1], at[-1] - 1)
+        return values[0], values[1], (*iterations[:-1], iterations[-1] - 1)
 
     def _inside(self, pair: _Pair) -> Iterator[_Pair]:
         """Yield the pairs of body values from which a pair of outputs is made.
@@ -312,7 +313,7 @@ class ShapeCauses:
 
 
 def _alike(first: Node, second: Node) -> bool:
-    """True if the inputs of two nodes correspond by position.
+    """Return whether the inputs of two nodes correspond by position.
 
     The nodes must have the same number of inputs. Two elementwise operations must also satisfy
     `may_correspond`, and other operations must have the same type.
@@ -357,7 +358,7 @@ def _returned(body: Body, external: int) -> Value | None:
 
 
 def _fit(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
-    """True if one of two shapes is the other shape with an additional axis of size 1.
+    """Return whether one of two shapes is the other shape with an additional axis of size 1.
 
     If these are the shapes of the parts of a loop output in two models, one loop may concatenate
     the parts along this axis, and the other loop may stack parts without it.

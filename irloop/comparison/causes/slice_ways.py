@@ -38,7 +38,7 @@ class Way(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """True when the slices begin at one end of the axis and go on to the other end."""
+        """Return whether the slices begin at one end of the axis and go on to the other end."""
         if self.range is not None:
             return self.range == (0, -1)
         return self.first == (0 if self.step > 0 else -self.part)
@@ -100,7 +100,7 @@ def _from_end(index: int, shape: Shape | None, axis: int) -> int | None:
 
 
 def is_backwards(node: Node) -> bool:
-    """True when a Slice has the constant step -1."""
+    """Return whether a Slice has the constant step -1."""
     return _constant(node, 4 if isinstance(node.op, OnnxOp) else 3) == [-1]
 
 

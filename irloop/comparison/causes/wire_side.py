@@ -194,14 +194,14 @@ class WireSide(NamedTuple):
         """
         wire = self.feed(parameter)
         place, line = self.input_place(parameter)
-        at = f" ({place})" if place else ""
+        where = f" ({place})" if place else ""
         if isinstance(wire, str):
             words = {ITERATION: "is the iteration number", NOTHING: "is fed by nothing"}
-            found = self.places.input(self.node, self.body.label, parameter)
-            if found is not None:
-                purpose = f"purpose {found.purpose}" if found.purpose else "no purpose"
-                at = f" ({purpose}, line {found.line})"
-            return words[wire] + at, line
+            entry = self.places.input(self.node, self.body.label, parameter)
+            if entry is not None:
+                purpose = f"purpose {entry.purpose}" if entry.purpose else "no purpose"
+                where = f" ({purpose}, line {entry.line})"
+            return words[wire] + where, line
         if isinstance(wire, Carried):
             value = self.result(wire.result)
             edge, edge_line = self.back_edge(parameter, wire.result)
@@ -213,8 +213,8 @@ class WireSide(NamedTuple):
             if isinstance(beside, Carried):
                 port, _, rest = place.partition(", ")
                 return f"is not carried: {port} has no back edge" + (rest and f", {rest}"), line
-            return f"is the same in every iteration{at}", line
-        return f"is sliced {self.sliced(wire)[0]}{at}", line
+            return f"is the same in every iteration{where}", line
+        return f"is sliced {self.sliced(wire)[0]}{where}", line
 
 
 def kind_of(feed: Feed) -> str:

@@ -143,13 +143,13 @@ def _fed_alike(
     values: tuple[Value, Value],
     twin: Mapping[Value, Value],
     held: tuple[Mapping[Key, Any], Mapping[Key, Any]],
-    at: tuple[int, ...],
+    iterations: tuple[int, ...],
 ) -> bool:
     """Return whether two operations read corresponding operands of equal shapes.
 
     `values` are their results: one of the first model, and one of the second. `twin` maps values of
     the second model to those of the first. `held` holds the recorded values of both models, from
-    which the shapes in iteration `at` are taken. Constant operands are not compared.
+    which the shapes in iteration `iterations` are taken. Constant operands are not compared.
     """
     mine, given = (
         [
@@ -160,7 +160,7 @@ def _fed_alike(
         for value in values
     )
     return [twin.get(item) for item in given] == mine and all(
-        _shape(held[0].get((own, at))) == _shape(held[1].get((item, at)))
+        _shape(held[0].get((own, iterations))) == _shape(held[1].get((item, iterations)))
         for own, item in zip(mine, given, strict=True)
     )
 
@@ -220,14 +220,14 @@ def _with_common_shapes(pair: Pair) -> Pair:
     Reshape is inserted into the model with more axes.
     """
     arrays = [list(items) for items in pair.arrays]
-    for at, items in enumerate(zip(*pair.arrays, strict=True)):
+    for number, items in enumerate(zip(*pair.arrays, strict=True)):
         shapes = [np.shape(item) for item in items]
         if shapes[0] == shapes[1] or np.size(items[0]) != np.size(items[1]):
             continue
         side = int(len(shapes[1]) > len(shapes[0]))
         model = pair.models[side]
-        value = model.graph.input(at)
-        arrays[side][at] = np.reshape(items[side], shapes[1 - side])
+        value = model.graph.input(number)
+        arrays[side][number] = np.reshape(items[side], shapes[1 - side])
         rewriter = Rewriter(model.graph)
         first = next(iter(model.graph.nodes), None)
         name = f"{value.producer.name}_reshaped"
@@ -235,7 +235,7 @@ def _with_common_shapes(pair: Pair) -> Pair:
         made = reshaped(model, rewriter, value, shapes[side], before=first, name=name)
         for node, position in readers:
             rewriter.set_input(node, position, made)
-        value.type = type_of(arrays[side][at])
+        value.type = type_of(arrays[side][number])
     return Pair(pair.models, (tuple(arrays[0]), tuple(arrays[1])))
 
 

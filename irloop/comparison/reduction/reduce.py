@@ -345,7 +345,7 @@ def _size(pair: Pair) -> str:
 
 
 def _reads_others(signature: str) -> bool:
-    """True if a cause concerns which values a loop uses, not how they are computed.
+    """Return whether a cause concerns which values a loop uses, not how they are computed.
 
     For example, the loop reads, carries or returns another value than in the first model, or its
     trip count or condition differs. `signature` is the text of the cause (`Cause.signature`).

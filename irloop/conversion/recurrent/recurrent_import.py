@@ -31,7 +31,7 @@ __all__: list[str] = []
 #: Activations that OpenVINO's CPU plugin runs inside a Sequence.
 EXECUTABLE = frozenset({"sigmoid", "tanh", "relu"})
 
-#: Tensors of zeros with more elements than this are made by an operation, to keep the file small.
+#: Tensors of one value that have more elements are made by an operation, to keep the file small.
 _STORED = 1 << 16
 
 #: The positions of OpenVINO's gates f i c o in ONNX's order i o f c.
@@ -97,8 +97,9 @@ def _all_steps(c: Conversion, x: Value) -> Value:
     for each batch item.
     """
     dims = shape_of(x).dims
-    if dims is not None and isinstance(dims[0], int) and isinstance(dims[1], int):
-        return c.constant([dims[1]] * dims[0], ElementType.I32)
+    batch, time = (None, None) if dims is None else dims[:2]
+    if isinstance(batch, int) and isinstance(time, int) and batch <= _STORED:
+        return c.constant([time] * batch, ElementType.I32)
     lengths = forms.broadcast(c, _size_of_axis(c, x, 1), _size_of_axis(c, x, 0))
     return forms.convert(c, lengths, ElementType.I32)
 

@@ -81,14 +81,14 @@ class NodeSteps(Steps):
     ) -> tuple[list[Term], Term]:
         inner = self._builder.nested("body")
         steps = NodeSteps(inner, self.opset, 1, lambda _: None)
-        given = [*states, *elements, *fixed]
+        operands = [*states, *elements, *fixed]
         parts = range(len(states), len(states) + len(elements))
         own = [
             Term(
                 steps,
                 inner.parameter(f"given_{at}", _element(term) if at in parts else term.value.type),
             )
-            for at, term in enumerate(given)
+            for at, term in enumerate(operands)
         ]
         following, output = body(
             steps, own[: len(states)], [own[at] for at in parts], own[parts.stop :]
@@ -100,12 +100,12 @@ class NodeSteps(Steps):
         count = len(states)
         inputs: list[InputPort] = [Carried(at, at, at) for at in range(count)]
         inputs += [ScanInput(at, at, 0, reverse) for at in parts]
-        inputs += [Invariant(at, at) for at in range(parts.stop, len(given))]
+        inputs += [Invariant(at, at) for at in range(parts.stop, len(operands))]
         outputs: list[OutputPort] = [LastValue(at, at) for at in range(count)]
         outputs.append(ScanOutput(count, count, 0, reverse))
         node = self._builder.emit(
             Scan(),
-            *[term.value for term in given],
+            *[term.value for term in operands],
             n_outputs=count + 1,
             bodies=(Body("body", inner.graph, PortMap(tuple(inputs), tuple(outputs))),),
         )

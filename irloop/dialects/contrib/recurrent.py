@@ -101,9 +101,9 @@ class DynamicQuantizeLSTM(ContribOp, type="DynamicQuantizeLSTM", inputs=(12, 12)
             most = s.reduce("ReduceMax", s.cast(lengths, ElementType.I64), [0])
             rows = s.unsqueeze(s.range(0, s.size(x, 0)), 1, 2)
             x = s.where(rows < most, x, 0.0)
-        found = []
-        for at, is_reverse in enumerate(directions):
-            of = partial(self._part, s, at=at)
+        scans = []
+        for number, is_reverse in enumerate(directions):
+            of = partial(self._part, s, at=number)
             w_scale, w_zero, r_scale, r_zero = (of(item) for item in scales)
             initial = [
                 s.expand(s.like(0.0, x), [batch, size]) if item is None else of(item)
@@ -121,14 +121,16 @@ class DynamicQuantizeLSTM(ContribOp, type="DynamicQuantizeLSTM", inputs=(12, 12)
             body = partial(
                 self._step,
                 size,
-                functions[3 * at : 3 * at + 3],
+                functions[3 * number : 3 * number + 3],
                 peepholes is not None,
                 lengths is not None,
             )
             fixed = [of(r), r_scale, r_zero, *weights]
-            found.append(s.scan(body, initial, elements, fixed, reverse=is_reverse))
-        every = s.concat(1, *(s.unsqueeze(output, 1) for _, output in found))
-        last = [s.concat(0, *(s.unsqueeze(ends[at], 0) for ends, _ in found)) for at in (0, 1)]
+            scans.append(s.scan(body, initial, elements, fixed, reverse=is_reverse))
+        every = s.concat(1, *(s.unsqueeze(output, 1) for _, output in scans))
+        last = [
+            s.concat(0, *(s.unsqueeze(ends[number], 0) for ends, _ in scans)) for number in (0, 1)
+        ]
         return [every, *last]
 
     def _part(self, s: Steps, x: Term | None, *, at: int) -> Term:

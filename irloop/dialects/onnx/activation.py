@@ -126,7 +126,7 @@ class Gelu(Activation, type="Gelu", since=20, inputs=1):
 
     @property
     def is_tanh(self) -> bool:
-        """True for the tanh approximation."""
+        """Return whether this is the tanh approximation."""
         return self.approximate == "tanh"
 
     def infer(self, args: Arguments) -> list[ValueType]:

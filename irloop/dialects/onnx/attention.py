@@ -63,16 +63,18 @@ class _Attention(OnnxOp):
         places = fresh[2]
         if args.has(past):
             known = args.shape(past).dims
-            if known is not None and len(known) != 4:
+            if known is None:
+                return Shape((*fresh[:2], UNKNOWN_DIM, fresh[3]))
+            if len(known) != 4:
                 raise args.error(f"input {past} has the wrong rank", "4", str(len(known)))
-            for axis in (0, 1, 3) if known else ():
+            for axis in (0, 1, 3):
                 windows.same_dim(
                     args,
                     f"input {past} differs from axis {axis} of what follows it",
                     known[axis],
                     fresh[axis],
                 )
-            places = shapes.total((places, known[2])) if known else UNKNOWN_DIM
+            places = shapes.total((places, known[2]))
         return Shape((*fresh[:2], places, fresh[3]))
 
     def infer(self, args: Arguments) -> list[ValueType]:

@@ -232,7 +232,7 @@ class BitShift(Bitwise, type="BitShift", since=11, inputs=2):
 
     @property
     def is_left(self) -> bool:
-        """True for a left shift."""
+        """Return whether this is a left shift."""
         return self.direction == "LEFT"
 
     def infer(self, args: Arguments) -> list[ValueType]:

@@ -201,7 +201,7 @@ class Resize11(OnnxOp, type="Resize", since=11, inputs=(1, 4)):
         return "stretch"
 
     def widens(self) -> bool:
-        """True if antialiasing widens the filter on axes that shrink."""
+        """Return whether antialiasing widens the filter on axes that shrink."""
         return False
 
     def how(self) -> Resampling:

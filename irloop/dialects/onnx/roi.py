@@ -57,7 +57,7 @@ class RoiAlign10(OnnxOp, type="RoiAlign", since=10, inputs=3):
     spatial_scale: float = 1.0
 
     def moves_half(self) -> bool:
-        """True when scaled coordinates are shifted by half an element."""
+        """Return whether scaled coordinates are shifted by half an element."""
         return False
 
     def infer(self, args: Arguments) -> list[ValueType]:

@@ -121,7 +121,7 @@ class STFT(OnnxOp, type="STFT", since=17, inputs=(2, 4)):
     onesided: int | None = None
 
     def is_onesided(self) -> bool:
-        """True when the first half of the frequencies is wanted."""
+        """Return whether the first half of the frequencies is wanted."""
         return self.onesided != 0
 
     def infer(self, args: Arguments) -> list[ValueType]:

@@ -128,7 +128,7 @@ class Gelu7(Activation, type="Gelu", since=7, inputs=1):
 
     @property
     def is_tanh(self) -> bool:
-        """True for the tanh approximation."""
+        """Return whether this is the tanh approximation."""
         return self.approximation_mode.lower() == "tanh"
 
     def infer(self, args: Arguments) -> list[ValueType]:

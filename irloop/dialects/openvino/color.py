@@ -18,7 +18,7 @@ class FromYuv(OpenVinoOp):
     """
 
     def reverse(self) -> bool:
-        """True when the result is BGR."""
+        """Return whether the result is BGR."""
         return self.type.endswith("BGR")
 
     def infer(self, args: Arguments) -> list[ValueType]:

@@ -182,7 +182,7 @@ class Select(OpenVinoOp, type="Select", since=1, inputs=3):
 
     @property
     def is_pdpd(self) -> bool:
-        """True when operands are aligned as in PaddlePaddle."""
+        """Return whether operands are aligned as in PaddlePaddle."""
         return self.auto_broadcast.lower() == "pdpd"
 
     @property

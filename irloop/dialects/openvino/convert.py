@@ -143,7 +143,7 @@ def promoted(
 
 
 def holds(wide: ElementType, narrow: ElementType) -> bool:
-    """True when `wide` covers the range of `narrow`, even if its precision is lower."""
+    """Return whether `wide` covers the range of `narrow`, even if its precision is lower."""
     if wide is narrow or _kind(narrow) == 0:
         return True
     if _kind(wide) != _kind(narrow):

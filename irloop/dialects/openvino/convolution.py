@@ -254,7 +254,7 @@ class _Deformable(Windowed):
             )
 
     def blends(self) -> bool:
-        """True if positions near the border are interpolated with zeros outside the data."""
+        """Return whether positions near the border are interpolated with zeros outside the data."""
         return False
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -56,7 +56,7 @@ class Detecting(OpenVinoOp):
         return None
 
     def centred(self) -> bool:
-        """True when offsets refer to centres and sizes, False when they refer to corners."""
+        """Return whether offsets refer to centres and sizes, False when they refer to corners."""
         return self.code_type.lower() == _CODES[1]
 
     def rows(self, items: int, priors: int, classes: int) -> int:

@@ -70,7 +70,7 @@ class Binary(OpenVinoOp):
 
     @property
     def is_pdpd(self) -> bool:
-        """True when operands are aligned as in PaddlePaddle."""
+        """Return whether operands are aligned as in PaddlePaddle."""
         return self.auto_broadcast.lower() == "pdpd"
 
     @property

@@ -49,7 +49,7 @@ class Suppressing(OpenVinoOp):
         return ElementType.I64
 
     def centred(self) -> bool:
-        """True when boxes are given by their centre."""
+        """Return whether boxes are given by their centre."""
         return self.box_encoding.lower() == "center"
 
     def _indices(self, args: Arguments) -> TensorType:

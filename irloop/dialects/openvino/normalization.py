@@ -129,7 +129,7 @@ class MVN6(OpenVinoOp, type="MVN", since=6, inputs=2):
 
     @property
     def is_inside(self) -> bool:
-        """True when eps is added to the variance."""
+        """Return whether eps is added to the variance."""
         return self.eps_mode.lower() == "inside_sqrt"
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -190,7 +190,9 @@ class NormalizeL2(OpenVinoOp, type="NormalizeL2", since=1, inputs=2):
 
     @property
     def is_maximum(self) -> bool:
-        """True if eps is a lower bound of the sum of squares, False if it is added to the sum."""
+        """Return whether eps is a lower bound of the sum of squares, False if it is added to the
+        sum.
+        """
         return self.eps_mode.lower() == "max"
 
     def infer(self, args: Arguments) -> list[ValueType]:

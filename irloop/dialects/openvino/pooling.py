@@ -95,7 +95,7 @@ class _Average(_Pool):
                 )
 
     def counts_padding(self) -> bool:
-        """True if the divisor is the size of the window, whatever part of it is padding.
+        """Return whether the divisor is the size of the window, whatever part of it is padding.
 
         Without any padding, OpenVINO treats `exclude_pad` as true: if the last window does not fit
         on an axis, it divides by the number of elements in the window (measured with 2026.4).

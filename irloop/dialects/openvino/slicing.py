@@ -140,17 +140,17 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
         if args.has(3):
             strides = self._bounds(args, 3, count)
         result: list[Dim] = []
-        at = 0
+        axis = 0
         for position in range(count):
             if self._is(self.ellipsis_mask, position):
                 left = sum(
                     not self._is(self.new_axis_mask, later) for later in range(position + 1, count)
                 )
-                result += dims[at : len(dims) - left]
-                at = max(at, len(dims) - left)
+                result += dims[axis : len(dims) - left]
+                axis = max(axis, len(dims) - left)
             elif self._is(self.new_axis_mask, position):
                 result.append(1)
-            elif at >= len(dims):
+            elif axis >= len(dims):
                 raise args.error("more positions than dimensions", str(len(dims)), str(count))
             elif strides[position] == 0:
                 raise args.error("a stride is zero", "1 or -1, for example", "0", kind="range")
@@ -158,9 +158,9 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
                 if not self._is(self.shrink_axis_mask, position):
                     first = None if self._is(self.begin_mask, position) else begin[position]
                     last = None if self._is(self.end_mask, position) else end[position]
-                    result.append(slices.sliced_dim(dims[at], first, last, strides[position]))
-                at += 1
-        return Shape((*result, *dims[at:]))
+                    result.append(slices.sliced_dim(dims[axis], first, last, strides[position]))
+                axis += 1
+        return Shape((*result, *dims[axis:]))
 
     @staticmethod
     def _is(mask: tuple[int, ...], position: int) -> bool:

@@ -47,14 +47,14 @@ def check_model(
         LimitError: when the checker takes too long.
     """
     unranked = [
-        item.type.tensor_type
-        for item in (*proto.graph.input, *proto.graph.output)
-        if item.type.WhichOneof("value") == "tensor_type"
-        and not item.type.tensor_type.HasField("shape")
+        info.type.tensor_type
+        for info in (*proto.graph.input, *proto.graph.output)
+        if info.type.WhichOneof("value") == "tensor_type"
+        and not info.type.tensor_type.HasField("shape")
     ]
-    for item in unranked:
+    for unshaped in unranked:
         # The checker demands a shape, but a value of unknown rank has none.
-        item.shape.SetInParent()
+        unshaped.shape.SetInParent()
     try:
         with scratch() as folder, store.with_empty_file(folder):
             path = Path(folder, "model.onnx")
@@ -73,8 +73,8 @@ def check_model(
             found=str(error).strip()[:1000],
         ) from None
     finally:
-        for item in unranked:
-            item.ClearField("shape")
+        for unshaped in unranked:
+            unshaped.ClearField("shape")
     return encoded if judged is proto and store.is_empty and not unranked else None
 
 

@@ -37,7 +37,7 @@ class ExternalFiles:
 
     @property
     def were_read(self) -> bool:
-        """True once bytes of an external data file were read."""
+        """Return whether bytes of an external data file were read."""
         return any(file.was_read for file in self._files.values())
 
     def keep(self, file: MappedFile, windows: dict[bytes, tuple[int, int]]) -> None:

@@ -126,7 +126,7 @@ def _require_types(graph: onnx.GraphProto) -> None:
 
 
 def is_function(type: str, opset: int, domain: str) -> bool:
-    """True if the standard defines this operation by a function in this opset."""
+    """Return whether the standard defines this operation by a function in this opset."""
     schema: Any = schema_of(type, opset, domain)
     if schema is None:
         return False

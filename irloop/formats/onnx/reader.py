@@ -259,14 +259,14 @@ class _Reader:
         """
         proto = source.proto
         graph = Graph(proto.name)
-        declared = {item.name: item.type for item in proto.value_info if item.HasField("type")}
+        declared = {info.name: info.type for info in proto.value_info if info.HasField("type")}
         scope = _Scope(graph, declared)
-        for item in source.inputs:
-            value = graph.add_parameter(item.name, UNKNOWN_TYPE, (item.name,), self._location)
-            scope.define(item.name, value)
+        for info in source.inputs:
+            value = graph.add_parameter(info.name, UNKNOWN_TYPE, (info.name,), self._location)
+            scope.define(info.name, value)
             value.info = {}
-            if item.HasField("type"):
-                scope.declare(value, item.type)
+            if info.HasField("type"):
+                scope.declare(value, info.type)
         for name in captures:
             known = outer[name]
             value = graph.add_parameter(name, known.type, (name,), self._location)
@@ -282,17 +282,17 @@ class _Reader:
                 if error.diagnostics[0].location.path:
                     raise
                 raise inside(error, label_of(node.proto)) from None
-        for item in proto.output:
-            if not item.name:
+        for info in proto.output:
+            if not info.name:
                 raise ReadError(f"graph {proto.name!r} has an output without a name")
-            value = scope.values[item.name]
-            graph.add_result(value, item.name, self._location)
+            value = scope.values[info.name]
+            graph.add_result(value, info.name, self._location)
             if DECLARED in value.info:
                 # An output of a graph declares its type itself, so drop the mark that value_info
                 # declares it.
                 value.info = {key: kept for key, kept in value.info.items() if key != DECLARED}
-            if item.HasField("type"):
-                scope.declare(value, item.type)
+            if info.HasField("type"):
+                scope.declare(value, info.type)
         return graph
 
     def _initializers(self, scope: _Scope, proto: onnx.GraphProto) -> None:

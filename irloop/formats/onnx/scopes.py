@@ -212,7 +212,7 @@ def order_of(graph: GraphSource) -> list[NodeSource]:
 
 
 def _is_in_order(graph: GraphSource) -> bool:
-    """True if every node comes after all nodes whose outputs it reads.
+    """Return whether every node comes after all nodes whose outputs it reads.
 
     This holds for most files.
     """

@@ -29,7 +29,7 @@ __all__ = ["expand_sequence_maps", "is_map"]
 
 
 def is_map(type: str, domain: str) -> bool:
-    """True for a SequenceMap in the standard domain."""
+    """Return whether `type` is a SequenceMap in the standard domain."""
     return type == "SequenceMap" and domain_of(domain) == ""
 
 

@@ -51,7 +51,7 @@ def signature_of(type: str, opset: int, domain: str) -> Signature | None:
     schema = schema_of(type, opset, domain)
     if schema is None:
         return None
-    given = list(schema.inputs)
+    inputs = list(schema.inputs)
     single = onnx.defs.OpSchema.FormalParameterOption.Single
     variadic = onnx.defs.OpSchema.FormalParameterOption.Variadic
     types = {item.type_param_str: item.allowed_type_strs for item in schema.type_constraints}
@@ -60,13 +60,13 @@ def signature_of(type: str, opset: int, domain: str) -> Signature | None:
         bool(schema.deprecated),
         (schema.min_input, _limit(schema.max_input)),
         (schema.min_output, _limit(schema.max_output)),
-        frozenset(at for at, item in enumerate(given) if item.option == single),
-        next((at for at, item in enumerate(given) if item.option == variadic), None),
+        frozenset(at for at, item in enumerate(inputs) if item.option == single),
+        next((at for at, item in enumerate(inputs) if item.option == variadic), None),
         {
             name: (str(item.type).rpartition(".")[2], bool(item.required))
             for name, item in schema.attributes.items()
         },
-        tuple(frozenset(types.get(item.type_str, [item.type_str])) for item in given),
+        tuple(frozenset(types.get(item.type_str, [item.type_str])) for item in inputs),
         frozenset(at for at, item in enumerate(schema.outputs) if item.option == single),
         tuple(frozenset(types.get(item.type_str, [item.type_str])) for item in schema.outputs),
     )

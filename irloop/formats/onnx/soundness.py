@@ -35,12 +35,12 @@ class _Judgement(Inference):
         self.errors = self.all_errors = _Errors()
 
     def has_visited(self, node: Node) -> bool:
-        """True if the types of the outputs were inferred."""
+        """Return whether the types of the outputs were inferred."""
         return all(value in self._declared for value in node.outputs)
 
 
 def is_sound(model: Model) -> bool:
-    """True if irloop's own inference finds no error in any operation of the model.
+    """Return whether irloop's own inference finds no error in any operation of the model.
 
     The inference of onnx trusts attributes, and may crash where irloop's inference finds an error.
     A model is not sound if it has operations that irloop does not know, or bodies that irloop does

@@ -191,14 +191,14 @@ def _not_onnx(data: bytes, location: Location, why: tuple[str, str]) -> ReadErro
 
     It names the format of the file if it is known; otherwise `why` holds the problem and its cause.
     """
-    found = repr(data[:24])
+    beginning = repr(data[:24])
     other = other_format(location.file or "", data[:START])
     if other is not None:
         return ReadError(
             f"this is not an ONNX model but {other.what}",
             location=location,
             expected="an ONNX protobuf",
-            found=found,
+            found=beginning,
             fix=other.fix,
         )
     start = data[:START].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
@@ -208,9 +208,9 @@ def _not_onnx(data: bytes, location: Location, why: tuple[str, str]) -> ReadErro
                 f"this is not an ONNX model but {what}",
                 location=location,
                 expected="an ONNX protobuf",
-                found=found,
+                found=beginning,
                 fix=fix,
             )
     return ReadError(
-        f"this is not an ONNX model: {why[0]}", location=location, found=found, cause=why[1]
+        f"this is not an ONNX model: {why[0]}", location=location, found=beginning, cause=why[1]
     )

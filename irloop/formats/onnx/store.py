@@ -110,7 +110,7 @@ class Store:
 
     @property
     def is_empty(self) -> bool:
-        """True if the protobuf itself holds all weights."""
+        """Return whether the protobuf itself holds all weights."""
         return not self._entries
 
     def save(self, proto: onnx.ModelProto, encoded: bytes | None = None) -> tuple[Path, ...]:

@@ -144,25 +144,25 @@ def fields_of(data: Source, start: int, end: int) -> Iterator[Field]:
         at = after
 
 
-def _content(data: Source, kind: int, at: int, end: int) -> tuple[int, int]:
-    """Return the start and the end of the content of a field whose tag ends at `at`."""
+def _content(data: Source, kind: int, start: int, end: int) -> tuple[int, int]:
+    """Return the start and the end of the content of a field whose tag ends at `start`."""
     if kind == LENGTH:
-        length, first = _varint(data, at, end, LONGEST_TAG)
+        length, first = _varint(data, start, end, LONGEST_TAG)
         return first, first + length
     if kind == _VARINT:
-        return at, _varint(data, at, end)[1]
+        return start, _varint(data, start, end)[1]
     if kind in _FIXED:
-        return at, at + _FIXED[kind]
+        return start, start + _FIXED[kind]
     if kind != _GROUP:
         raise ValueError("a field of a kind that protobuf does not have, or the end of no group")
-    after, depth = at, 1
+    after, depth = start, 1
     while depth:
         tag, after = _varint(data, after, end, LONGEST_TAG)
         if tag & 7 in (_GROUP, _END):
             depth += 1 if tag & 7 == _GROUP else -1
         else:
             _, after = _content(data, tag & 7, after, end)
-    return at, after
+    return start, after
 
 
 def _varint(data: Source, at: int, end: int, longest: int = 10) -> tuple[int, int]:

@@ -423,7 +423,7 @@ class _Writer:
 
 
 def _has_negative_size(type: onnx.TypeProto) -> bool:
-    """True for a type with a negative size; exporters write -1 for an unknown size.
+    """Return whether `type` has a negative size; exporters write -1 for an unknown size.
 
     The shape inference of the onnx package uses the negative number as a size, and crashes the
     process.

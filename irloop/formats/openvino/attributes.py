@@ -218,7 +218,7 @@ class _Field(Record):
 
     @property
     def required(self) -> bool:
-        """True if the file must contain the attribute."""
+        """Return whether the file must contain the attribute."""
         return self.default is MISSING
 
 

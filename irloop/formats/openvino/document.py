@@ -38,7 +38,7 @@ LEGACY_VERSIONS = range(2, 8)
 
 
 def is_legacy(version: str | None) -> bool:
-    """True for the `version` of an IR of versions 2 to 7."""
+    """Return whether `version` is the `version` of an IR of versions 2 to 7."""
     return unsigned(version) in LEGACY_VERSIONS
 
 
@@ -215,7 +215,7 @@ class Document:
 
     @property
     def is_legacy(self) -> bool:
-        """True for an IR of versions 2 to 7, which `legacy` reads."""
+        """Return whether this is an IR of versions 2 to 7, which `legacy` reads."""
         return is_legacy(self.version)
 
     def clear(self) -> None:

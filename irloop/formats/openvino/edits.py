@@ -103,7 +103,7 @@ def edited(document: Document, edits: Sequence[Edit]) -> bytes:
 
 
 def overlap(first: Edit, second: Edit) -> bool:
-    """True if two edits cannot both be made.
+    """Return whether two edits cannot both be made.
 
     Two SetAttribute edits overlap if they set the same attribute. Two other edits of the same class
     overlap if they name the same element. Besides, an edit that removes an element overlaps with
@@ -128,7 +128,7 @@ def _spans(document: Document) -> dict[str, _Span]:
     If several elements have the same path, only the position of the first is kept.
     """
     data = document.data
-    found: dict[str, _Span] = {}
+    spans: dict[str, _Span] = {}
     #: The open elements: for each the path, the first byte, and the number of children with each
     #: tag so far.
     stack: list[tuple[str, int, dict[str, int]]] = []
@@ -154,13 +154,13 @@ def _spans(document: Document) -> dict[str, _Span]:
             span = _Span(start, tag_end, tag_end, tag_end)
         else:
             span = _Span(start, tag_end, end_tag, data.index(b">", end_tag) + 1)
-        found.setdefault(path, span)
+        spans.setdefault(path, span)
 
     parser = expat.ParserCreate()
     parser.StartElementHandler = begin
     parser.EndElementHandler = end
     parser.Parse(data, True)
-    return found
+    return spans
 
 
 def _end_of_tag(data: bytes, start: int) -> int:

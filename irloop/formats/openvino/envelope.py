@@ -59,7 +59,7 @@ _DECLARATION = re.compile(
 
 
 def has_plain_markup(data: bytes) -> bool:
-    """True if a file that expat accepts consists of elements and text in UTF-8 only.
+    """Return whether a file that expat accepts consists of elements and text in UTF-8 only.
 
     libxml2 and expat read such a file in the same way. They may differ about declarations,
     comments and other encodings.

@@ -193,7 +193,7 @@ class NetIndex:
 
     @cached_property
     def is_in_order(self) -> bool:
-        """True if every layer comes after the layers that it reads, and no layer is useless.
+        """Return whether every layer comes after the layers that it reads, and no layer is useless.
 
         A layer is useless if no other layer reads it; Parameters, Results and Assigns need no
         reader. Files of exporters normally satisfy both conditions.
@@ -255,7 +255,7 @@ class NetIndex:
         return self._search_cycles()
 
     def _search_cycles(self) -> list[list[str]]:
-        found: list[list[str]] = []
+        cycles: list[list[str]] = []
         state: dict[str, int] = {}
         for start in self.layers:
             if start in state:
@@ -272,8 +272,8 @@ class NetIndex:
                     path.append(reader)
                     readers.append(self._readers(reader))
                 elif state[reader] == 1:
-                    found.append(path[path.index(reader) :])
-        return found
+                    cycles.append(path[path.index(reader) :])
+        return cycles
 
     def _readers(self, key: str) -> Iterator[str]:
         for edge in self.outgoing.get(key, ()):
@@ -281,7 +281,7 @@ class NetIndex:
                 yield edge.to_layer
 
     def is_used(self, layer: Layer) -> bool:
-        """True when a Result or an Assign depends on the layer."""
+        """Return whether a Result or an Assign depends on the layer."""
         return layer.id in self.reachable
 
     def upstream(self, layer: Layer) -> list[Layer]:

@@ -76,12 +76,14 @@ def canonical_id(text: str) -> str:
 
 
 def is_id(text: str | None) -> bool:
-    """True if the text is a valid id: a non-negative integer."""
+    """Return whether the text is a valid id: a non-negative integer."""
     return unsigned(text) is not None
 
 
 def are_ids(texts: Collection[str]) -> bool:
-    """True if all texts are ids; for many texts this is faster than a call of `is_id` for each."""
+    """Return whether all texts are ids; for many texts this is faster than a call of `is_id` for
+    each.
+    """
     digits = "".join(texts)
     if digits.isdecimal() and digits.isascii():
         lengths = set(map(len, texts))

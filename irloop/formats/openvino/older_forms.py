@@ -23,7 +23,7 @@ _WEIGHTS, _BIAS = 3, 4
 
 
 def has_joined_weights(op: Op, inputs: tuple[Value, ...]) -> bool:
-    """True for an LSTMCell with five inputs whose last input, the bias, is a vector."""
+    """Return whether `op` is an LSTMCell with five inputs, the last (the bias) a vector."""
     if len(inputs) != 5:
         return False
     from irloop.dialects.openvino.recurrent import LSTMCell, LSTMCell1

@@ -121,12 +121,12 @@ class Layers:
             if attributes not in known_data:
                 known_data[attributes] = _attributes(attributes)
             text = space, rest
-            found = known_ports.get(text)
-            if found is None:
+            made = known_ports.get(text)
+            if made is None:
                 head = space.count("\n")
                 ports, before, lines = _ports_in(rest)
-                found = make_ports(ports, head + before), head, head + lines
-                known_ports[text] = found
+                made = make_ports(ports, head + before), head, head + lines
+                known_ports[text] = made
             yield (
                 key,
                 name,
@@ -134,10 +134,10 @@ class Layers:
                 version,
                 line,
                 known_data[attributes],
-                line + found[1],
-                found[0],
+                line + made[1],
+                made[0],
             )
-            line += found[2] + end.count("\n")
+            line += made[2] + end.count("\n")
 
 
 def _attributes(text: str) -> dict[str, str]:

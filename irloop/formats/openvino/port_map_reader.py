@@ -59,7 +59,7 @@ class Entry(NamedTuple):
 
     @property
     def has_axis(self) -> bool:
-        """True if the entry has an axis, and therefore slices or concatenates."""
+        """Return whether the entry has an axis, and therefore slices or concatenates."""
         return "axis" in self.entry.attributes
 
     @property
@@ -134,7 +134,7 @@ class Wiring:
 
     @cached_property
     def inputs_by_index(self) -> bool:
-        """Whether the numbers of the input entries are indices, and not ids of ports."""
+        """Return whether the numbers of the input entries are indices, and not ids of ports."""
         # OpenVINO uses the numbers as indices. It takes them for port ids only if some are too
         # large for an index.
         if self.section is None:
@@ -170,7 +170,7 @@ class Wiring:
         return {number: rank for rank, number in enumerate(sorted(numbers))}
 
     def names_output(self, entry: Entry) -> bool:
-        """True if the entry names an output port of its owner, usually by the port's id.
+        """Return whether the entry names an output port of its owner, usually by the port's id.
 
         Some writers identify the outputs of an If by numbers from 0 instead of ids. If the output
         entries of an If together use the number of every output, and no other number, then each

@@ -149,7 +149,7 @@ class Shared:
 
 
 def _is_static(document: Document) -> bool:
-    """True if every port, and every Parameter of the root, has a static shape."""
+    """Return whether every port, and every Parameter of the root, has a static shape."""
     texts = (text for dims in document.all_dims for text in dims)
     if any(not text.isdecimal() and dim_integer(text) == -1 for text in texts):
         return False

@@ -61,7 +61,7 @@ def malformed(place: Location, error: expat.ExpatError, data: bytes, *, started:
 
 
 def _at_end(code: int) -> bool:
-    """True for an expat error that means that the document ends too early."""
+    """Return whether `code` is an expat error that means that the document ends too early."""
     messages = expat.errors
     names = (messages.XML_ERROR_NO_ELEMENTS, messages.XML_ERROR_UNCLOSED_TOKEN)
     codes: dict[str, int] = messages.codes

@@ -41,22 +41,22 @@ class NonFiniteWeights(
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding per floating-point constant that holds nan or infinity."""
         left = LIMIT
-        for item in context.readable_constants:
-            width = _WIDTHS.get(item.element) if item.element is not None else None
+        for constant in context.readable_constants:
+            width = _WIDTHS.get(constant.element) if constant.element is not None else None
             if width is None or left <= 0:
                 continue
-            size = min(item.needed or 0, left)
+            size = min(constant.needed or 0, left)
             left -= size
             place = context.weights.once(
-                ("IRL309", item.offset, size, width),
-                partial(_first_non_finite, context, item, width, size),
+                ("IRL309", constant.offset, size, width),
+                partial(_first_non_finite, context, constant, width, size),
             )
             if place is None:
                 continue
             position, data = place
             yield self.found(
-                item.place(),
-                f"{item} holds a number that is not finite",
+                constant.place(),
+                f"{constant} holds a number that is not finite",
                 expected="finite numbers",
                 found=f"bytes {data.hex()} at element {position}",
                 cause="an overflow at compression, or bytes of another constant",

@@ -89,5 +89,5 @@ class ParameterWithoutValue(
 
     @staticmethod
     def _has_edge(wiring: Wiring, layer: Layer) -> bool:
-        """True if a back edge ends in the Parameter; IRL519 reports such a Parameter."""
+        """Return whether a back edge ends in the Parameter; IRL519 reports such a Parameter."""
         return any(target is layer for _, _, target in wiring.back_edges)

@@ -139,7 +139,8 @@ def _may_be_state(context: Context, wiring: Wiring, entry: Entry) -> bool:
 
 
 def _is_uniform(context: Context, layer: Layer) -> bool:
-    """True if all elements of a constant are equal; only the first of a large one are compared.
+    """Return whether all elements of a constant are equal; only the first of a large one are
+    compared.
 
     Equal elements are usual for initial states, but not for weights.
     """
@@ -153,7 +154,7 @@ def _is_uniform(context: Context, layer: Layer) -> bool:
 
 
 def _leads_to(context: Context, wiring: Wiring, entry: Entry, result: Layer) -> bool:
-    """True if `result` is computed from the Parameter of `entry` and has an equal type.
+    """Return whether `result` is computed from the Parameter of `entry` and has an equal type.
 
     Element types and shapes must be known and equal. A Result that returns the Parameter directly
     does not count.

@@ -120,7 +120,7 @@ def _keeps_shape(layer: Layer) -> bool:
 
 
 def _is_declared_alike(context: Context, layer: Layer, reader: Layer) -> bool:
-    """True if `layer` and its `reader` declare the same dimensions for their first outputs."""
+    """Return whether `layer` and `reader` declare the same dimensions for their first outputs."""
     if not layer.outputs or not reader.outputs:
         return False
     return context.declared(layer.outputs[0]).dims == context.declared(reader.outputs[0]).dims

@@ -40,23 +40,23 @@ class WeightShapes(
 
         The expected shape follows from the sizes of the layer's data and state.
         """
-        for item in recurrent.recurrent_layers(context):
-            layer = item.layer
-            data = context.operand(item.net, layer, 0).dims
-            state = context.operand(item.net, layer, 1).dims
-            size = state[-1] if state else item.hidden_size
+        for cell in recurrent.recurrent_layers(context):
+            layer = cell.layer
+            data = context.operand(cell.net, layer, 0).dims
+            state = context.operand(cell.net, layer, 1).dims
+            size = state[-1] if state else cell.hidden_size
             width = data[-1] if data else None
             if size is None:
                 continue
-            rows = item.gates * size
-            shapes = [("W", (rows, width)), ("R", (rows, size)), ("B", (item.bias_gates * size,))]
-            if recurrent.has_joined_weights(context, item.net, item.layer):
+            rows = cell.gates * size
+            shapes = [("W", (rows, width)), ("R", (rows, size)), ("B", (cell.bias_gates * size,))]
+            if recurrent.has_joined_weights(context, cell.net, cell.layer):
                 joined = None if width is None else width + size
                 shapes = [("the weights W and R", (rows, joined)), shapes[-1]]
             for offset, (name, shape) in enumerate(shapes):
-                position = item.first_weight + offset
-                wanted = (item.directions, *shape) if item.is_sequence else shape
-                found = context.operand(item.net, layer, position).dims
+                position = cell.first_weight + offset
+                wanted = (cell.directions, *shape) if cell.is_sequence else shape
+                found = context.operand(cell.net, layer, position).dims
                 if found is None or position >= len(layer.inputs) or _fits(found, wanted):
                     continue
                 yield self.found(

@@ -177,6 +177,7 @@ def decoded_seeds() -> Iterator[bytes]:
                 continue
 
 
+@pytest.mark.slow
 def test_models_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     for data in seeds():

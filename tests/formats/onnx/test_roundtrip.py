@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Iterator
 from functools import cache
@@ -13,16 +12,17 @@ import numpy as np
 import onnx
 import pytest
 
-from irloop.errors import ReadError, WriteError
+from benchmarks.cases import CorpusCase, corpus_cases, differences
+from irloop.errors import WriteError
+from irloop.execution.session import Session
 from irloop.formats.onnx import reader, writer
 from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.verify import verify
+from tests.archives import unpacked
 
-CORPUS = Path(__file__).resolve().parents[3].parent / "shared" / "corpus"
-CASES = sorted(path.parent for path in CORPUS.glob("*/*/model.onnx"))
-needs_corpus = pytest.mark.skipif(not CASES, reason="the corpus ../shared/corpus is not here")
+CASES = list(corpus_cases(unpacked("loops"), ["onnx"]))
 
 
 def lines(graph: Graph, values: dict[Value, int], depth: int = 0) -> Iterator[str]:
@@ -79,6 +79,7 @@ def backend_models() -> dict[str, onnx.ModelProto]:
         return {case.name: case.model for case in cases if case.model is not None}
 
 
+@pytest.mark.slow
 def test_every_backend_node_model_survives(tmp_path: Path) -> None:
     refused = []
     for name, proto in backend_models().items():
@@ -96,85 +97,18 @@ def test_every_backend_node_model_survives(tmp_path: Path) -> None:
             onnx.checker.check_model(backend_models()[name], full_check=True)
 
 
-@needs_corpus
-@pytest.mark.parametrize("case", CASES, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_corpus_survives(case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # onnxruntime refuses opsets that are newer than itself unless this is disabled.
-    monkeypatch.setenv("ALLOW_RELEASED_ONNX_OPSET_ONLY", "0")
-    runs = json.loads((case / "meta.json").read_text())["runs"].get("ort", [])
-    try:
-        model = reader.read(case / "model.onnx")
-    except ReadError:
-        assert "ok" not in runs, "onnxruntime reads it"
-        return
-    verify(model.graph)
-    # The declarations in the file may be wrong, but engines ignore them.
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_loops_survive(case: CorpusCase, tmp_path: Path) -> None:
     first, second = tmp_path / "first.onnx", tmp_path / "second.onnx"
-    writer.write(model, first, check=False)
+    # The declarations in the file may be wrong, but engines ignore them.
+    writer.write(case.read(), first, check=False)
     once = reader.read(first)
+    verify(once.graph)
     writer.write(once, second, check=False)
     assert second.read_bytes() == first.read_bytes()
-    assert names(once) == names(model)
-    for number, status in enumerate(runs if is_valid(case / "model.onnx") else ()):
-        inputs = case / f"inputs_{number}.npz"
-        if status == "ok" and inputs.exists() and number < 2:
-            same_numbers(case / "model.onnx", first, inputs)
-
-
-def names(model: Model) -> tuple[list[str], list[str]]:
-    inputs = [node.name for node in model.graph.parameters]
-    return inputs, [node.name for node in model.graph.results]
-
-
-def feed(session: Any, data: Any) -> dict[str, Any]:
-    feeds: dict[str, Any] = {}
-    for index, item in enumerate(session.get_inputs()):
-        key = f"in{index}"
-        if f"{key}__seq_len" in data:
-            count = int(data[f"{key}__seq_len"])
-            feeds[item.name] = [data[f"{key}__seq_{number}"] for number in range(count)]
-        elif key in data:
-            array = data[key]
-            feeds[item.name] = array.astype(object) if array.dtype.kind == "U" else array
-        elif f"{key}__none" in data:
-            feeds[item.name] = None
-    return feeds
-
-
-def is_valid(path: Path) -> bool:
-    try:
-        onnx.checker.check_model(path)
-    except onnx.checker.ValidationError:
-        return False
-    return True
-
-
-def same_numbers(before: Path, after: Path, inputs: Path) -> None:
-    ort = pytest.importorskip("onnxruntime")
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    results = []
-    for path in (before, after):
-        session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        with np.load(inputs) as data:
-            results.append(session.run(None, feed(session, data)))
-    assert len(results[0]) == len(results[1])
-    for left, right in zip(*results, strict=True):
-        same_value(left, right)
-
-
-def same_value(left: Any, right: Any) -> None:
-    if isinstance(left, list):
-        assert len(left) == len(right)
-        for pair in zip(left, right, strict=True):
-            same_value(*pair)
-        return
-    if left is None:
-        assert right is None
-        return
-    np.testing.assert_array_equal(left, right)
-    assert np.asarray(left).dtype == np.asarray(right).dtype
+    session = Session(once)
+    for _, inputs, expected in case.sets():
+        assert differences(expected, case.run(session, once, inputs)) == ""
 
 
 def test_an_output_may_be_called_as_a_node(tmp_path: Path) -> None:

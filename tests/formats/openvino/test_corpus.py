@@ -11,38 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from irloop.errors import ReadError
 from irloop.formats.openvino.reader import read
 from irloop.formats.openvino.writer import write
 from irloop.graph.equality import difference, model_difference
-from irloop.graph.model import Model
 from irloop.graph.verify import verify
+from tests.archives import opconf_cases, unpacked
 
-SHARED = Path(__file__).resolve().parents[3].parent / "shared"
-CORPUS = sorted((SHARED / "corpus").glob("*/*/model.xml"))
+LOOPS = sorted(unpacked("loops").glob("*/*/model.xml"))
 #: Every seventh case; all cases of each operation would take long and show little more.
-OPCONF = sorted((SHARED / "opconf" / "cases").glob("*/*/model.xml"))[::7]
-#: Files that cannot be read: nested too deeply, or with weights that must first be generated.
-UNREADABLE = ("nested more than", "model.bin does not exist")
-
-needs_corpus = pytest.mark.skipif(not CORPUS, reason="../shared/corpus is not here")
-needs_opconf = pytest.mark.skipif(not OPCONF, reason="../shared/opconf is not here")
-
-
-def readable(paths: list[Path]) -> list[tuple[Path, Model]]:
-    found, problems = [], []
-    for path in paths:
-        try:
-            found.append((path, read(path)))
-        except ReadError as error:
-            problems.append(error.message)
-    assert all(any(text in problem for text in UNREADABLE) for problem in problems), problems
-    return found
+OPERATIONS = sorted(opconf_cases().glob("*/*/model.xml"))[::7]
 
 
 def check_round_trip(paths: list[Path], folder: Path) -> None:
     target = folder / "copy.xml"
-    for path, model in readable(paths):
+    for path in paths:
+        model = read(path)
         verify(model.graph)
         # Writing version 10 changes names that it cannot have; version 11 keeps all names.
         write(model, target, version=11)
@@ -56,14 +39,10 @@ def check_round_trip(paths: list[Path], folder: Path) -> None:
         assert (target.read_bytes(), target.with_suffix(".bin").read_bytes()) == first, path
 
 
-@needs_corpus
-def test_corpus_round_trip(tmp_path: Path) -> None:
-    check_round_trip(CORPUS, tmp_path)
-
-
-@needs_opconf
-def test_opconf_round_trip(tmp_path: Path) -> None:
-    check_round_trip(OPCONF, tmp_path)
+@pytest.mark.parametrize("paths", [LOOPS, OPERATIONS], ids=["loops", "operations"])
+def test_round_trip(paths: list[Path], tmp_path: Path) -> None:
+    assert len(paths) > 100
+    check_round_trip(paths, tmp_path)
 
 
 #: Runs both files with the same inputs in one process, and prints the differences.
@@ -105,20 +84,13 @@ for line in sys.stdin:
 """
 
 
-@needs_corpus
 def test_openvino_runs_the_written_files(tmp_path: Path) -> None:
     pytest.importorskip("openvino")
     jobs = []
-    for path in CORPUS:
+    for path in LOOPS:
         meta = json.loads((path.parent / "meta.json").read_text(encoding="utf-8"))
-        runs = [run for name, run in meta["runs"].items() if name == "ov-xml"]
-        if meta["agree"] is not True or not runs or "ok" not in json.dumps(runs[0]):
-            continue
-        if not (path.parent / "inputs_0.npz").is_file() or not path.with_suffix(".bin").is_file():
-            continue
-        jobs.append((path, [item["name"] for item in meta["ir"]["inputs"]]))
-    # Only a selection over all families, because each file means compiling two models.
-    jobs = jobs[:: max(1, len(jobs) // 40)]
+        if meta["agree"] and "ok" in meta["runs"].get("ov-xml", ()):
+            jobs.append((path, [entry["name"] for entry in meta["ir"]["inputs"]]))
     lines = []
     for index, (path, names) in enumerate(jobs):
         copy, _ = write(read(path), tmp_path / f"{index}.xml")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import random
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from irloop.errors import ReadError
 from irloop.formats.openvino.document import Document
 from irloop.formats.openvino.xml import parse
 from irloop.validation import schema
+from tests.archives import unpacked
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 FILES = sorted([*FIXTURES.glob("ir/*.xml"), *FIXTURES.glob("models/*/model.xml")])
@@ -21,9 +21,7 @@ FILES = sorted([*FIXTURES.glob("ir/*.xml"), *FIXTURES.glob("models/*/model.xml")
 
 def old_files() -> list[bytes]:
     """IR of versions 4 to 7, with bodies, blobs and all sections."""
-    with tarfile.open(FIXTURES / "legacy_ir.tar.xz") as archive:
-        files = [archive.extractfile(item) for item in archive if item.name.endswith(".xml")]
-        return [file.read() for file in files if file is not None]
+    return [path.read_bytes() for path in sorted(unpacked("legacy_ir").rglob("*.xml"))]
 
 
 CONTENTS = [path.read_bytes() for path in FILES]

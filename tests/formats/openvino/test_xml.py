@@ -12,7 +12,6 @@ from irloop.formats.openvino.xml import parse
 from irloop.formats.openvino.xml_refusals import MAX_BODIES, MAX_DEPTH
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "ir"
-SHARED = Path(__file__).resolve().parents[3].parent / "shared"
 
 SMALL = """<net name="n" version="10">
 <layers>
@@ -242,11 +241,3 @@ def test_size_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path.write_text(SMALL, encoding="utf-8")
     with pytest.raises(ReadError, match="too large"):
         parse(path)
-
-
-def test_nesting_of_the_corpus() -> None:
-    case = SHARED / "corpus" / "ov-ir-negative" / "nested_if_depth_1024_v11" / "model.xml"
-    if not case.is_file():
-        pytest.skip("shared/corpus is not here")
-    with pytest.raises(ReadError, match="nested"):
-        parse(case)

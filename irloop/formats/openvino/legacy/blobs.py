@@ -23,7 +23,7 @@ class Blobs:
         self._precision = precision
 
     def has(self, tag: str) -> bool:
-        """True if the layer has the blob `tag`."""
+        """Return whether the layer has the blob `tag`."""
         return tag in self._layer.blobs
 
     def element(self, tag: str) -> ElementType:

@@ -36,11 +36,11 @@ class Norm(Pointwise, type="Norm", inputs=1):
         # A window of an even size is that of the next smaller odd size.
         size = self.local_size - (self.local_size + 1) % 2
         parts = size if across else size ** len(axes)
-        whole = self.local_size if across else self.local_size ** len(axes)
+        window = self.local_size if across else self.local_size ** len(axes)
         if across or size != self.local_size:
             pass
         if across:
-            op = today.LRN(self.alpha * parts / whole, self.beta, float(self.k), size)
+            op = today.LRN(self.alpha * parts / window, self.beta, float(self.k), size)
             return s(op, x, s.i64(axes))
         # The sum of squares is an average over the window, times its size.
         half = (size // 2,) * len(axes)
@@ -52,7 +52,7 @@ class Norm(Pointwise, type="Norm", inputs=1):
             exclude_pad=False,
         )
         total = s(mean, s.multiply(x, x))
-        base = s.add(s.multiply(total, self.alpha * parts / whole), float(self.k))
+        base = s.add(s.multiply(total, self.alpha * parts / window), float(self.k))
         return s.divide(x, s.power(base, self.beta))
 
 

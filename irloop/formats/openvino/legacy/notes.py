@@ -10,26 +10,26 @@ __all__ = ["notes_of"]
 
 def notes_of(document: Document) -> tuple[Diagnostic, ...]:
     """One note for each part of the file that does not change the results."""
-    found = [_note(document, document.net.line, f"read from IR version {document.version}")]
+    notes = [_note(document, document.net.line, f"read from IR version {document.version}")]
     for section in document.net.sections:
         if section.tag == "statistics":
             text = "the statistics for int8 are ignored: the model computes with its f32 weights"
-            found.append(_note(document, section.line, text))
+            notes.append(_note(document, section.line, text))
         if section.tag == "pre-process" and _has_scale(section):
             text = "the scale of the pre-processing is ignored, as in the engine of 2020"
-            found.append(_note(document, section.line, text))
+            notes.append(_note(document, section.line, text))
     marked = [layer for layer in document.net.layers if "quantization_level" in layer.data]
     if marked:
         text = f"quantization_level is ignored ({len(marked)} layers)"
-        found.append(_note(document, marked[0].line, text))
+        notes.append(_note(document, marked[0].line, text))
     for layer in document.net.layers:
         if layer.type in ("DepthToSpace", "SpaceToDepth"):
             text = (
                 f"{layer.type} {layer.name!r} moves blocks first, as documented; the engine of "
                 "2020 had another order if the smaller number of channels is not 1"
             )
-            found.append(_note(document, layer.line, text, Severity.WARNING))
-    return tuple(found)
+            notes.append(_note(document, layer.line, text, Severity.WARNING))
+    return tuple(notes)
 
 
 def _has_scale(section: Extra) -> bool:

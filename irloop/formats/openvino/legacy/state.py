@@ -20,7 +20,7 @@ class Memory(LegacyLayer, type="Memory", inputs=(0, 1), outputs=None):
     is_real: ClassVar[bool] = False
     has_outputs: ClassVar[bool] = False
 
-    def build(self, s: Steps, *given: Value) -> tuple[Value, ...]:
+    def build(self, s: Steps, *inputs: Value) -> tuple[Value, ...]:
         if self.size != 2 or self.index not in (0, 1):
             raise LayerFault(
                 "is not one of a pair",
@@ -28,17 +28,17 @@ class Memory(LegacyLayer, type="Memory", inputs=(0, 1), outputs=None):
                 expected="size 2, and index 0 or 1",
                 found=f"size {self.size}, index {self.index}",
             )
-        if bool(given) != (self.index == 0):
+        if bool(inputs) != (self.index == 0):
             raise LayerFault(
                 "has its index swapped: index 0 writes and index 1 reads",
                 code="IRL405",
-                expected=f"index {int(not given)}",
+                expected=f"index {int(not inputs)}",
                 found=f"index {self.index}",
                 cause="the engine of 2020 crashed on such a file",
                 fix="exchange the indices of the two layers of the pair",
             )
-        if given:
-            (value,) = given
+        if inputs:
+            (value,) = inputs
             type = value.type
             s.emit(today.Assign6(self.id, type.element, type.shape), value)  # type: ignore[union-attr]
             return ()

@@ -61,7 +61,7 @@ class Steps(Builder):
     # Weights
 
     def has(self, tag: str) -> bool:
-        """True if the layer has this blob."""
+        """Return whether the layer has this blob."""
         return self.blobs.has(tag)
 
     def weights(self, tag: str = "weights", dims: Sequence[int] | None = None) -> Value:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +12,10 @@ import irloop
 from benchmarks.old_ir import Judge
 from irloop.errors import ReadError
 from irloop.validation.engine import validate
+from tests.archives import unpacked
 
 #: Cases of one layer each, with inputs and the outputs of the Inference Engine 2020.1.
-ARCHIVE = Path(__file__).parents[3] / "fixtures" / "legacy_ir.tar.xz"
+CASES = unpacked("legacy_ir") / "synthetic"
 
 #: Cases that irloop answers differently, with the reason.
 DIFFERENT = {
@@ -26,21 +26,7 @@ DIFFERENT = {
 }
 
 
-def _names() -> list[str]:
-    with tarfile.open(ARCHIVE) as archive:
-        paths = (Path(item.name) for item in archive if item.name.endswith("/out0.npz"))
-        return sorted(path.parent.name for path in paths)
-
-
-NAMES = _names()
-
-
-@pytest.fixture(scope="session")
-def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("legacy")
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(folder, filter="data")
-    return folder / "synthetic"
+NAMES = sorted(path.parent.name for path in CASES.glob("*/out0.npz"))
 
 
 @pytest.fixture(scope="session")
@@ -51,26 +37,26 @@ def judge() -> Judge:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in DIFFERENT])
-def test_results_are_those_of_the_engine_of_2020(name: str, cases: Path, judge: Judge) -> None:
+def test_results_are_those_of_the_engine_of_2020(name: str, judge: Judge) -> None:
     """In the built-in executor, in OpenVINO of today, and in ONNX Runtime."""
-    assert judge.verdict(cases / name) == "right"
+    assert judge.verdict(CASES / name) == "right"
 
 
 @pytest.mark.parametrize("name", sorted(DIFFERENT))
-def test_no_difference_is_silent(name: str, cases: Path, judge: Judge) -> None:
-    assert judge.verdict(cases / name).partition(":")[0] in ("wrong", "refused")
+def test_no_difference_is_silent(name: str, judge: Judge) -> None:
+    assert judge.verdict(CASES / name).partition(":")[0] in ("wrong", "refused")
 
 
-def test_an_order_that_the_engine_did_not_have_is_noted(cases: Path, tmp_path: Path) -> None:
-    _, notes = irloop.convert(cases / "DepthToSpace__b2" / "model.xml", "onnx")
+def test_an_order_that_the_engine_did_not_have_is_noted(tmp_path: Path) -> None:
+    _, notes = irloop.convert(CASES / "DepthToSpace__b2" / "model.xml", "onnx")
     (note,) = (item for item in notes if item.severity.name == "WARNING")
     assert note.code == "CNV113"
     assert "DepthToSpace 'out' moves blocks first" in note.message
 
 
-def test_every_case_that_can_be_read_is_valid_and_no_other(cases: Path) -> None:
+def test_every_case_that_can_be_read_is_valid_and_no_other() -> None:
     wrong = []
-    for path in sorted(cases.glob("*/model.xml")):
+    for path in sorted(CASES.glob("*/model.xml")):
         codes = {item.code for item in validate(path).diagnostics if item.severity.name == "ERROR"}
         try:
             irloop.read_model(path)
@@ -83,9 +69,9 @@ def test_every_case_that_can_be_read_is_valid_and_no_other(cases: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [4, 5, 6, 7])
-def test_versions_of_one_case_read_alike(version: int, cases: Path, tmp_path: Path) -> None:
+def test_versions_of_one_case_read_alike(version: int, tmp_path: Path) -> None:
     """The names of attributes were those of version 5 in later versions, too."""
-    source = cases / "FullyConnected__4d"
+    source = CASES / "FullyConnected__4d"
     text = (source / "model.xml").read_text()
     changed = re.sub(r'version="\d+"', f'version="{version}"', text, count=1)
     (tmp_path / "model.xml").write_text(changed)
@@ -154,8 +140,8 @@ def test_a_result_is_no_layer_of_then(tmp_path: Path) -> None:
         irloop.read_model(path)
 
 
-def test_an_integer_of_more_than_32_bits_is_refused(cases: Path, tmp_path: Path) -> None:
-    source = cases / "FullyConnected__4d"
+def test_an_integer_of_more_than_32_bits_is_refused(tmp_path: Path) -> None:
+    source = CASES / "FullyConnected__4d"
     text = (source / "model.xml").read_text()
     changed = re.sub(r'out-size="\d+"', f'out-size="{2**40}"', text)
     assert changed != text
