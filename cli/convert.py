@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,7 +15,7 @@ from irloop.errors import InternalError, IrloopError, ReadError, UsageError, Ver
 from irloop.files import ParsedOnce, move_together, scratch
 from irloop.graph.collector import collector_paused
 from irloop.graph.convert_options import ConvertOptions, WriteOptions
-from irloop.opening import weights_beside
+from irloop.opening import SUFFIXES, dialect_of, weights_beside
 
 from . import report_json, report_text
 from .check import comparison_text, exit_of
@@ -36,8 +36,6 @@ HAZARD = "CNV109"
 #: The code of notes that tell what a loop was converted to.
 LOOP_CHOICE = "CNV107"
 
-_SUFFIXES: dict[str, Literal["onnx", "openvino"]] = {".onnx": "onnx", ".xml": "openvino"}
-
 EPILOG = """\
 \b
 Examples:
@@ -48,6 +46,7 @@ Examples:
   irloop convert big.xml -o big.onnx --weights share
   irloop convert model.onnx -o model.xml --shape x=1,3,224,224
   irloop convert old.xml -o new.xml --ir-version 11
+  irloop convert model.onnx -o model.onnxtxt
   irloop convert new.onnx -o old.onnx --opset 13 --ir-version 8
   irloop convert optimized.onnx -o plain.onnx --standard
   irloop convert int4.xml -o int4.onnx --contrib --check
@@ -66,8 +65,8 @@ Examples:
     "--output",
     metavar="OUTPUT",
     type=click.Path(dir_okay=False),
-    help="The .onnx or .xml to write; a .bin is written beside an .xml. -: ONNX to stdout.  "
-    "[default: INPUT with the suffix of the other format, if there is no such file]",
+    help="The .onnx, .onnxtxt or .xml to write; a .bin is written beside an .xml. -: ONNX to "
+    "stdout.  [default: INPUT with the suffix of the other format, if there is no such file]",
 )
 @weights_option("weights_file")
 @click.option("--check", is_flag=True, help="Run both models and compare before writing.")
@@ -129,12 +128,12 @@ def _output_of(source: str, place: str | None, named: str | None, console: Conso
 
     if source == console.stdin:
         raise UsageError("a model of the standard input has no name", fix="name the output with -o")
-    stem, known = os.path.splitext(source)
-    others = {".xml": ".onnx", ".onnx": ".xml"}
-    suffix = others.get(known.lower())
-    if suffix is None:
+    stem = os.path.splitext(source)[0]
+    dialect = dialect_of(source)
+    if dialect is None:
         read_model(source)  # explains a file of another format
         raise UsageError(f"{source}: the suffix names no format", fix="name the output with -o")
+    suffix = ".xml" if dialect == "onnx" else ".onnx"
     default = stem + suffix
     for file in (default, os.fspath(weights_beside(default)) if suffix == ".xml" else default):
         if os.path.lexists(file):
@@ -209,7 +208,7 @@ class _Job:
     def __post_init__(self) -> None:
         #: The source, parsed only once for validating, reading and checking.
         self.file = ParsedOnce(self.source)
-        self.to_dialect = _SUFFIXES.get(os.path.splitext(self.output)[1].lower())
+        self.to_dialect = dialect_of(self.output)
         self.notes: list[Diagnostic] = []
         self.comparison: Comparison | None = None
 
@@ -274,7 +273,7 @@ class _Job:
 
     def _require_sensible(self) -> None:
         if self.to_dialect is None:
-            raise UsageError(f"{self.output}: the suffix must be .onnx or .xml")
+            raise UsageError(f"{self.output}: the suffix must be {' or '.join(sorted(SUFFIXES))}")
         require_folder(self.output)
         self.writing.require_fitting(self.to_dialect, spelled=True)
         self.options.require_fitting(self.to_dialect, spelled=True)

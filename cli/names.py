@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,7 +63,7 @@ class ArraysPath(click.Path):
 
 
 def from_stdin(ctx: click.Context) -> str:
-    """Copy the standard input to a file and return the path, which ends in .xml or .onnx.
+    """Copy the standard input to a file and return the path, whose suffix is that of its format.
 
     The first bytes of the input tell the format. The file is removed when the command ends.
 
@@ -75,6 +76,8 @@ def from_stdin(ctx: click.Context) -> str:
 def _model_name(data: bytes) -> str:
     marks = (b"<", b"\xff\xfe", b"\xfe\xff")
     is_xml = data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(marks)
+    if re.match(rb"<\s*(ir_version|opset_import)\b", data):
+        return "stdin.onnxtxt"
     return "stdin.xml" if is_xml else "stdin.onnx"
 
 

@@ -11,6 +11,7 @@ import click
 
 from irloop.errors import IrloopError, UsageError
 from irloop.files import scratch
+from irloop.opening import dialect_of
 
 from . import report_json
 from .check import comparison_text, exit_of
@@ -210,7 +211,7 @@ def _require_pipeable(source: str, options: dict[str, Any]) -> None:
         UsageError: for an IR, which consists of two files, and for `--format json`, which also goes
             to stdout.
     """
-    if os.path.splitext(source)[1].lower() != ".onnx":
+    if dialect_of(source) != "onnx":
         raise UsageError(
             "an IR cannot be written to the standard output: it consists of two files",
             fix="name a file, or convert the IR to ONNX before",
@@ -229,10 +230,10 @@ def _require_sensible(source: str, options: dict[str, Any]) -> None:
         )
     if output is None:
         return
-    suffixes = [os.path.splitext(path)[1].lower() for path in (source, output)]
-    if suffixes[0] != suffixes[1]:
+    if dialect_of(source) != dialect_of(output):
+        suffix = os.path.splitext(source)[1].lower()
         raise UsageError(
-            f"{output}: a transformation keeps the format {suffixes[0]}",
+            f"{output}: a transformation keeps the format {suffix}",
             fix="convert the result with 'irloop convert'",
         )
     require_free(output, [source, *filter(None, [options["weights"]])])

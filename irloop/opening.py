@@ -11,14 +11,18 @@ import io
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from irloop.errors import UsageError
 
 __all__ = [
+    "SUFFIXES",
     "Path",
     "PathBelow",
     "RefusedFileError",
+    "dialect_of",
+    "is_onnx_text",
     "location_below",
     "open_regular",
     "read_regular",
@@ -28,6 +32,13 @@ __all__ = [
 ]
 
 Path = str | os.PathLike[str]
+
+#: The dialect of each suffix of models, named as in `Model.dialect`.
+SUFFIXES: Mapping[str, Literal["openvino", "onnx"]] = {
+    ".xml": "openvino",
+    ".onnx": "onnx",
+    ".onnxtxt": "onnx",
+}
 
 _KINDS = {
     stat.S_IFDIR: "a folder",
@@ -105,6 +116,16 @@ class PathBelow(os.PathLike[str]):
 
     def __str__(self) -> str:
         return self.__fspath__()
+
+
+def dialect_of(path: Path) -> Literal["openvino", "onnx"] | None:
+    """The dialect that the suffix of `path` indicates, or None."""
+    return SUFFIXES.get(os.path.splitext(path)[1].lower())
+
+
+def is_onnx_text(path: Path) -> bool:
+    """Return whether the suffix of `path` is that of ONNX's text format, which no engine reads."""
+    return os.fspath(path).lower().endswith(".onnxtxt")
 
 
 def weights_beside(model: Path) -> PathBelow:
