@@ -51,21 +51,21 @@ class Modules:
             return None
 
     def _imported(self, name: str) -> ModuleType:
-        whole = f"{self.package}.{name}"
+        full_name = f"{self.package}.{name}"
         if self._else_imports:
-            return import_module(whole)
+            return import_module(full_name)
         with self._loading:
-            if whole in sys.modules:
-                return sys.modules[whole]
+            if full_name in sys.modules:
+                return sys.modules[full_name]
             path = os.path.join(self._folder, f"{name}.py")
-            loader = SourceFileLoader(whole, path)
-            module = ModuleType(whole)
+            loader = SourceFileLoader(full_name, path)
+            module = ModuleType(full_name)
             module.__file__, module.__package__ = path, self.package
-            module.__spec__ = ModuleSpec(whole, loader, origin=path)
-            sys.modules[whole] = module
+            module.__spec__ = ModuleSpec(full_name, loader, origin=path)
+            sys.modules[full_name] = module
             try:
                 loader.exec_module(module)
             except BaseException:
-                del sys.modules[whole]
+                del sys.modules[full_name]
                 raise
             return module

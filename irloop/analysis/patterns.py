@@ -18,7 +18,9 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
     Carried,
     Concatenated,
+    InputPort,
     Invariant,
+    OutputPort,
     ScanInput,
     ScanOutput,
     Sliced,
@@ -29,6 +31,7 @@ from irloop.graph.types import ElementType, Shape
 
 __all__ = [
     "VIEWS",
+    "across",
     "counted_by_unread_ports",
     "has_one_constant_element",
     "is_computed",
@@ -137,34 +140,35 @@ def may_be_empty(shape: Shape) -> bool:
 
 
 def scanned_across(node: Node) -> list[ScanInput | ScanOutput | Concatenated]:
-    """Return the ports of a node whose axis may make an engine divide by zero.
+    """Return the ports of a node that work `across`; their axes are non-negative."""
+    body = next(iter(node.bodies), None)
+    if body is None:
+        return []
+    inputs = [(port, node.inputs[port.external]) for port in body.ports.inputs]
+    outputs = [(port, body.graph.output(port.result)) for port in body.ports.outputs]
+    return [
+        from_front(port, shape_of(value).rank)
+        for port, value in (*inputs, *outputs)
+        if value is not None
+        and isinstance(port, ScanInput | ScanOutput | Concatenated)
+        and across(port, value)
+    ]
+
+
+def across(port: InputPort | OutputPort, value: Value) -> bool:
+    """Return whether a port has an axis that may make an engine divide by zero.
 
     Such an axis is not 0. ONNX Runtime fails when a Scan slices or joins a tensor that may be
     empty. OpenVINO fails when a Loop or TensorIterator joins tensors, and an axis before the joined
-    one may be empty; slicing is safe. Axes of the returned ports are non-negative, and tensors of
-    unknown rank are left out.
+    one may be empty; slicing is safe. `value` is what is sliced or joined; its rank must be known.
     """
-    body, across = next(iter(node.bodies), None), list[ScanInput | ScanOutput | Concatenated]()
-    if body is None:
-        return across
-    ends: list[tuple[ScanInput | ScanOutput | Concatenated, Value | None]] = [
-        *[(x, node.inputs[x.external]) for x in body.ports.inputs if isinstance(x, ScanInput)],
-        *[
-            (x, body.graph.output(x.result))
-            for x in body.ports.outputs
-            if isinstance(x, ScanOutput | Concatenated)
-        ],
-    ]
-    for port, value in ends:
-        shape = Shape(None) if value is None else shape_of(value)
-        placed = from_front(port, shape.rank)
-        if shape.dims is None or placed.axis <= 0:
-            continue
-        if isinstance(placed, Concatenated):
-            shape = Shape(shape.dims[: placed.axis])
-        if may_be_empty(shape):
-            across.append(placed)
-    return across
+    shape = shape_of(value)
+    placed = from_front(port, shape.rank)
+    if not isinstance(placed, ScanInput | ScanOutput | Concatenated) or placed.axis <= 0:
+        return False
+    if isinstance(placed, Concatenated):
+        shape = Shape((shape.dims or ())[: placed.axis])
+    return shape.dims is not None and may_be_empty(shape)
 
 
 def read_inputs(node: Node) -> list[Value]:

@@ -12,9 +12,10 @@ from irloop.building.loop_body import LoopBody
 from irloop.building.operations import shape_of
 from irloop.dialects import onnx, openvino
 from irloop.dialects.openvino.opsets import NEWEST
+from irloop.dialects.wires import branch_ports
 from irloop.errors import UsageError
 from irloop.graph import builder
-from irloop.graph.loops import Invariant, LastValue, PortMap
+from irloop.graph.loops import PortMap
 from irloop.graph.model import Body, Graph, Model, Value
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType, element_named
@@ -268,9 +269,7 @@ class _BranchBody(GraphBuilder):
         """Make `values` the results of the body; return its port map."""
         for value in values:
             self._add_result(value)
-        inputs = [Invariant(at, index) for index, at in enumerate(self.captures.values())]
-        outputs = [LastValue(index, index) for index in range(len(values))]
-        return PortMap(tuple(inputs), tuple(outputs))
+        return branch_ports(self.captures.values(), len(values))
 
 
 class BranchBuilder:

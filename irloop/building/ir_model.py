@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.wire_ends import INVARIANT, LAST, STATE, Entering, joined_port, slice_port
+from irloop.dialects.wires import Wires
 from irloop.graph.builder import Builder, element_of, shape_of
 from irloop.graph.loops import (
-    Carried,
-    Concatenated,
     InputPort,
-    Invariant,
-    LastValue,
-    OutputPort,
-    PortMap,
-    Sliced,
 )
-from irloop.graph.model import Body, Graph, Model, Value
+from irloop.graph.model import Graph, Model, Value
 from irloop.graph.op import Op
+from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 
-__all__ = ["IrLoop", "IrModel"]
+__all__ = ["IrLoop", "IrModel", "with_input_ports"]
 
 
 class IrModel:
@@ -45,7 +41,7 @@ class IrModel:
 
     def tensor_iterator(self) -> IrLoop:
         """Begin a TensorIterator, which has no inputs and outputs yet."""
-        return IrLoop(self.builder, ov.TensorIterator(), ())
+        return IrLoop(self.builder, ov.TensorIterator())
 
     def loop(self, trips: Value, starts: Value | None = None) -> IrLoop:
         """Begin a Loop of at most `trips` iterations.
@@ -78,19 +74,13 @@ class IrLoop:
     `joined`, and end with `done`, which returns the outputs in the order of the requests.
     """
 
-    def __init__(self, outer: Builder, op: Op, fixed: tuple[Value, ...]) -> None:
+    def __init__(self, outer: Builder, op: Op, fixed: tuple[Value, Value] | None = None) -> None:
         self.outer = outer
         self.body = outer.nested("body")
         self._op = op
-        self._externals = list(fixed)
-        self._entering: list[tuple[InputPort, Value]] = []
-        self._next: dict[Value, Value] = {}
-        self._iteration: Value | None = None
-        self._condition: Value | None = None
-        self._leaving: list[tuple[Value, OutputPort]] = []
-        #: Results, keyed by their value and by the state for which they were created.
-        self._results: list[tuple[Value, Value | None]] = []
-        self._own: set[Value] = set()
+        self._wires = Wires(self.body.graph, shares=True)
+        self._wires.trip, self._wires.starts = fixed or (None, None)
+        self._states: dict[Value, Entering] = {}
 
     def __call__(self, op: Op, *inputs: Value) -> Value:
         """Add an operation to the body, and return its first output."""
@@ -111,8 +101,8 @@ class IrLoop:
     ) -> Value:
         """Add a sliced input to the loop and return the slice that one iteration reads."""
         shape = shape_of(value).with_dim(axis, part_size)
-        port = Sliced(len(self._externals), 0, axis, start, end, stride, part_size)
-        return self._enter(value, TensorType(element_of(value), shape), port)
+        port = slice_port(axis, start, end, stride, part_size)
+        return self._enter(value, TensorType(element_of(value), shape), port).parameter
 
     def state(self, initial: Value, *, dims: Sequence[int | None] | None = None) -> Value:
         """Add a state, and return its body parameter.
@@ -120,38 +110,33 @@ class IrLoop:
         `dims` is its shape in the body; None means the shape of the initial value.
         """
         shape = shape_of(initial) if dims is None else Shape.of(*dims)
-        port = Carried(len(self._externals), 0, 0)
-        return self._enter(initial, TensorType(element_of(initial), shape), port)
+        state = self._enter(initial, TensorType(element_of(initial), shape), STATE)
+        self._states[state.parameter] = state
+        return state.parameter
 
     def invariant(self, value: Value) -> Value:
         """Add an invariant input for the outer `value`; return the body parameter that reads it."""
-        return self._enter(value, value.type, Invariant(len(self._externals), 0))
+        return self._enter(value, value.type, INVARIANT).parameter
 
     def iteration(self) -> Value:
         """Add the body parameter that receives the iteration number, an i64 scalar."""
-        self._iteration = self.body.parameter("i", TensorType(ElementType.I64, Shape(())))
-        return self._iteration
+        return self._wires.number(self.body.names.fresh("i"))
 
     def carry(self, state: Value, value: Value) -> None:
         """Set the next value of a state."""
-        self._next[state] = value
+        self._states[state].result = value
 
     def condition(self, value: Value) -> None:
         """Use this body value as the condition; if this is never called, the condition is true."""
-        self._condition = value
+        self._wires.goes_on = value
 
     def last(self, value: Value) -> None:
         """Add a loop output that returns the body's `value` of the last iteration."""
-        self._leaving.append((value, LastValue(0, len(self._leaving))))
+        self._wires.leave(value, LAST)
 
     def last_of(self, state: Value) -> None:
-        """Add an output with the last value of a state, or its initial value after no iteration.
-
-        The state gets its own Result, because a Result that several states share has no initial
-        value of its own.
-        """
-        self._own.add(state)
-        self._leaving.append((state, LastValue(0, len(self._leaving))))
+        """Add an output with the last value of a state, or its initial value after no iteration."""
+        self._wires.leave(state, LAST, self._states[state])
 
     def joined(
         self,
@@ -163,55 +148,31 @@ class IrLoop:
         part_size: int = 1,
     ) -> None:
         """Add a loop output that concatenates the `value` of all iterations along `axis`."""
-        port = Concatenated(0, len(self._leaving), axis, start, end, stride, part_size)
-        self._leaving.append((value, port))
+        self._wires.leave(value, joined_port(axis, start, end, stride, part_size))
 
     def done(self) -> tuple[Value, ...]:
         """Add the loop to the outer graph and return its outputs."""
-        is_loop = isinstance(self._op, ov.Loop)
-        if is_loop:
-            always = self.body.constant(True, ElementType.BOOLEAN)
-            self._result(always if self._condition is None else self._condition)
-        outputs = tuple(
-            replace(port, result=self._result_of(value)) for value, port in self._leaving
-        )
-        parameters = [node.outputs[0] for node in self.body.graph.parameters]
-        inputs = []
-        for port, value in self._entering:
-            placed = replace(port, parameter=parameters.index(value))
-            if isinstance(placed, Carried):
-                own = value if value in self._own else None
-                placed = replace(placed, result=self._result(self._next[value], own))
-            inputs.append(placed)
-        for number, (value, _) in enumerate(self._results):
-            self.body.result(value, self.body.names.fresh(f"result{number}"))
-        iteration = None if self._iteration is None else parameters.index(self._iteration)
-        ports = PortMap(tuple(inputs), outputs, iteration, 0 if is_loop else None)
-        node = self.outer.emit(
-            self._op,
-            *self._externals,
-            n_outputs=len(outputs),
-            bodies=(Body("body", self.body.graph, ports),),
-        )
-        return node.outputs
+        wires = self._wires
+        if wires.goes_on is None and isinstance(self._op, ov.Loop):
+            wires.goes_on = self.body.constant(True, ElementType.BOOLEAN)
+        for leaving in wires.outputs:
+            if leaving.state is not None:
+                leaving.value = leaving.state.following
+        return wires.emit(self.outer, self._op).outputs
 
-    def _result_of(self, value: Value) -> int:
-        if value in self._own:
-            return self._result(self._next[value], value)
-        return self._result(value)
+    def _enter(self, value: Value, type: ValueType, port: InputPort) -> Entering:
+        name = self.body.names.fresh(f"in{len(self._wires.inputs)}")
+        return self._wires.enter(value, name, port, type)
 
-    def _result(self, value: Value, own: Value | None = None) -> int:
-        """Return the position of the body result that returns `value`; add the result if needed.
 
-        All uses of a value share one result by default. If `own` is a state, that state gets a
-        result that it shares with nothing else.
-        """
-        if (value, own) not in self._results:
-            self._results.append((value, own))
-        return self._results.index((value, own))
+def with_input_ports(model: Model, change: Callable[[InputPort], InputPort]) -> Model:
+    """Change the ports that enter the only loop of a model, and return the model.
 
-    def _enter(self, value: Value, type: ValueType, port: InputPort) -> Value:
-        inner = self.body.parameter(f"in{len(self._entering)}", type)
-        self._externals.append(value)
-        self._entering.append((port, inner))
-        return inner
+    With this, a case has a port map that no IR model can be built with.
+    """
+    (node,) = [node for node in model.graph.nodes if node.bodies]
+    body = node.body()
+    ports = replace(body.ports, inputs=tuple(map(change, body.ports.inputs)))
+    new = replace(body, ports=ports)
+    Rewriter(model.graph).set_bodies(node, (new,))
+    return model

@@ -6,21 +6,23 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from irloop.boundary import guarded
 from irloop.building.graph_builder import OperationBuilder
-from irloop.building.wiring import (
-    Joined,
-    Last,
-    Part,
-    State,
-    Wired,
-    Wires,
-    onnx_wires,
-    openvino_wires,
+from irloop.dialects.wire_ends import (
+    INVARIANT,
+    LAST,
+    STATE,
+    Entering,
+    element_port,
+    joined_port,
+    slice_port,
+    stacked_port,
 )
+from irloop.dialects.wires import Wires
 from irloop.errors import UsageError
 from irloop.graph import builder
+from irloop.graph.loops import InputPort
 from irloop.graph.model import Body, Value
 from irloop.graph.op import Op
-from irloop.graph.types import ElementType, Shape, TensorType
+from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,14 +49,14 @@ class LoopBody(OperationBuilder):
         self._around = outer
         self._kind = kind
         self._operation = op
-        self._fixed = inputs
         self._name = name
-        self._wires = Wires()
-        self._condition: Value | None = None
+        self._wires = Wires(self.graph)
+        if kind == "Loop":
+            self._wires.trip, self._wires.starts = inputs
         if self._target.is_onnx and kind == "Loop":
-            number = TensorType(ElementType.I64, Shape(()))
-            self._wires.iteration = self._inner.parameter("iteration", number)
-            self._inner.parameter("condition", TensorType(ElementType.BOOLEAN, Shape(())))
+            self._wires.number(self._inner.names.fresh("iteration"))
+            truth = TensorType(ElementType.BOOLEAN, Shape(()))
+            self._wires.running = self._inner.parameter("condition", truth)
 
     @guarded("building a state")
     def state(self, initial: Value | Array, *, name: str = "state") -> Value:
@@ -64,9 +66,7 @@ class LoopBody(OperationBuilder):
         """
         self._require_open()
         first = self._around._local(initial)
-        parameter = self._inner.parameter(name, first.type)
-        self._wires.states.append(State(parameter, first))
-        return parameter
+        return self._enter(first, name, STATE, first.type)
 
     @guarded("building a back edge")
     def next(self, state: Value, value: Value | Array) -> None:
@@ -83,12 +83,12 @@ class LoopBody(OperationBuilder):
                 expected="a value that state() of this loop has returned",
                 found=f"{state!r:.60}",
             )
-        if found.next is not None:
+        if found.result is not None:
             raise UsageError(
                 f"the state {state.name!r} has a next value already",
                 fix="call next() once for each state",
             )
-        found.next = self._local(value)
+        found.result = self._local(value)
 
     @guarded("building a sliced input")
     def slice(
@@ -133,10 +133,9 @@ class LoopBody(OperationBuilder):
         seen = shape.with_dim(at, part_size)
         if self._kind == "Scan" and shape.dims is not None:
             seen = Shape(shape.dims[:at] + shape.dims[at + 1 :])
-        parameter = self._inner.parameter(name, TensorType(element, seen))
-        part = Part(parameter, source, at, low, high, stride, part_size)
-        self._wires.parts.append(part)
-        return parameter
+        port = slice_port(at, low, high, stride, part_size)
+        wanted = element_port(at, reverse) if self._kind == "Scan" else port
+        return self._enter(source, name, wanted, TensorType(element, seen))
 
     @guarded("building an invariant input")
     def invariant(self, value: Value | Array) -> Value:
@@ -146,10 +145,8 @@ class LoopBody(OperationBuilder):
         """
         self._require_open()
         source = self._around._local(value)
-        if source not in self._wires.invariants:
-            parameter = self._inner.parameter(source.producer.name, source.type)
-            self._wires.invariants[source] = parameter
-        return self._wires.invariants[source]
+        known = self._invariant(source)
+        return known or self._enter(source, source.producer.name, INVARIANT, source.type)
 
     @property
     @guarded("building the iteration number")
@@ -165,10 +162,8 @@ class LoopBody(OperationBuilder):
                 f"{self._kind} has no iteration number",
                 fix="use loop(), or count in a state",
             )
-        if self._wires.iteration is None:
-            number = TensorType(ElementType.I64, Shape(()))
-            self._wires.iteration = self._inner.parameter("iteration", number)
-        return self._wires.iteration
+        known = self._wires.iteration
+        return known or self._wires.number(self._inner.names.fresh("iteration"))
 
     @guarded("building a condition")
     def continue_while(self, condition: Value) -> None:
@@ -180,9 +175,9 @@ class LoopBody(OperationBuilder):
         self._require_open()
         if self._kind != "Loop":
             raise UsageError(f"{self._kind} has no condition", fix="use loop()")
-        if self._condition is not None:
+        if self._wires.goes_on is not None:
             raise UsageError("the loop has a condition already")
-        self._condition = self._local(condition)
+        self._wires.goes_on = self._local(condition)
 
     @guarded("building an output of a loop")
     def last(self, value: Value) -> Value:
@@ -196,7 +191,7 @@ class LoopBody(OperationBuilder):
         """
         self._require_open()
         states = self._wires.states
-        state = self._state(value) or next((s for s in states if s.next is value), None)
+        state = self._state(value) or next((s for s in states if s.result is value), None)
         inner = value if state is not None else self._local(value)
         if self._target.is_onnx and state is None:
             raise UsageError(
@@ -204,12 +199,12 @@ class LoopBody(OperationBuilder):
                 found=f"{inner!r:.60}",
                 fix="make it the next value of a state first",
             )
-        for item in self._wires.lasts:
-            if item.inner is inner or (state is not None and item.state is state):
-                return item.output
+        for known in self._wires.outputs:
+            same = known.value is inner or (state is not None and known.state is state)
+            if same and known.port == LAST:
+                return known.output
         output = self._promised(f"{inner.name}/last")
-        self._wires.lasts.append(Last(inner, output, state))
-        return output
+        return self._wires.leave(inner, LAST, state, output=output).output
 
     @guarded("building an output of a loop")
     def joined(
@@ -252,9 +247,10 @@ class LoopBody(OperationBuilder):
         if rank is not None:
             rank = rank + 1 if self._target.is_onnx else max(rank, 1)
         output = self._promised(f"{inner.name}/joined")
-        item = Joined(inner, output, _axis(axis, rank), low, high, stride, part_size)
-        self._wires.joined.append(item)
-        return output
+        at = _axis(axis, rank)
+        port = joined_port(at, low, high, stride, part_size)
+        wanted = stacked_port(at, reverse) if self._target.is_onnx else port
+        return self._wires.leave(inner, wanted, output=output).output
 
     def _range(
         self, start: int | None, end: int | None, part_size: int, reverse: bool
@@ -281,47 +277,50 @@ class LoopBody(OperationBuilder):
         low, high = first if start is None else start, past if end is None else end
         return low, high, -part_size if reverse else part_size
 
-    def _state(self, value: Any) -> State | None:
-        return next((item for item in self._wires.states if item.parameter is value), None)
+    def _enter(self, outer: Value, wish: str, port: InputPort, type: ValueType) -> Value:
+        return self._wires.enter(outer, self._inner.names.fresh(wish), port, type).parameter
+
+    def _state(self, value: Any) -> Entering | None:
+        return next((state for state in self._wires.states if state.parameter is value), None)
+
+    def _invariant(self, value: Value) -> Value | None:
+        """The body parameter that reads an outer value in every iteration, if there is one."""
+        wires = self._wires.invariants
+        return next((wire.parameter for wire in wires if wire.outer is value), None)
 
     def _captured(self, value: Value) -> Value:
-        known = self._wires.invariants.get(value)
-        if known is not None:
-            return known
-        return self._copied(value) or self.invariant(value)
+        return self._invariant(value) or self._copied(value) or self.invariant(value)
 
     @guarded("finishing a loop")
     def _finish(self) -> None:
         """Add the operation with this body to the graph around it."""
         wires = self._wires
         for state in wires.states:
-            if state.next is None:
+            if state.result is None:
                 name = state.parameter.producer.name
                 raise UsageError(
                     f"the state {name!r} has no next value", fix=f"call next({name}, value)"
                 )
-        if not (wires.lasts or wires.joined):
+        if not wires.outputs:
             raise UsageError("the loop has no output", fix="call last() or joined()")
-        if self._kind == "Loop":
-            goes_on = self._condition
-            if goes_on is None:
-                goes_on = self._inner.constant(True, ElementType.BOOLEAN)
-            wires.condition = goes_on
-        if self._target.is_onnx:
-            wired = self._onnx_wires()
-        else:
-            wired = openvino_wires(wires, self.graph, len(self._fixed), self._add_result)
-        bodies = (Body("body", self.graph, wired.ports),)
-        inputs = (*self._fixed, *wired.inputs)
-        outer = self._around
-        outer._emit_promised(self._operation, inputs, bodies, wired.outputs, self._name)
-
-    def _onnx_wires(self) -> Wired:
-        if self._kind == "Scan" and not self._wires.parts:
+        if self._kind == "Scan" and not wires.slices:
             raise UsageError("a Scan needs a sliced input", fix="call slice(), or use loop()")
-        loop = self._kind == "Loop"
-        first = len(self._fixed)
-        return onnx_wires(self._wires, self.graph, first, self._add_result, loop=loop)
+        if self._kind == "Loop" and wires.goes_on is None:
+            wires.goes_on = self._inner.constant(True, ElementType.BOOLEAN)
+        wires.sort()
+        wires.outputs.sort(key=lambda leaving: leaving.port != LAST)
+        for leaving in wires.outputs:
+            if leaving.state is not None:
+                leaving.value = leaving.state.following
+        made = wires.numbered(self._operation)
+        self.graph.parameters[:] = [value.producer for value in made.parameters]
+        for value in made.results:
+            self._add_result(value)
+        # ONNX has an output for every state, even if the user has not asked for it.
+        unread = self.graph.parameters[0]
+        outputs = tuple(shown[0].output if shown else Value(unread, 0) for shown in made.shown)
+        bodies = (Body("body", self.graph, made.ports),)
+        self._around._emit_promised(self._operation, made.externals, bodies, outputs, self._name)
 
 
 def _axis(axis: int, rank: int | None) -> int:

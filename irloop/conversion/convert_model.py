@@ -66,6 +66,11 @@ class _Conversion:
         self.loops: list[SourceLoop] = []
 
     @property
+    def changes_inputs(self) -> bool:
+        """Whether inputs get other types or shapes."""
+        return bool(self.options.types or self.shapes or self.options.lengths)
+
+    @property
     def fixes_shapes(self) -> bool:
         """Whether the target needs the shapes before the translation."""
         return self.translates and self.target is not None and not self.target.dynamic_shapes

@@ -63,8 +63,8 @@ class TransposedMatrixTimesVector(
         rank = None if left is None else shape_of(left).rank
         if left is None or right is None or rank is None:
             return
-        product = w.emit(node.op, left, w.unsqueezed(right, 1))
-        w.rewriter.replace_node(node, [w.squeezed(product, rank - 1)])
+        product = w(node.op, left, w.unsqueeze(right, 1))
+        w.rewriter.replace_node(node, [w.squeeze(product, rank - 1)])
 
 
 def turns_before_a_vector(node: Node) -> bool:

@@ -105,7 +105,7 @@ class FloatWeightsBetweenQuantisedData(
         """
         data = node.inputs[0]
         assert data is not None
-        w.rewriter.set_input(node, 0, w.emit(Max(), data, data))
+        w.rewriter.set_input(node, 0, w(Max(), data, data))
 
 
 def _is_dequantised(value: Value, depth: int) -> bool:

@@ -66,7 +66,7 @@ class LayerNormalizationOfTwoTypes(
         centred = node.inputs[0]
         assert centred is not None
 
-        w.rewriter.replace_node(node, [w.emit(Mul(), centred, centred)])
+        w.rewriter.replace_node(node, [w(Mul(), centred, centred)])
 
 
 def squares_widened_data(node: Node) -> bool:

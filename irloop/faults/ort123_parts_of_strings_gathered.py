@@ -64,13 +64,13 @@ class PartsOfStringsGathered(
         assert data is not None
         assert indices is not None
         reshape = Reshape14(allowzero=True) if w.opset >= 14 else Reshape()
-        stop = w.emit(Size(), data)
+        stop = w(Size(), data)
         count = Range27() if w.opset >= 27 else Range()
-        numbers = w.emit(count, w.constant(0), stop, w.constant(1))
-        placed = w.emit(reshape, numbers, w.shape_of(data))
-        strings = w.reshaped(data, [-1])
-        moved = w.emit(node.op, placed, indices)
-        w.rewriter.replace_node(node, [w.emit(Gather(0), strings, moved)])
+        numbers = w(count, w.constant(0), stop, w.constant(1))
+        placed = w(reshape, numbers, w.shape_of(data))
+        strings = w.reshape(data, [-1])
+        moved = w(node.op, placed, indices)
+        w.rewriter.replace_node(node, [w(Gather(0), strings, moved)])
 
 
 def gathers_parts_of_strings(node: Node) -> bool:

@@ -61,7 +61,7 @@ class BatchFirstRecurrence(
         """
         assert isinstance(node.op, LSTM | GRU | RNN)
         inputs = tuple(
-            w.transposed(value, (1, 0, 2)) if at in BATCHED and value is not None else value
+            w.transpose(value, (1, 0, 2)) if at in BATCHED and value is not None else value
             for at, value in enumerate(node.inputs)
         )
         made = w.rewriter.insert(
@@ -72,8 +72,8 @@ class BatchFirstRecurrence(
             n_outputs=len(node.outputs),
         )
         y, *states = made.outputs
-        results: list[Value] = [w.transposed(y, (2, 0, 1, 3))]
-        w.rewriter.replace_node(node, results + [w.transposed(h, (1, 0, 2)) for h in states])
+        results: list[Value] = [w.transpose(y, (2, 0, 1, 3))]
+        w.rewriter.replace_node(node, results + [w.transpose(h, (1, 0, 2)) for h in states])
 
 
 @BatchFirstRecurrence.case(

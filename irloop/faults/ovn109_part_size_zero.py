@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from irloop.analysis.patterns import is_loop
-from irloop.building.ir_model import IrModel
+from irloop.building.ir_model import IrModel, with_input_ports
 from irloop.dialects.openvino.elementwise import Add
 from irloop.faults.case import run
 from irloop.faults.fault import Effect, Fault
-from irloop.graph.loops import Concatenated, PortMap, Sliced
+from irloop.graph.loops import Concatenated, Sliced
 from irloop.graph.model import Model, Node
-from irloop.graph.rewriter import Rewriter
 
 __all__ = ["PartSizeZero"]
 
@@ -61,13 +60,7 @@ def smallest() -> Model:
     loop = m.tensor_iterator()
     part = loop.slice(x, 0)
     loop.joined(loop(Add(), part, part), 0)
-    model = m.done(*loop.done())
-    (node,) = [item for item in model.graph.nodes if item.bodies]
-    body = node.body()
-    inputs = tuple(
-        replace(port, part_size=0) if isinstance(port, Sliced) else port
-        for port in body.ports.inputs
+    return with_input_ports(
+        m.done(*loop.done()),
+        lambda port: replace(port, part_size=0) if isinstance(port, Sliced) else port,
     )
-    ports = PortMap(inputs, body.ports.outputs)
-    Rewriter(model.graph).set_bodies(node, (replace(body, ports=ports),))
-    return model

@@ -59,9 +59,9 @@ class BooleanOutputReadTwice(
         (given,) = node.inputs
         assert given is not None
         if element_of(given) is ElementType.BOOLEAN:
-            made = w.emit(LogicalOr(), given, given)
+            made = w(LogicalOr(), given, given)
         else:
-            made = w.emit(NotEqual(), given, w.constant(0, element_of(given)))
+            made = w(NotEqual(), given, w.constant(0, element_of(given)))
         w.rewriter.replace_node(node, [made])
 
 

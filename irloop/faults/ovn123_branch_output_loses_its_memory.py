@@ -11,10 +11,10 @@ from irloop.dialects.openvino.comparison import LogicalNot, LogicalOr
 from irloop.dialects.openvino.elementwise import Add
 from irloop.dialects.openvino.shape import ShapeOf3
 from irloop.dialects.openvino.slicing import Slice
+from irloop.dialects.wires import branch_ports
 from irloop.faults.case import run
 from irloop.faults.fault import Effect, Fault
 from irloop.graph.builder import Builder, element_of, shape_of
-from irloop.graph.loops import Invariant, LastValue, PortMap
 from irloop.graph.model import Body, Model, Node, Value
 from irloop.graph.op import Op, Result
 from irloop.graph.types import ElementType
@@ -99,11 +99,11 @@ def _read_by_slice(value: Value, w: Forms) -> None:
         return
     uses = [use for use in value.uses if not isinstance(use[0].op, ShapeOf3)]
     w = w.following()
-    part = w.emit(
+    part = w(
         Slice(),
         value,
         w.constant([0] * rank),
-        w.emit(ShapeOf3(ElementType.I64), value),
+        w(ShapeOf3(ElementType.I64), value),
         w.constant([1] * rank),
         w.constant(range(rank)),
     )
@@ -117,7 +117,7 @@ def _branch(label: str, outer: Builder, x: Value, op: Op, operands: int) -> Body
     body = outer.nested(label)
     given = body.parameter("given", x.type)
     body.result(body(op, *[given] * operands), body.names.fresh("result"))
-    return Body(label, body.graph, PortMap((Invariant(1, 0),), (LastValue(0, 0),)))
+    return Body(label, body.graph, branch_ports((1,), 1))
 
 
 @BranchOutputLosesItsMemory.case(

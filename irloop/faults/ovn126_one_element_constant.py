@@ -98,9 +98,9 @@ class OneElementConstant(
         if known is None or rank is None or more is None:
             return
         number = w.constant(known.reshape(()), element_of(right))
-        made = w.emit(node.op, left, number)
+        made = w(node.op, left, number)
         axes = w.constant(range(more - rank))
-        w.rewriter.replace_node(node, [w.emit(Unsqueeze(), made, axes)])
+        w.rewriter.replace_node(node, [w(Unsqueeze(), made, axes)])
 
 
 def brings_dimensions(node: Node) -> bool:

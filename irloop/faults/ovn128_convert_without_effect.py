@@ -65,7 +65,7 @@ class ConvertWithoutEffect(
         """Replace the Convert by the maximum of the input with itself."""
         (given,) = node.inputs
         assert given is not None
-        w.rewriter.replace_node(node, [w.emit(Maximum(), given, given)])
+        w.rewriter.replace_node(node, [w(Maximum(), given, given)])
 
 
 @ConvertWithoutEffect.case(

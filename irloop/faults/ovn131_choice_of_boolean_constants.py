@@ -82,7 +82,7 @@ class ChoiceOfBooleanConstants(
         condition, then, otherwise = node.inputs
         if condition is None or then is None or otherwise is None:
             return
-        made = w.chosen(condition, then, otherwise)
+        made = w.select(condition, then, otherwise)
         w.rewriter.replace_node(node, [made])
 
 

@@ -67,8 +67,8 @@ class AbsOfAConcat(
         data = node.inputs[0]
         assert data is not None
         first = w.constant([0])
-        wide = w.emit(Abs(), w.emit(Unsqueeze(), data, first))
-        w.rewriter.replace_node(node, [w.emit(Squeeze(), wide, first)])
+        wide = w(Abs(), w(Unsqueeze(), data, first))
+        w.rewriter.replace_node(node, [w(Squeeze(), wide, first)])
 
 
 def overwrites_its_concat(node: Node) -> bool:

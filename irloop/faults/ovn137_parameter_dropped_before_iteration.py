@@ -16,13 +16,9 @@ from irloop.dialects.openvino.elementwise import (
     Multiply,
     Negative,
 )
+from irloop.dialects.wires import branch_ports
 from irloop.faults.case import run
 from irloop.faults.fault import Effect, Fault
-from irloop.graph.loops import (
-    Invariant,
-    LastValue,
-    PortMap,
-)
 from irloop.graph.model import Body, Model, Node
 from irloop.graph.types import ElementType
 
@@ -114,8 +110,7 @@ def smallest(*, follows: bool = True) -> Model:
         inner.parameter("offset", offset.type)
         given = inner.parameter("given", state.type)
         inner.result(inner(op, given), inner.names.fresh("result"))
-        ports = PortMap((Invariant(1, 0), Invariant(2, 1)), (LastValue(0, 0),))
-        bodies.append(Body(label, inner.graph, ports))
+        bodies.append(Body(label, inner.graph, branch_ports((1, 2), 1)))
     later = loop(Greater(), number, loop.constant(0, ElementType.I64))
     node = loop.body.emit(ov.If(), later, offset, state, n_outputs=1, bodies=tuple(bodies))
     addend = loop(Convert(ElementType.F32), loop(Multiply(), number, scale))

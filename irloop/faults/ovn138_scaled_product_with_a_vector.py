@@ -67,10 +67,10 @@ class ScaledProductWithAVector(
         left, right = node.inputs
         if left is None or right is None or not isinstance(node.op, matmul.MatMul):
             return
-        column = w.emit(Unsqueeze(), right, w.constant([1]))
+        column = w(Unsqueeze(), right, w.constant([1]))
         op = matmul.MatMul(transpose_a=node.op.transpose_a)
-        product = w.emit(op, left, column)
-        w.rewriter.replace_node(node, [w.emit(Squeeze(), product, w.constant([-1]))])
+        product = w(op, left, column)
+        w.rewriter.replace_node(node, [w(Squeeze(), product, w.constant([-1]))])
 
 
 def scales_a_vector_product(node: Node) -> bool:

@@ -94,8 +94,8 @@ class WeightsWithAComputedScale(
         between = ElementType.F32 if is_wide else ElementType.F16
         if between is node.op.destination_type:
             return
-        halfway = w.emit(Convert(between), weights)
-        w.rewriter.replace_node(node, [w.emit(node.op, halfway)])
+        halfway = w(Convert(between), weights)
+        w.rewriter.replace_node(node, [w(node.op, halfway)])
 
 
 def scaled_by_a_computed_value(node: Node) -> bool:

@@ -77,10 +77,10 @@ class ReductionOfRank3(
         if axis is None or data is None or not isinstance(op, Reduction):
             return
         place = w.constant([axis])
-        wide = w.emit(Unsqueeze(), data, place)
-        made = w.emit(replace(op, keep_dims=False), wide, w.constant([axis, axis + 1]))
+        wide = w(Unsqueeze(), data, place)
+        made = w(replace(op, keep_dims=False), wide, w.constant([axis, axis + 1]))
         if op.keep_dims:
-            made = w.emit(Unsqueeze(), made, place)
+            made = w(Unsqueeze(), made, place)
         w.rewriter.replace_node(node, [made])
 
 

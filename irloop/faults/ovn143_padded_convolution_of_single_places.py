@@ -73,11 +73,11 @@ class PaddedConvolutionOfSinglePlaces(
         if data is None or filters is None or not isinstance(node.op, Convolution):
             return
         op = node.op
-        grouped = w.emit(Unsqueeze(), filters, w.constant([0]))
+        grouped = w(Unsqueeze(), filters, w.constant([0]))
         convolution = GroupConvolution(
             op.strides, op.pads_begin, op.pads_end, op.dilations, op.auto_pad
         )
-        w.rewriter.replace_node(node, [w.emit(convolution, data, grouped)])
+        w.rewriter.replace_node(node, [w(convolution, data, grouped)])
 
 
 def pads_skipped_data(node: Node) -> bool:

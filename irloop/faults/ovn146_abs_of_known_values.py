@@ -73,8 +73,8 @@ class AbsOfKnownValues(
         data = node.inputs[0]
         assert data is not None
         first = w.constant([0])
-        wide = w.emit(Abs(), w.emit(Unsqueeze(), data, first))
-        w.rewriter.replace_node(node, [w.emit(Squeeze(), wide, first)])
+        wide = w(Abs(), w(Unsqueeze(), data, first))
+        w.rewriter.replace_node(node, [w(Squeeze(), wide, first)])
 
 
 def leaves_out_abs(node: Node) -> bool:

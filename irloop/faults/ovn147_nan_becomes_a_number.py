@@ -90,9 +90,9 @@ class NanBecomesANumber(
         """
         lost = lost_nans(node)
         inputs = [value for value in node.inputs if value is not None]
-        kept = w.emit(node.op, *inputs)
+        kept = w(node.op, *inputs)
         for value in lost:
-            kept = w.emit(Select(), w.emit(IsNaN(), value), value, kept)
+            kept = w(Select(), w(IsNaN(), value), value, kept)
         w.rewriter.replace_node(node, [kept])
 
 

@@ -6,15 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from irloop.analysis.patterns import number_of
-from irloop.building.ir_model import IrModel
+from irloop.building.ir_model import IrModel, with_input_ports
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Add
 from irloop.faults.case import run
 from irloop.faults.fault import Effect, Fault
-from irloop.graph.loops import Invariant, PortMap
+from irloop.graph.loops import Invariant
 from irloop.graph.model import Model, Node
-from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import ElementType
 
 __all__ = ["ConstantConditionEntersTheBody"]
@@ -52,22 +51,6 @@ class ConstantConditionEntersTheBody(
             yield "input 1, the constant condition, is mapped to a body parameter"
 
 
-def _invariant_from(model: Model, external: int) -> Model:
-    """Connect the invariant of the only Loop in `model` to the Loop's input `external`.
-
-    Changes the model and returns it.
-    """
-    (node,) = [item for item in model.graph.nodes if item.bodies]
-    body = node.body()
-    inputs = tuple(
-        replace(port, external=external) if isinstance(port, Invariant) else port
-        for port in body.ports.inputs
-    )
-    ports = PortMap(inputs, body.ports.outputs, body.ports.iteration, body.ports.condition)
-    Rewriter(model.graph).set_bodies(node, (replace(body, ports=ports),))
-    return model
-
-
 @ConstantConditionEntersTheBody.case(
     "openvino_loop_condition_enters_the_body",
     "IR: rare forms",
@@ -88,4 +71,7 @@ def smallest() -> Model:
     state = loop.state(x)
     loop.carry(state, loop(Add(), state, loop(Convert(ElementType.F32), loop.invariant(go))))
     loop.last_of(state)
-    return _invariant_from(m.done(*loop.done()), 1)
+    return with_input_ports(
+        m.done(*loop.done()),
+        lambda port: replace(port, external=1) if isinstance(port, Invariant) else port,
+    )

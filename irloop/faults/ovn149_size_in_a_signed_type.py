@@ -67,9 +67,9 @@ class SizeInASignedType(
         size = node.inputs[0]
         assert size is not None
         axis = w.constant([0])
-        one = w.emit(Unsqueeze(), size, axis)
-        total = w.emit(CumSum(), one, w.constant(0))
-        w.rewriter.set_input(node, 0, w.emit(Squeeze(), total, axis))
+        one = w(Unsqueeze(), size, axis)
+        total = w(CumSum(), one, w.constant(0))
+        w.rewriter.set_input(node, 0, w(Squeeze(), total, axis))
 
 
 @SizeInASignedType.case(

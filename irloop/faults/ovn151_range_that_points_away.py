@@ -114,11 +114,11 @@ class RangeThatPointsAway(
         own = step.producer.op
         if isinstance(own, Constant):
             falls = bool((own.tensor.numpy() < 0).any())
-            limited = w.emit(Minimum() if falls else Maximum(), stop, start)
+            limited = w(Minimum() if falls else Maximum(), stop, start)
         else:
-            falls_now = w.emit(Less(), step, w.constant(0, element_of(step)))
-            ends = [w.emit(limit, stop, start) for limit in (Minimum(), Maximum())]
-            limited = w.emit(Select(), falls_now, *ends)
+            falls_now = w(Less(), step, w.constant(0, element_of(step)))
+            ends = [w(limit, stop, start) for limit in (Minimum(), Maximum())]
+            limited = w(Select(), falls_now, *ends)
         w.rewriter.set_input(node, 1, limited)
 
 

@@ -67,13 +67,13 @@ class PadWithAComputedValue(
         """
         data, begins, ends, fill = (value for value in node.inputs if value is not None)
         zero = w.constant(0, element_of(data))
-        zeros = w.emit(node.op, data, begins, ends, zero)
-        shape = w.emit(ShapeOf3(ElementType.I64), data)
-        ones = w.emit(Broadcast3(), w.constant(1, ElementType.I32), shape)
+        zeros = w(node.op, data, begins, ends, zero)
+        shape = w(ShapeOf3(ElementType.I64), data)
+        ones = w(Broadcast3(), w.constant(1, ElementType.I32), shape)
         blank = w.constant(0, ElementType.I32)
-        marks = w.emit(node.op, ones, begins, ends, blank)
-        inside = w.emit(Convert(ElementType.BOOLEAN), marks)
-        w.rewriter.replace_node(node, [w.chosen(inside, zeros, fill)])
+        marks = w(node.op, ones, begins, ends, blank)
+        inside = w(Convert(ElementType.BOOLEAN), marks)
+        w.rewriter.replace_node(node, [w.select(inside, zeros, fill)])
 
 
 def pads_with_a_computed_value(node: Node) -> bool:

@@ -97,13 +97,13 @@ class StringsMoved(
         for at in moved_strings(node):
             data = node.inputs[at]
             assert data is not None
-            lists.append(w.emit(Reshape(), data, w.constant([-1])))
+            lists.append(w(Reshape(), data, w.constant([-1])))
             stop = _stop(w, start, lists[-1])
-            numbers = w.emit(Range(), start, stop, w.constant(1))
-            shape = w.emit(ShapeOf3(ElementType.I64), data)
-            inputs[at] = w.emit(Reshape(), numbers, shape)
+            numbers = w(Range(), start, stop, w.constant(1))
+            shape = w(ShapeOf3(ElementType.I64), data)
+            inputs[at] = w(Reshape(), numbers, shape)
             start = stop
-        strings = lists[0] if len(lists) == 1 else w.emit(Concat(0), *lists)
+        strings = lists[0] if len(lists) == 1 else w(Concat(0), *lists)
         moved = w.rewriter.insert(
             node.op,
             tuple(inputs),
@@ -113,7 +113,7 @@ class StringsMoved(
         )
         axis = w.constant(0)
         w.rewriter.replace_node(
-            node, [w.emit(Gather(), strings, places, axis) for places in moved.outputs]
+            node, [w(Gather(), strings, places, axis) for places in moved.outputs]
         )
 
 
@@ -135,8 +135,8 @@ def _stop(w: Forms, start: Value, strings: Value) -> Value:
     The caller numbers the strings start, start + 1, and so on. The result is the number after that
     of the last string.
     """
-    size = w.emit(Squeeze(), w.emit(ShapeOf3(ElementType.I64), strings))
-    return w.emit(Add(), start, size)
+    size = w(Squeeze(), w(ShapeOf3(ElementType.I64), strings))
+    return w(Add(), start, size)
 
 
 @StringsMoved.case(

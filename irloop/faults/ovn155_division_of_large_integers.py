@@ -187,7 +187,7 @@ class _Parts:
     """Emits remainders and quotients of two integers."""
 
     def __init__(self, w: Forms, left: Value, right: Value, element: ElementType) -> None:
-        self.emit = w.emit
+        self.emit = w
         self.left, self.right = left, right
         self.zero = w.constant(0, element)
 

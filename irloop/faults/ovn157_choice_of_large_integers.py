@@ -76,8 +76,8 @@ class ChoiceOfLargeIntegers(
         """
         condition = node.inputs[0]
         assert condition is not None, "OpenVINO requires the condition of a Select"
-        number = w.emit(Convert(ElementType.I32), condition)
-        w.rewriter.set_input(node, 0, w.emit(Convert(ElementType.BOOLEAN), number))
+        number = w(Convert(ElementType.I32), condition)
+        w.rewriter.set_input(node, 0, w(Convert(ElementType.BOOLEAN), number))
 
 
 def chooses_in_f32(node: Node) -> bool:

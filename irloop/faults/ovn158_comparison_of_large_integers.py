@@ -83,13 +83,13 @@ class ComparisonOfLargeIntegers(
         OpenVINO takes them for negative."""
         left, right = (value for value in node.inputs if value is not None)
         if isinstance(node.op, Equal | NotEqual):
-            difference = w.emit(Subtract(), left, right)
+            difference = w(Subtract(), left, right)
         else:
             taken = left if isinstance(node.op, Less | GreaterEqual) else right
-            difference = w.emit(Subtract(), w.emit(Maximum(), left, right), taken)
+            difference = w(Subtract(), w(Maximum(), left, right), taken)
         differs = isinstance(node.op, NotEqual | Less | Greater)
         zero = w.constant(0, element_of(left))
-        result = w.emit(NotEqual() if differs else Equal(), difference, zero)
+        result = w(NotEqual() if differs else Equal(), difference, zero)
         w.rewriter.replace_node(node, [result])
 
 

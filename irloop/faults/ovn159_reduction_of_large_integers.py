@@ -102,7 +102,7 @@ class ReductionOfLargeIntegers(
             else:
                 result = _extreme(w, op, result, axis)
         if not op.keep_dims:
-            result = w.emit(Squeeze(), result, w.constant(axes))
+            result = w(Squeeze(), result, w.constant(axes))
         w.rewriter.replace_node(node, [result])
 
 
@@ -119,9 +119,9 @@ def _total(w: Forms, value: Value, axis: int) -> Value:
         assert shape.rank is not None, "the reduction has axes of known positions"
         none = w.constant([0] * shape.rank)
         one = w.constant([int(at == axis) for at in range(shape.rank)])
-        value = w.emit(Pad(), value, none, one, w.constant(0, element_of(value)))
+        value = w(Pad(), value, none, one, w.constant(0, element_of(value)))
     place = w.constant(axis)
-    return w.emit(Gather8(), w.emit(CumSum(), value, place), w.constant([-1]), place)
+    return w(Gather8(), w(CumSum(), value, place), w.constant([-1]), place)
 
 
 def _extreme(w: Forms, op: Reduction, value: Value, axis: int) -> Value:

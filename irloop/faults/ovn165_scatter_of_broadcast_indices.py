@@ -65,7 +65,7 @@ class ScatterOfBroadcastIndices(
         """
         indices = node.inputs[1]
         assert indices is not None  # the pattern has found its producer
-        copy = w.emit(Maximum(), indices, indices)
+        copy = w(Maximum(), indices, indices)
         w.rewriter.set_input(node, 1, copy)
 
 

@@ -74,9 +74,9 @@ class FractionalBias(
         data, axes = node.inputs
         assert data is not None
         assert axes is not None
-        normal = w.emit(replace(op, alpha=op.alpha / op.bias, bias=1.0), data, axes)
+        normal = w(replace(op, alpha=op.alpha / op.bias, bias=1.0), data, axes)
         factor = w.constant(op.bias**-op.beta, element_of(data))
-        w.rewriter.replace_node(node, [w.emit(Multiply(), normal, factor)])
+        w.rewriter.replace_node(node, [w(Multiply(), normal, factor)])
 
 
 def has_a_fractional_bias(node: Node) -> bool:

@@ -63,14 +63,14 @@ class UnsortedUniqueWithoutInverse(
         assert data is not None
         element = element_of(data)
         is_narrow = element is not ElementType.DYNAMIC and element.bits <= 8
-        wide = w.emit(Convert(ElementType.I32), data) if is_narrow else data
-        flat = w.emit(Reshape(special_zero=False), wide, w.constant([-1]))
+        wide = w(Convert(ElementType.I32), data) if is_narrow else data
+        flat = w(Reshape(special_zero=False), wide, w.constant([-1]))
         axis = w.constant(0)
         name = f"{node.name}/Unique"
         made = w.rewriter.insert(node.op, (flat, axis), before=node, name=name, n_outputs=4)
         values, *others = made.outputs
         if is_narrow:
-            values = w.emit(Convert(element), values)
+            values = w(Convert(element), values)
         w.rewriter.replace_node(node, [values, *others])
 
 

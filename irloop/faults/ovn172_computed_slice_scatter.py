@@ -83,7 +83,7 @@ class ComputedSliceScatter(
             size = shape_of(data).dim(axis)
             assert isinstance(size, int)
             ends = [w.take(value, [position], 0) for value in bounds[:3]]
-            places[axis] = w.emit(Slice(), w.constant(list(range(size))), *ends, w.constant([0]))
+            places[axis] = w(Slice(), w.constant(list(range(size))), *ends, w.constant([0]))
         w.rewriter.replace_node(node, [_scattered(w, data, updates, list(places.items()))])
 
 
@@ -91,9 +91,9 @@ def _scattered(w: Forms, data: Value, updates: Value, places: Sequence[tuple[int
     """Write `updates` to the places of `data`, which are listed for each axis."""
     (axis, where), *rest = places
     if rest:
-        part = w.emit(Gather(), data, where, w.constant(axis))
+        part = w(Gather(), data, where, w.constant(axis))
         updates = _scattered(w, part, updates, rest)
-    return w.emit(ScatterUpdate(), data, where, updates, w.constant(axis))
+    return w(ScatterUpdate(), data, where, updates, w.constant(axis))
 
 
 def _axes(node: Node) -> list[int] | None:

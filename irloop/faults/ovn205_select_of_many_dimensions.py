@@ -72,8 +72,8 @@ class SelectOfManyDimensions(
         """
         dims = list(shape_of(node.output).static() or ())
         flat = [_flat(w, value, dims) for value in node.inputs if value is not None]
-        chosen = w.emit(Select(), *flat)
-        whole = w.emit(Reshape(), chosen, w.constant(dims))
+        chosen = w(Select(), *flat)
+        whole = w(Reshape(), chosen, w.constant(dims))
         w.rewriter.replace_node(node, [whole])
 
 
@@ -84,8 +84,8 @@ def _flat(w: Forms, value: Value, dims: list[int]) -> Value:
     """
     shape = shape_of(value)
     if shape.count() != 1 and list(shape.static() or ()) != dims:
-        value = w.emit(Broadcast3(), value, w.constant(dims))
-    return w.emit(Reshape(), value, w.constant([-1]))
+        value = w(Broadcast3(), value, w.constant(dims))
+    return w(Reshape(), value, w.constant([-1]))
 
 
 @SelectOfManyDimensions.case(

@@ -134,15 +134,13 @@ class ConvertOptions(Options):
                 fix="for an older OpenVINO, use the target openvino-2021.4",
             )
         self.require_fitting(to)
-        if translates:
-            return
-        if self.lengths is not None:
+        if not translates and self.lengths is not None:
             raise UsageError(
                 f"the model is {to} already: lengths take effect only in a conversion",
                 fix="leave them out; irloop transform MODEL -o NEW --pass set_shape=NAME=1,64 "
                 "fixes an input's sizes",
             )
-        if self.stateless:
+        if not translates and self.stateless:
             raise UsageError(
                 f"the model is {to} already: stateless takes effect only in a conversion",
                 fix="leave it out: an ONNX model has no variables",

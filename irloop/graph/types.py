@@ -242,23 +242,23 @@ def _numpy_names() -> dict[ElementType, np.dtype[Any]]:
 
 
 @cache
-def element_named(given: str | ElementType) -> ElementType:
+def element_named(name: str | ElementType) -> ElementType:
     """Return the element type with the given name; an ElementType is returned unchanged.
 
     Raises:
         UsageError: when there is no such type.
     """
-    if isinstance(given, ElementType):
-        return given
+    if isinstance(name, ElementType):
+        return name
     try:
-        return ElementType(given)
+        return ElementType(name)
     except ValueError as error:
         names = [str(item) for item in ElementType]
         raise UsageError(
-            f"there is no element type {given!r}",
+            f"there is no element type {name!r}",
             expected="f32, i64, boolean, ...",
-            found=repr(given),
-            fix=did_you_mean(str(given), names, nearness=0.5),
+            found=repr(name),
+            fix=did_you_mean(str(name), names, nearness=0.5),
         ) from error
 
 

@@ -33,7 +33,7 @@ from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import EIGHT_BIT_FLOATS, ElementType
 from irloop.passes.match_rewriter import MatchRewriter
 
-__all__ = ["Emitter", "Forms", "copy_of", "selected"]
+__all__ = ["Emitter", "Forms", "copy_of", "select"]
 
 #: An end before the first element of every tensor, for slices in reverse order.
 PAST_THE_FIRST = -(2**31 - 1)
@@ -63,7 +63,7 @@ class Emitter:
             tensor, before=self.before, name=f"{self.stem}/constant"
         )
 
-    def emit(self, op: Any, *inputs: Value) -> Value:
+    def __call__(self, op: Any, *inputs: Value) -> Value:
         """Add a node and return its only output."""
         return self.rewriter.insert(
             op, inputs, before=self.before, name=f"{self.stem}/{op.type}"
@@ -78,7 +78,7 @@ class Emitter:
 
     def own_copy(self, value: Value) -> Value:
         """Emit a copy of `value` in memory of its own, for OpenVINO."""
-        return copy_of(value, self.emit)
+        return copy_of(value, self)
 
 
 def copy_of(value: Value, emit: Callable[..., Value]) -> Value:
@@ -95,7 +95,7 @@ def copy_of(value: Value, emit: Callable[..., Value]) -> Value:
     return emit(ov_convert.Convert(element), emit(ov_elementwise.Maximum(), wide, wide))
 
 
-def selected(emit: Callable[..., Value], condition: Value, then: Value, otherwise: Value) -> Value:
+def select(emit: Callable[..., Value], condition: Value, then: Value, otherwise: Value) -> Value:
     """Select the elements of `then` where the condition is true, else of `otherwise` (OpenVINO).
 
     `emit` appends an operation and returns its output. Booleans are selected by logical operations
@@ -123,60 +123,60 @@ class Forms(Emitter):
 
     def take(self, value: Value, indices: int | list[int], axis: int) -> Value:
         """Emit a Gather of constant indices of `axis`; a single integer removes the axis."""
-        return self.gathered(value, self.constant(indices), axis)
+        return self.gather(value, self.constant(indices), axis)
 
-    def gathered(self, value: Value, indices: Value, axis: int) -> Value:
+    def gather(self, value: Value, indices: Value, axis: int) -> Value:
         """Emit a Gather of computed, non-negative indices of `axis`."""
         if self.onnx:
-            return self.emit(onnx_gather.Gather(axis), value, indices)
-        return self.emit(ov_gather.Gather(), value, indices, self.constant(axis))
+            return self(onnx_gather.Gather(axis), value, indices)
+        return self(ov_gather.Gather(), value, indices, self.constant(axis))
 
-    def joined(self, values: list[Value], axis: int) -> Value:
+    def concat(self, values: list[Value], axis: int) -> Value:
         """Concatenate the values along `axis`; a single value is returned itself."""
         if len(values) == 1:
             return values[0]
         op = onnx_slicing.Concat(axis) if self.onnx else ov_slicing.Concat(axis)
-        return self.emit(op, *values)
+        return self(op, *values)
 
-    def unsqueezed(self, value: Value, axis: int) -> Value:
+    def unsqueeze(self, value: Value, axis: int) -> Value:
         """Emit an Unsqueeze that inserts an axis of size 1 at `axis`."""
         if not self.onnx:
-            return self.emit(ov_shape.Unsqueeze(), value, self.constant([axis]))
+            return self(ov_shape.Unsqueeze(), value, self.constant([axis]))
         if self.opset >= 13:
-            return self.emit(onnx_shape.Unsqueeze13(), value, self.constant([axis]))
-        return self.emit(onnx_shape.Unsqueeze((axis,)), value)
+            return self(onnx_shape.Unsqueeze13(), value, self.constant([axis]))
+        return self(onnx_shape.Unsqueeze((axis,)), value)
 
-    def squeezed(self, value: Value, axis: int) -> Value:
+    def squeeze(self, value: Value, axis: int) -> Value:
         """Emit a Squeeze that removes `axis`, which has size 1."""
         if not self.onnx:
-            return self.emit(ov_shape.Squeeze(), value, self.constant([axis]))
+            return self(ov_shape.Squeeze(), value, self.constant([axis]))
         if self.opset >= 13:
-            return self.emit(onnx_shape.Squeeze13(), value, self.constant([axis]))
-        return self.emit(onnx_shape.Squeeze((axis,)), value)
+            return self(onnx_shape.Squeeze13(), value, self.constant([axis]))
+        return self(onnx_shape.Squeeze((axis,)), value)
 
-    def reshaped(self, value: Value, dims: Sequence[int]) -> Value:
+    def reshape(self, value: Value, dims: Sequence[int]) -> Value:
         """Emit a Reshape of `value` to `dims`, of which one may be -1."""
         if not self.onnx:
-            return self.emit(ov_shape.Reshape(), value, self.constant(list(dims)))
+            return self(ov_shape.Reshape(), value, self.constant(list(dims)))
         if self.opset < 5:
-            return self.emit(onnx_shape.Reshape1(tuple(dims)), value)
+            return self(onnx_shape.Reshape1(tuple(dims)), value)
         op = onnx_shape.Reshape14() if self.opset >= 14 else onnx_shape.Reshape()
-        return self.emit(op, value, self.constant(list(dims)))
+        return self(op, value, self.constant(list(dims)))
 
-    def transposed(self, value: Value, order: Sequence[int]) -> Value:
+    def transpose(self, value: Value, order: Sequence[int]) -> Value:
         """Emit a Transpose with this order of axes; `value` itself if the order does not change."""
         if list(order) == sorted(order):
             return value
         if self.onnx:
-            return self.emit(onnx_shape.Transpose(tuple(order)), value)
-        return self.emit(ov_shape.Transpose(), value, self.constant(list(order)))
+            return self(onnx_shape.Transpose(tuple(order)), value)
+        return self(ov_shape.Transpose(), value, self.constant(list(order)))
 
     def moved(self, value: Value, source: int, target: int, rank: int) -> Value:
         """Emit a Transpose that moves axis `source` of `value` to position `target`."""
         rest = [axis for axis in range(rank) if axis != source]
-        return self.transposed(value, [*rest[:target], source, *rest[target:]])
+        return self.transpose(value, [*rest[:target], source, *rest[target:]])
 
-    def sliced(self, value: Value, axis: int, start: int, end: int) -> Value:
+    def slice(self, value: Value, axis: int, start: int, end: int) -> Value:
         """Return the elements of `value` from `start` up to, but not including, `end` on `axis`.
 
         `start` and `end` must not be negative.
@@ -193,9 +193,9 @@ class Forms(Emitter):
         if (port.start, port.end) in ((0, -1), (-1, 0)) or not isinstance(size, int):
             return value
         low, high = sorted(size + 1 + v if v < 0 else v for v in (port.start, port.end))
-        return value if (low, high) == (0, size) else self.sliced(value, port.axis, low, high)
+        return value if (low, high) == (0, size) else self.slice(value, port.axis, low, high)
 
-    def reversed(self, value: Value, axis: int) -> Value:
+    def reverse(self, value: Value, axis: int) -> Value:
         """Emit an operation that reverses the order of the elements along `axis`."""
         size = shape_of(value).dims
         known = None if size is None else size[axis]
@@ -212,18 +212,18 @@ class Forms(Emitter):
             mask = (1,) * axis + (int(step < 0),)
             op = ov_slicing.StridedSlice(begin_mask=mask, end_mask=mask)
             bounds = [self.constant([0] * axis + [item]) for item in (start, end)]
-            return self.emit(op, value, *bounds, self.constant([1] * axis + [step]))
+            return self(op, value, *bounds, self.constant([1] * axis + [step]))
         if self.opset < 10:
-            return self.emit(onnx_slicing.Slice((start,), (end,), (axis,)), value)
+            return self(onnx_slicing.Slice((start,), (end,), (axis,)), value)
         numbers = [self.constant([item]) for item in (start, end, axis, step)]
-        return self.emit(onnx_slicing.Slice10(), value, *numbers)
+        return self(onnx_slicing.Slice10(), value, *numbers)
 
     def shape_of(self, value: Value) -> Value:
         """Emit a ShapeOf or Shape: the dimensions of `value` as an i64 vector."""
         if not self.onnx:
-            return self.emit(ov_shape.ShapeOf3(), value)
+            return self(ov_shape.ShapeOf3(), value)
         op = onnx_shape.Shape15() if self.opset >= 15 else onnx_shape.Shape1()
-        return self.emit(op, value)
+        return self(op, value)
 
     def size_of(self, value: Value, axis: int) -> Value:
         """Emit dimension `axis` of `value` as an i64 scalar, which is constant if it is known."""
@@ -233,45 +233,43 @@ class Forms(Emitter):
             return self.constant(known)
         return self.take(self.shape_of(value), axis, 0)
 
-    def added(self, left: Value, right: Value) -> Value:
+    def add(self, left: Value, right: Value) -> Value:
         """Emit `left` + `right`."""
-        return self.emit(onnx_elementwise.Add() if self.onnx else ov_elementwise.Add(), left, right)
+        return self(onnx_elementwise.Add() if self.onnx else ov_elementwise.Add(), left, right)
 
-    def subtracted(self, left: Value, right: Value) -> Value:
+    def subtract(self, left: Value, right: Value) -> Value:
         """Emit `left` - `right`."""
         op = onnx_elementwise.Sub() if self.onnx else ov_elementwise.Subtract()
-        return self.emit(op, left, right)
+        return self(op, left, right)
 
-    def multiplied(self, left: Value, right: Value) -> Value:
+    def multiply(self, left: Value, right: Value) -> Value:
         """Emit `left` * `right`."""
         op = onnx_elementwise.Mul() if self.onnx else ov_elementwise.Multiply()
-        return self.emit(op, left, right)
+        return self(op, left, right)
 
     def less(self, left: Value, right: Value) -> Value:
         """Emit the comparison `left` < `right`, element by element."""
-        return self.emit(onnx_comparison.Less() if self.onnx else ov_comparison.Less(), left, right)
+        return self(onnx_comparison.Less() if self.onnx else ov_comparison.Less(), left, right)
 
-    def chosen(self, condition: Value, then: Value, otherwise: Value) -> Value:
+    def select(self, condition: Value, then: Value, otherwise: Value) -> Value:
         """Select the elements of `then` where `condition` is true, else those of `otherwise`."""
         if not self.onnx:
-            return selected(self.emit, condition, then, otherwise)
+            return select(self, condition, then, otherwise)
         element = element_of(then)
         if element is ElementType.BOOLEAN:
-            rest = self.emit(
-                onnx_comparison.And(), self.emit(onnx_comparison.Not(), condition), otherwise
-            )
-            first = self.emit(onnx_comparison.And(), condition, then)
-            return self.emit(onnx_comparison.Or(), first, rest)
+            rest = self(onnx_comparison.And(), self(onnx_comparison.Not(), condition), otherwise)
+            first = self(onnx_comparison.And(), condition, then)
+            return self(onnx_comparison.Or(), first, rest)
         wide = WITHOUT_WHERE.get(element, element)
-        values = (self.converted(value, wide) for value in (then, otherwise))
-        made = self.emit(onnx_comparison.Where(), condition, *values)
-        return self.converted(made, element)
+        values = (self.convert(value, wide) for value in (then, otherwise))
+        made = self(onnx_comparison.Where(), condition, *values)
+        return self.convert(made, element)
 
-    def converted(self, value: Value, element: ElementType) -> Value:
+    def convert(self, value: Value, element: ElementType) -> Value:
         """Emit a conversion to another element type; `value` itself if it already has this type."""
         if element_of(value) is element:
             return value
-        return self.emit(
+        return self(
             onnx_convert.Cast6(element) if self.onnx else ov_convert.Convert(element), value
         )
 
@@ -290,8 +288,8 @@ class Forms(Emitter):
     def copied(self, value: Value) -> Value:
         """Emit a copy of the value, which has a name of its own."""
         if self.onnx:
-            return self.emit(onnx_convert.Identity(), value)
+            return self(onnx_convert.Identity(), value)
         if taken_over(value):
             # A Convert without effect is fault OVN128.
-            return self.emit(ov_elementwise.Maximum(), value, value)
-        return self.emit(ov_convert.Convert(element_of(value)), value)
+            return self(ov_elementwise.Maximum(), value, value)
+        return self(ov_convert.Convert(element_of(value)), value)

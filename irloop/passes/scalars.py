@@ -47,7 +47,7 @@ def _with_scalars(node: Node, forms: Forms) -> bool:
             continue
         known = forms.rewriter.inference.constant(value)
         scalar = (
-            forms.reshaped(value, ())
+            forms.reshape(value, ())
             if known is None
             else forms.constant(known.reshape(()), element_of(value))
         )

@@ -1,6 +1,7 @@
-"""Removes parameters, results, inputs and outputs of a loop or branch.
+"""Removes parameters, results, inputs and outputs of a loop or branch, or adds an invariant.
 
-The port map is renumbered, because it refers to all of them by number.
+The port map is renumbered, because it refers to all of them by number. The node stays the same, in
+contrast to `loop_wires`.
 """
 
 from __future__ import annotations
@@ -8,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from irloop.graph.loops import Carried, InputPort, OutputPort, PortMap
-from irloop.graph.model import Body, Node
+from irloop.graph.loops import Carried, InputPort, Invariant, OutputPort, PortMap
+from irloop.graph.model import Body, Node, Value
 from irloop.graph.rewriter import Rewriter
 
 __all__ = [
+    "add_invariant",
     "drop_inputs",
     "drop_outputs",
     "drop_parameters",
     "drop_results",
     "replace_body",
-    "replace_inputs",
 ]
 
 
@@ -48,12 +49,8 @@ def drop_parameters(node: Node, body: Body, dropped: set[int], rewriter: Rewrite
         if at is not None:
             inputs.append(replace(port, parameter=at))
     iteration = body.ports.iteration
-    ports = PortMap(
-        tuple(inputs),
-        body.ports.outputs,
-        None if iteration is None else moved[iteration],
-        body.ports.condition,
-    )
+    number = None if iteration is None else moved[iteration]
+    ports = replace(body.ports, inputs=tuple(inputs), iteration=number)
     return replace_body(node, rewriter, body, ports)
 
 
@@ -78,7 +75,7 @@ def drop_results(node: Node, body: Body, dropped: set[int], rewriter: Rewriter) 
     )
     outputs = tuple(replace(port, result=at(port.result)) for port in body.ports.outputs)
     condition = None if body.ports.condition is None else at(body.ports.condition)
-    ports = PortMap(inputs, outputs, body.ports.iteration, condition)
+    ports = replace(body.ports, inputs=inputs, outputs=outputs, condition=condition)
     return replace_body(node, rewriter, body, ports)
 
 
@@ -100,16 +97,21 @@ def drop_inputs(node: Node, rewriter: Rewriter) -> bool:
             at = moved[port.external] if port.external < len(moved) else port.external
             assert at is not None
             inputs.append(replace(port, external=at))
-        ports = replace_inputs(body.ports, inputs)
-        replace_body(node, rewriter, body, ports)
+        replace_body(node, rewriter, body, replace(body.ports, inputs=tuple(inputs)))
     kept = tuple(value for at, value in enumerate(node.inputs) if at not in dropped)
     rewriter.set_inputs(node, kept)
     return True
 
 
-def replace_inputs(ports: PortMap, inputs: Iterable[InputPort]) -> PortMap:
-    """Return the port map with its input entries replaced by `inputs`."""
-    return PortMap(tuple(inputs), ports.outputs, ports.iteration, ports.condition)
+def add_invariant(node: Node, outer: Value, name: str, rewriter: Rewriter) -> Value:
+    """Add an input with the value `outer` to a loop; return the body parameter that receives it."""
+    body = node.body()
+    parameter = body.graph.add_parameter(name, outer.type, location=node.location)
+    port = Invariant(len(node.inputs), len(body.graph.parameters) - 1)
+    rewriter.set_inputs(node, (*node.inputs, outer))
+    ports = replace(body.ports, inputs=(*body.ports.inputs, port))
+    replace_body(node, rewriter, body, ports)
+    return parameter
 
 
 def drop_outputs(node: Node, dropped: set[int], rewriter: Rewriter) -> None:
@@ -121,10 +123,7 @@ def drop_outputs(node: Node, dropped: set[int], rewriter: Rewriter) -> None:
             at = moved[port.external]
             if at is not None:
                 outputs.append(replace(port, external=at))
-        ports = PortMap(
-            body.ports.inputs, tuple(outputs), body.ports.iteration, body.ports.condition
-        )
-        replace_body(node, rewriter, body, ports)
+        replace_body(node, rewriter, body, replace(body.ports, outputs=tuple(outputs)))
     rewriter.drop_outputs(node, dropped)
 
 

@@ -117,7 +117,7 @@ class AbsToSum(NodePass):
         if node.name == "erased":
             w.rewriter.eliminate(node, x)
             return None
-        return w.added(x, x)
+        return w.add(x, x)
 
 
 def types_of(model: Model) -> list[str]:

@@ -219,7 +219,7 @@ def _reads(count: int, dialect: str, monkeypatch: pytest.MonkeyPatch) -> int:
         assert value is not None
         return value
 
-    monkeypatch.setattr("irloop.passes.loop_wires._at", counted)
+    monkeypatch.setattr("irloop.dialects.wire_ends.value_at", counted)
     wires.numbered(op)
     return len(found)
 

@@ -6,9 +6,9 @@ from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.elementwise import Add, Multiply, Negative
 from irloop.dialects.openvino.slicing import Concat
+from irloop.dialects.wires import branch_ports
 from irloop.faults.case import Case, run
 from irloop.graph.builder import Builder
-from irloop.graph.loops import Invariant, LastValue, PortMap
 from irloop.graph.model import Body, Model, Value
 from irloop.graph.types import ElementType
 
@@ -38,7 +38,7 @@ def branch(label: str, outer: Builder, value: Value, kind: str) -> Body:
         "keep": lambda: given,
     }[kind]()
     body.result(made, body.names.fresh("result"))
-    return Body(label, body.graph, PortMap((Invariant(1, 0),), (LastValue(0, 0),)))
+    return Body(label, body.graph, branch_ports((1,), 1))
 
 
 def choice(then: str, other: str) -> Model:

@@ -157,7 +157,7 @@ def iterator_in_loop() -> Model:
     n, x, h = m.input("n", element=I64), m.input("x", 3, 1), m.input("h", 1, 1)
     loop = m.loop(n)
     rows, state = loop.invariant(x), loop.state(h)
-    inner = IrLoop(loop.body, ov.TensorIterator(), ())
+    inner = IrLoop(loop.body, ov.TensorIterator())
     part, held = inner.slice(rows, 0), inner.state(state)
     total = inner(Add(), held, part)
     inner.carry(held, total)

@@ -20,8 +20,8 @@ from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Abs, Add, Maximum, Minimum, Negative, Subtract
 from irloop.dialects.openvino.reduction import ReduceMax, ReduceSum
 from irloop.dialects.openvino.shape import Squeeze, Unsqueeze
+from irloop.dialects.wires import branch_ports
 from irloop.graph.builder import Builder
-from irloop.graph.loops import InputPort, Invariant, LastValue, PortMap
 from irloop.graph.model import Body, Model, Value
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType
@@ -96,20 +96,19 @@ def _choose(scope: _Scope, choice: Choose) -> list[Value]:
     bodies = []
     for label, block in (("then", choice.then), ("else", choice.other)):
         inner = b.nested(label)
-        ports: list[InputPort] = []
+        read: list[int] = []
 
-        def take_in(name: str, inner: Builder = inner, ports: list[InputPort] = ports) -> Value:
+        def take_in(name: str, inner: Builder = inner, read: list[int] = read) -> Value:
             outer = scope[name]
             if outer not in externals:
                 externals.append(outer)
-            ports.append(Invariant(externals.index(outer), len(ports)))
+            read.append(externals.index(outer))
             return inner.parameter(name, outer.type)
 
         results = _block(_Scope(inner, take_in), block)
         for value in results:
             inner.result(value, inner.names.fresh("result"))
-        outputs = tuple(LastValue(at, at) for at in range(len(results)))
-        bodies.append(Body(label, inner.graph, PortMap(tuple(ports), outputs)))
+        bodies.append(Body(label, inner.graph, branch_ports(read, len(results))))
     node = b.emit(ov.If(), *externals, n_outputs=len(choice.names), bodies=tuple(bodies))
     return list(node.outputs)
 
@@ -130,7 +129,7 @@ def _repeat(scope: _Scope, loop: Repeat) -> list[Value]:
 
 
 def _walk(scope: _Scope, loop: Walk) -> list[Value]:
-    made = IrLoop(scope.builder, ov.TensorIterator(), ())
+    made = IrLoop(scope.builder, ov.TensorIterator())
     bounds = (-1, 0, -1) if loop.backwards else (0, -1, 1)
     part = made.slice(scope[loop.rows], 0, *bounds)
     inner = _inside(scope, made, loop.states)

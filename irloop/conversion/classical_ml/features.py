@@ -78,7 +78,7 @@ def import_label_encoder(c: Conversion, op: labels.LabelEncoder2, data: Value) -
 
 def _in_float(c: Conversion, value: Value) -> Value:
     """Convert to f32, in which the operations of this module compute; f64 is left unchanged."""
-    return value if element_of(value) is F64 else forms.converted(c, value, F32)
+    return value if element_of(value) is F64 else forms.convert(c, value, F32)
 
 
 def _list(c: Conversion, items: Sequence[float], like: Value) -> Value:
@@ -101,7 +101,7 @@ def import_binarizer(c: Conversion, op: onnx.Binarizer, data: Value) -> Value:
     element = element_of(data)
     threshold = op.threshold if element.is_float else math.floor(op.threshold)
     above = c(comparison.Greater(), data, forms.scalar(c, threshold, data))
-    return forms.convert(c, above, element)
+    return forms.convert_always(c, above, element)
 
 
 @imports(onnx.Imputer)
@@ -134,7 +134,7 @@ def import_normalizer(c: Conversion, op: onnx.Normalizer, data: Value) -> Value:
         length = forms.reduce(c, op.norm, wide, last)
     zero, one = forms.scalar(c, 0.0, wide), forms.scalar(c, 1.0, wide)
     divisor = forms.select(c, forms.equal(c, length, zero), one, length)
-    return forms.converted(c, forms.divide(c, wide, divisor), F32)
+    return forms.convert(c, forms.divide(c, wide, divisor), F32)
 
 
 @imports(onnx.Scaler)
@@ -142,7 +142,7 @@ def import_scaler(c: Conversion, op: onnx.Scaler, data: Value) -> Value:
     """Scaler -> Subtract and Multiply."""
     wide = _in_float(c, data)
     moved = forms.subtract(c, wide, _list(c, op.offset, wide))
-    return forms.converted(c, forms.multiply(c, moved, _list(c, op.scale, wide)), F32)
+    return forms.convert(c, forms.multiply(c, moved, _list(c, op.scale, wide)), F32)
 
 
 @imports(onnx.FeatureVectorizer)
@@ -159,7 +159,7 @@ def import_vectorizer(c: Conversion, op: onnx.FeatureVectorizer, *inputs: Value)
         have = shape_of(rows).dim(1)
         if rank not in (1, 2) or not isinstance(have, int):
             raise c.refuse("the widths of its inputs are not known", "declare their shapes")
-        part = forms.converted(c, rows, F32)
+        part = forms.convert(c, rows, F32)
         if have > width:
             part = forms.slice_(c, part, [0], [width], [1])
         elif have < width:
@@ -178,5 +178,5 @@ def import_encoder(c: Conversion, op: onnx.OneHotEncoder, data: Value) -> Value:
         raise c.refuse(
             "OpenVINO cannot raise an error for an element without a category", "set zeros to 1"
         )
-    items = forms.unsqueeze(c, forms.converted(c, data, ElementType.I64), [needed_rank(c, data)])
-    return forms.convert(c, forms.equal(c, items, c.i64(list(op.cats_int64s))), F32)
+    items = forms.unsqueeze(c, forms.convert(c, data, ElementType.I64), [needed_rank(c, data)])
+    return forms.convert_always(c, forms.equal(c, items, c.i64(list(op.cats_int64s))), F32)

@@ -29,7 +29,7 @@ def _scores(c: Conversion, op: onnx.LinearRegressor | onnx.LinearClassifier, x: 
     if needed_rank(c, x) == 1:
         x = forms.unsqueeze(c, x, [0])
     weights = c.constant(np.array(op.coefficients, np.float32).reshape(rows, -1), F32)
-    scores = c(matmul.MatMul(transpose_b=True), forms.converted(c, x, F32), weights)
+    scores = c(matmul.MatMul(transpose_b=True), forms.convert(c, x, F32), weights)
     if not op.intercepts:
         return scores
     return forms.add(c, scores, c.constant(list(op.intercepts), F32))
@@ -64,7 +64,7 @@ def labelled(c: Conversion, scores: Value, labels: Sequence[int]) -> Value:
 def label_of_two(c: Conversion, score: Value, labels: Sequence[int], threshold: float) -> Value:
     """Choose one of two labels per row by the score [N, 1] of the second label."""
     above = c(comparison.Greater(), score, forms.scalar(c, threshold, score))
-    place = forms.squeeze(c, forms.convert(c, above, ElementType.I64), [1])
+    place = forms.squeeze(c, forms.convert_always(c, above, ElementType.I64), [1])
     return forms.gather(c, c.i64(list(labels)), place, 0)
 
 
@@ -111,7 +111,7 @@ def import_support_vectors(c: Conversion, op: onnx.SVMRegressor, x: Value) -> Va
     """
     if needed_rank(c, x) == 1:
         x = forms.unsqueeze(c, x, [0])
-    rows = forms.converted(c, x, F32)
+    rows = forms.convert(c, x, F32)
     alike = _kernel_values(c, op, rows, op.n_supports) if op.n_supports else rows
     weights = c.constant(np.array(op.coefficients, np.float32).reshape(-1, 1), F32)
     scores = c(matmul.MatMul(), alike, weights)
@@ -145,7 +145,7 @@ def import_vector_classifier(c: Conversion, op: onnx.SVMClassifier, x: Value) ->
     if needed_rank(c, x) == 1:
         x = forms.unsqueeze(c, x, [0])
     duels = op.duels()
-    alike = _kernel_values(c, op, forms.converted(c, x, F32), sum(op.vectors_per_class))
+    alike = _kernel_values(c, op, forms.convert(c, x, F32), sum(op.vectors_per_class))
     scores = c(matmul.MatMul(transpose_b=True), alike, c.constant(duels.weights, F32))
     scores = forms.add(c, scores, c.constant(list(op.rho), F32))
     label = labelled(c, _votes(c, scores, duels.count), op.classlabels_ints)

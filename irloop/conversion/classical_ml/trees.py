@@ -48,7 +48,7 @@ class _Descent:
         self.c = c
         rows = forms.unsqueeze(c, x, [0]) if needed_rank(c, x) == 1 else x
         wide = element_of(x) is ElementType.F64
-        self.x = forms.converted(c, rows, ElementType.F64 if wide else ElementType.F32)
+        self.x = forms.convert(c, rows, ElementType.F64 if wide else ElementType.F32)
         if c.opset < 6:
             raise c.refuse(
                 "it needs GatherElements, which OpenVINO has since opset6", "write opset6 or newer"
@@ -161,14 +161,14 @@ def import_ensemble(c: Conversion, op: onnx.TreeEnsemble, x: Value) -> Value:
     """
     scores = _Descent(c, op.forest, x).scores(onnx.AGGREGATES[op.aggregate_function], None)
     scores = transformed(c, scores, onnx.TRANSFORMS[op.post_transform])
-    return forms.converted(c, scores, element_of(x))
+    return forms.convert(c, scores, element_of(x))
 
 
 @imports(onnx.TreeEnsembleRegressor1, onnx.TreeEnsembleRegressor3)
 def import_regressor(c: Conversion, op: onnx.TreeEnsembleRegressor1, x: Value) -> Value:
     """Write TreeEnsembleRegressor with the operations for TreeEnsemble; the result is f32."""
     scores = _Descent(c, op.forest, x).scores(op.aggregate_function, op.numbers("base_values"))
-    return forms.converted(c, transformed(c, scores, op.post_transform), ElementType.F32)
+    return forms.convert(c, transformed(c, scores, op.post_transform), ElementType.F32)
 
 
 @imports(onnx.TreeEnsembleClassifier1, onnx.TreeEnsembleClassifier3)
@@ -195,7 +195,7 @@ def import_classifier(c: Conversion, op: onnx.TreeEnsembleClassifier1, x: Value)
     else:
         found = labelled(c, scores, op.classlabels_int64s)
         scores = transformed(c, scores, op.post_transform)
-    return [found, forms.converted(c, scores, ElementType.F32)][: len(c.node.outputs)]
+    return [found, forms.convert(c, scores, ElementType.F32)][: len(c.node.outputs)]
 
 
 def _scores_of_both_labels(c: Conversion, score: Value, *, share: bool, how: str) -> Value:

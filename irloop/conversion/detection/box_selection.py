@@ -57,7 +57,7 @@ def require_opset(c: Conversion) -> None:
 
 def number(c: Conversion, values: Value) -> Value:
     """Return the number of rows in `values` (the size of axis 0), as an i64 vector [1]."""
-    return forms.gather(c, forms.shape(c, values), c.i64([0]), 0)
+    return forms.gather(c, forms.shape_of(c, values), c.i64([0]), 0)
 
 
 def column(c: Conversion, rows: Value, at: int) -> Value:
@@ -72,7 +72,7 @@ def read(c: Conversion, data: Value, rows: Value) -> Value:
 
 def dropped(c: Conversion, scores: Value, kept: Value) -> Value:
     """Set the scores of boxes that are not `kept` to minus infinity."""
-    return forms.where(c, kept, scores, c.constant(OUT, F32))
+    return forms.select(c, kept, scores, c.constant(OUT, F32))
 
 
 def without_class(c: Conversion, scores: Value, classes: Size, background: int) -> Value:
@@ -127,10 +127,10 @@ def first_places(c: Conversion, boxes: Value) -> Value:
     sizes = OnnxSizes(c)
     items, lists, count, _ = sizes.of(boxes, 4)
     item = forms.reshape(c, places(c, items), [-1, 1, 1])
-    first = forms.mul(c, item, sizes.list([sizes.times(lists, count)]))
+    first = forms.multiply(c, item, sizes.list([sizes.times(lists, count)]))
     if lists == 1:
         return first
-    start = forms.mul(c, places(c, lists), sizes.list([count]))
+    start = forms.multiply(c, places(c, lists), sizes.list([count]))
     return forms.add(c, first, forms.unsqueeze(c, start, [1]))
 
 
@@ -201,8 +201,8 @@ def suppressed(
     worth = sizes.reshape(found.scores, [groups, 1, count])
     rows = c(nms.NonMaxSuppression(), own, worth, most, *thresholds)
     group, box = (forms.slice_(c, rows, [at], [at + 1], [1]) for at in (0, 2))
-    item = forms.div(c, group, sizes.list([lists]))
-    label = forms.sub(c, group, forms.mul(c, item, sizes.list([lists])))
+    item = forms.divide(c, group, sizes.list([lists]))
+    label = forms.subtract(c, group, forms.multiply(c, item, sizes.list([lists])))
     return found.origin(c, forms.concat(c, [item, label, box], 1))
 
 
@@ -219,7 +219,7 @@ def ordered(c: Conversion, *keys: Value) -> Value:
         if whole:
             # Make all keys distinct, because not every runtime has a stable TopK.
             place = forms.range_(c, c.i64(0), forms.squeeze(c, count, [0]), c.i64(1))
-            given = forms.add(c, forms.mul(c, given, count), place)
+            given = forms.add(c, forms.multiply(c, given, count), place)
         _, own = forms.topk(c, given, count, 0, largest=not whole)
         order = own if order is None else forms.gather(c, order, own, 0)
     assert order is not None, "there is at least one key"
@@ -232,7 +232,7 @@ def counted(c: Conversion, item: Value, items: Size) -> Value:
     `item` holds the batch item of each row, and `items` is N.
     """
     own = forms.equal(c, forms.unsqueeze(c, item, [1]), forms.unsqueeze(c, places(c, items), [0]))
-    return forms.reduce(c, "Sum", forms.cast(c, own, I64), [0], keep=False)
+    return forms.reduce(c, "Sum", forms.convert(c, own, I64), [0], keep=False)
 
 
 def starts(c: Conversion, counts: Value) -> Value:
@@ -258,7 +258,7 @@ def best_of_items(c: Conversion, order: Value, item: Value, items: Size, limit: 
     first = starts(c, counted(c, own, items))
     size = forms.squeeze(c, number(c, order), [0])
     place = forms.range_(c, c.i64(0), size, c.i64(1))
-    near = forms.less(c, forms.sub(c, place, forms.gather(c, first, own, 0)), c.i64(limit))
+    near = forms.less(c, forms.subtract(c, place, forms.gather(c, first, own, 0)), c.i64(limit))
     return c(gather.Compress(0), order, near)
 
 
@@ -276,4 +276,4 @@ def dense(
     held = forms.less(c, place, forms.unsqueeze(c, counts, [1]))
     zeros = c.constant([0.0] if width is None else [[0.0] * width], F32)
     whole = forms.concat(c, [table, zeros], 0)
-    return forms.gather(c, whole, forms.where(c, held, index, number(c, table)), 0)
+    return forms.gather(c, whole, forms.select(c, held, index, number(c, table)), 0)

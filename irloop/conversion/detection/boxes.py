@@ -40,7 +40,7 @@ def halves(c: Conversion, boxes: Value) -> tuple[Value, Value]:
 def extents(c: Conversion, boxes: Value, border: float) -> Value:
     """The width and height of boxes, [..., 2]; `border` is added to both."""
     low, high = halves(c, boxes)
-    return _plus(c, forms.sub(c, high, low), border)
+    return _plus(c, forms.subtract(c, high, low), border)
 
 
 def _plus(c: Conversion, value: Value, number: float) -> Value:
@@ -67,13 +67,13 @@ def refined(
     shift, growth = halves(c, moves)
     size = extents(c, boxes, border)
     half = forms.scalar(c, 0.5, boxes)
-    middle = forms.add(c, low, forms.mul(c, size, half))
-    centre = forms.add(c, middle, forms.mul(c, shift, size))
+    middle = forms.add(c, low, forms.multiply(c, size, half))
+    centre = forms.add(c, middle, forms.multiply(c, shift, size))
     growth = forms.clip(c, growth, None, limit)
-    reach = forms.mul(c, forms.mul(c, c(elementwise.Exp(), growth), size), half)
+    reach = forms.multiply(c, forms.multiply(c, c(elementwise.Exp(), growth), size), half)
     high = forms.add(c, centre, reach)
     high = _plus(c, high, -border) if ends else high
-    return forms.concat(c, [forms.sub(c, centre, reach), high], -1)
+    return forms.concat(c, [forms.subtract(c, centre, reach), high], -1)
 
 
 def centred_moves(c: Conversion, boxes: Value, moves: Value) -> Value:
@@ -140,7 +140,7 @@ def _sides(c: Conversion, boxes: list[Value], others: list[Value], border: float
     for at in range(2):
         low = forms.maximum(c, boxes[at], others[at])
         high = forms.minimum(c, boxes[2 + at], others[2 + at])
-        sides.append(_plus(c, forms.sub(c, high, low), border))
+        sides.append(_plus(c, forms.subtract(c, high, low), border))
     return sides
 
 
@@ -152,12 +152,12 @@ def overlap(c: Conversion, boxes: Value, others: Value, border: float) -> Value:
     zero, one = c.constant(0.0, element_of(boxes)), c.constant(1.0, element_of(boxes))
     corners = [_corners(c, item) for item in (boxes, others)]
     sides = _sides(c, corners[0], corners[1], border)
-    shared = forms.mul(c, *(forms.maximum(c, side, zero) for side in sides))
-    areas = [forms.mul(c, *_sides(c, item, item, border)) for item in corners]
+    shared = forms.multiply(c, *(forms.maximum(c, side, zero) for side in sides))
+    areas = [forms.multiply(c, *_sides(c, item, item, border)) for item in corners]
     solid = c(comparison.And(), *(forms.less(c, zero, area) for area in areas))
-    union = forms.sub(c, forms.add(c, *areas), shared)
-    share = forms.div(c, shared, forms.where(c, solid, union, one))
-    return forms.where(c, solid, share, zero)
+    union = forms.subtract(c, forms.add(c, *areas), shared)
+    share = forms.divide(c, shared, forms.select(c, solid, union, one))
+    return forms.select(c, solid, share, zero)
 
 
 def touching(c: Conversion, boxes: Value, others: Value) -> Value:
@@ -181,4 +181,4 @@ def shifts(c: Conversion, x: Value, y: Value) -> Value:
     x is [.., W, 1, 1] and y is [H, 1, 1, 1].
     """
     along, down = c.constant([1.0, 0, 1, 0], F32), c.constant([0.0, 1, 0, 1], F32)
-    return forms.add(c, forms.mul(c, x, along), forms.mul(c, y, down))
+    return forms.add(c, forms.multiply(c, x, along), forms.multiply(c, y, down))

@@ -90,14 +90,14 @@ def outputs(
     The indices [M, 1] are those in `flat`: the position of each detection's box in `boxes` [P, 4].
     The counts hold the number of detections of each batch item.
     """
-    label = forms.cast(c, forms.slice_(c, rows.found, [1], [2], [1]), F32)
+    label = forms.convert(c, forms.slice_(c, rows.found, [1], [2], [1]), F32)
     listed = forms.gather(c, boxes, flat, 0)
     table = forms.concat(c, [label, forms.unsqueeze(c, rows.values, [1]), listed], 1)
     counts = box_selection.counted(c, box_selection.column(c, rows.found, 0), rows.items)
     return [
-        forms.cast(c, table, element),
-        forms.cast(c, forms.unsqueeze(c, flat, [1]), op.output_type),
-        forms.cast(c, counts, op.output_type),
+        forms.convert(c, table, element),
+        forms.convert(c, forms.unsqueeze(c, flat, [1]), op.output_type),
+        forms.convert(c, counts, op.output_type),
     ]
 
 
@@ -108,4 +108,4 @@ def flat_places(c: Conversion, rows: Rows, boxes: Value) -> Value:
     """
     count = OnnxSizes(c).list([OnnxSizes(c).of(boxes, 3)[1]])
     item, box = (box_selection.column(c, rows.found, at) for at in (0, 2))
-    return forms.add(c, forms.mul(c, item, count), box)
+    return forms.add(c, forms.multiply(c, item, count), box)

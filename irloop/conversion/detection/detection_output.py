@@ -56,7 +56,7 @@ def export_detections(
     if op.keep_top_k[0] >= 0:
         kept = _limited(c, rows, values, case.items, op.keep_top_k[0])
         rows, values = forms.gather(c, rows, kept, 0), forms.gather(c, values, kept, 0)
-    return forms.cast(c, _listed(c, op, case, boxes, rows, values), element_of(moves))
+    return forms.convert(c, _listed(c, op, case, boxes, rows, values), element_of(moves))
 
 
 class _Case:
@@ -82,7 +82,7 @@ class _Case:
         L is the number of classes if each class has its own offsets, or 1 if all classes share
         them. The last axis holds the four numbers of one offset.
         """
-        wide = forms.cast(self.c, moves, F32)
+        wide = forms.convert(self.c, moves, F32)
         if self.op.share_location:
             return self.sizes.reshape(wide, [self.items, 1, self.priors, 4])
         split = self.sizes.reshape(wide, [self.items, self.priors, self.classes, 4])
@@ -94,13 +94,13 @@ class _Case:
         The variances are None if the offsets include them.
         """
         c, op = self.c, self.op
-        wide = forms.cast(c, priors, F32)
+        wide = forms.convert(c, priors, F32)
         first = forms.slice_(c, wide, [0], [1], [1])
         boxes = self.sizes.reshape(first, [self.lists, 1, self.priors, self.width])
         if not op.normalized:
             boxes = forms.slice_(c, boxes, [1], [5], [3])
             high, along = float(op.input_height), float(op.input_width)
-            boxes = forms.div(c, boxes, c.constant([along, high, along, high], F32))
+            boxes = forms.divide(c, boxes, c.constant([along, high, along, high], F32))
         if op.variance_encoded_in_target:
             return boxes, None
         length = self.sizes.list([self.sizes.times(self.priors, 4)])
@@ -120,7 +120,7 @@ class _Case:
             if given is None:
                 continue
             move = self._moves(given)
-            move = move if variances is None else forms.mul(self.c, move, variances)
+            move = move if variances is None else forms.multiply(self.c, move, variances)
             if self.op.centred():
                 boxes = geometry.centred_moves(self.c, boxes, move)
             else:
@@ -137,17 +137,17 @@ class _Case:
         None, the scores stay as they are.
         """
         c = self.c
-        wide = forms.cast(c, scores, F32)
+        wide = forms.convert(c, scores, F32)
         split = self.sizes.reshape(wide, [self.items, self.priors, self.classes])
         worth = forms.transpose(c, split, [0, 2, 1])
         if first is None:
             return worth
-        pairs = self.sizes.reshape(forms.cast(c, first, F32), [self.items, self.priors, 2])
+        pairs = self.sizes.reshape(forms.convert(c, first, F32), [self.items, self.priors, 2])
         objects = forms.gather(c, forms.transpose(c, pairs, [0, 2, 1]), c.i64([1]), 1)
         shown = at_least(c, objects, c.constant(self.op.objectness_score, F32))
         label = forms.unsqueeze(c, places(c, self.classes), [1])
         nothing = forms.equal(c, label, c.i64(self.op.background_label_id))
-        return forms.where(c, shown, worth, forms.cast(c, nothing, F32))
+        return forms.select(c, shown, worth, forms.convert(c, nothing, F32))
 
 
 def _by_box(c: Conversion, op: ov.Detecting, case: _Case, boxes: Value, worth: Value) -> Value:
@@ -163,7 +163,7 @@ def _by_box(c: Conversion, op: ov.Detecting, case: _Case, boxes: Value, worth: V
     allowed = worth
     label = forms.unsqueeze(c, places(c, case.classes), [1])
     for none in {0, op.background_label_id} - {-1}:
-        allowed = forms.where(c, forms.equal(c, label, c.i64(none)), low, allowed)
+        allowed = forms.select(c, forms.equal(c, label, c.i64(none)), low, allowed)
     kind = ArgMax12(axis=1) if c.opset >= 12 else ArgMax(axis=1)
     best = c(kind, allowed)
     own = forms.reduce(c, "Max", allowed, [1])
@@ -229,18 +229,18 @@ def _listed(
     if op.share_location:
         ends = (forms.slice_(c, rows, [at], [at + 1], [1]) for at in (0, 2))
         item, box = ends
-        place = forms.concat(c, [item, forms.mul(c, label, c.i64(0)), box], 1)
+        place = forms.concat(c, [item, forms.multiply(c, label, c.i64(0)), box], 1)
     found = box_selection.read(c, boxes, place)
     if op.clip_after_nms:
         found = forms.clip(c, found, 0.0, 1.0)
     if op.decrease_label_id:
-        label = forms.sub(c, label, c.i64(1))
-    head = forms.cast(c, forms.concat(c, [forms.slice_(c, rows, [0], [1], [1]), label], 1), F32)
+        label = forms.subtract(c, label, c.i64(1))
+    head = forms.convert(c, forms.concat(c, [forms.slice_(c, rows, [0], [1], [1]), label], 1), F32)
     table = forms.concat(c, [head, forms.unsqueeze(c, values, [1]), found], 1)
     end = c.constant([[-1.0, 0, 0, 0, 0, 0, 0]], F32)
     table = forms.concat(c, [table, end], 0)
     sizes, total = case.sizes, _rows(op, case)
-    missing = forms.sub(c, sizes.list([total]), box_selection.number(c, table))
+    missing = forms.subtract(c, sizes.list([total]), box_selection.number(c, table))
     missing = forms.maximum(c, missing, c.i64([0]))
     pads = forms.concat(c, [c.i64([0, 0]), missing, c.i64([0])], 0)
     whole = forms.pad(c, table, pads, c.constant(0.0, F32))

@@ -51,13 +51,13 @@ def export_grid(
     down = _centres(c, own[0], rows, op.stride_y)
     along = _centres(c, own[1], columns, op.stride_x)
     x, y = forms.reshape(c, along, [1, -1, 1, 1]), forms.reshape(c, down, [-1, 1, 1, 1])
-    boxes = forms.add(c, forms.cast(c, priors, F32), geometry.shifts(c, x, y))
+    boxes = forms.add(c, forms.convert(c, priors, F32), geometry.shifts(c, x, y))
     if own != (height, width):
         total = sizes.product([height, width, count])
         zeros = forms.constant_of_shape(c, sizes.list([total, 4]), 0.0, F32)
         whole = forms.concat(c, [forms.reshape(c, boxes, [-1, 4]), zeros], 0)
         boxes = forms.slice_by(c, whole, c.i64([0]), sizes.list([total]), c.i64([0]))
-    boxes = forms.cast(c, boxes, element_of(priors))
+    boxes = forms.convert(c, boxes, element_of(priors))
     if op.flatten:
         return forms.reshape(c, boxes, [-1, 4])
     return boxes if own == (height, width) else sizes.reshape(boxes, [height, width, count, 4])
@@ -70,12 +70,12 @@ def _centres(c: Conversion, count: Size, length: Size, stride: float) -> Value:
     """
     middle = forms.add(c, places(c, count, F32), c.constant(0.5, F32))
     if stride:
-        return forms.mul(c, middle, c.constant(stride, F32))
+        return forms.multiply(c, middle, c.constant(stride, F32))
     whole, parts = (
-        c.constant(float(size), F32) if isinstance(size, int) else forms.cast(c, size, F32)
+        c.constant(float(size), F32) if isinstance(size, int) else forms.convert(c, size, F32)
         for size in (length, count)
     )
-    return forms.mul(c, middle, forms.div(c, whole, parts))
+    return forms.multiply(c, middle, forms.divide(c, whole, parts))
 
 
 @exports(ov.ExperimentalDetectronTopKROIs)
@@ -89,7 +89,7 @@ def export_best(
     if dims is not None and isinstance(dims[0], int) and dims[0] >= op.max_rois:
         _, order = forms.topk(c, scores, c.i64([op.max_rois]), 0)
         return forms.gather(c, rois, order, 0)
-    count = forms.minimum(c, forms.shape(c, scores), c.i64([op.max_rois]))
+    count = forms.minimum(c, forms.shape_of(c, scores), c.i64([op.max_rois]))
     _, order = forms.topk(c, scores, count, 0)
     zeros = c.constant(np.zeros((op.max_rois, 4)), element_of(rois))
     filled = forms.concat(c, [forms.gather(c, rois, order, 0), zeros], 0)
@@ -162,7 +162,7 @@ def _read_all(
         read = _regions(c, op, rois, features, scale)
         otherwise = forms.scalar(c, 0.0, read) if result is None else result
         own = forms.equal(c, places, c.constant(float(at), F32))
-        result = forms.where(c, own, read, otherwise)
+        result = forms.select(c, own, read, otherwise)
     assert result is not None, "there is at least one map"
     return result
 
@@ -178,7 +178,9 @@ def _regions(
 
     `scale` is the size of a cell of the map, in pixels of the image.
     """
-    items = forms.constant_of_shape(c, forms.gather(c, forms.shape(c, rois), c.i64([0]), 0), 0, I64)
+    items = forms.constant_of_shape(
+        c, forms.gather(c, forms.shape_of(c, rois), c.i64([0]), 0), 0, I64
+    )
     if op.aligned:
         # RoiAlign with half pixels does not enlarge regions to a cell of the map, `scale`.
         low, high = geometry.halves(c, rois)
@@ -205,20 +207,22 @@ def _align(
 
 def _level(c: Conversion, rois: Value, count: int) -> Value:
     """The pyramid level of each region, [R] of f32; -1 for an empty region."""
-    wide = forms.cast(c, rois, ElementType.F32)
-    size = forms.sub(c, forms.slice_(c, wide, [2], [4], [1]), forms.slice_(c, wide, [0], [2], [1]))
+    wide = forms.convert(c, rois, ElementType.F32)
+    size = forms.subtract(
+        c, forms.slice_(c, wide, [2], [4], [1]), forms.slice_(c, wide, [0], [2], [1])
+    )
     area = forms.reduce(c, "Prod", size, [1])
 
     def number(value: float) -> Value:
         return forms.scalar(c, value, area)
 
     side = c(elementwise.Sqrt(), forms.maximum(c, area, number(0.0)))
-    share = forms.add(c, forms.div(c, side, number(224.0)), number(1e-6))
-    power = forms.div(c, c(elementwise.Log(), share), number(math.log(2.0)))
+    share = forms.add(c, forms.divide(c, side, number(224.0)), number(1e-6))
+    power = forms.divide(c, c(elementwise.Log(), share), number(math.log(2.0)))
     level = c(elementwise.Floor(), forms.add(c, power, number(2.0)))
     level = forms.maximum(c, forms.minimum(c, level, number(count - 1.0)), number(0.0))
     solid = forms.less(c, number(0.0), area)
-    return forms.reshape(c, forms.where(c, solid, level, number(-1.0)), [-1])
+    return forms.reshape(c, forms.select(c, solid, level, number(-1.0)), [-1])
 
 
 @exports(ov.ExperimentalDetectronDetectionOutput)
@@ -238,13 +242,13 @@ def export_detections(
     overlapping boxes instead.
     """
     box_selection.require_opset(c)
-    regions = forms.cast(c, rois, F32)
+    regions = forms.convert(c, rois, F32)
     # All regions are one item of a batch: each class has its own boxes [1, C, R, 4] and scores [1,
     # C, R].
-    boxes = _decoded(c, op, regions, forms.cast(c, moves, F32))
+    boxes = _decoded(c, op, regions, forms.convert(c, moves, F32))
     low, high = geometry.halves(c, regions)
     solid = geometry.both(c, forms.less(c, low, high))
-    worth = forms.transpose(c, forms.cast(c, scores, F32), [1, 0])
+    worth = forms.transpose(c, forms.convert(c, scores, F32), [1, 0])
     worth = forms.unsqueeze(c, box_selection.dropped(c, worth, solid), [0])
     worth = box_selection.without_class(c, worth, OnnxSizes(c).of(worth, 3)[1], 0)
     good = forms.less(c, c.constant(op.score_threshold, F32), worth)
@@ -258,12 +262,12 @@ def export_detections(
     found = box_selection.dense(c, box_selection.read(c, boxes, rows), counts, most, width=4)
     names, worths = (
         forms.squeeze(c, box_selection.dense(c, part, counts, most), [0])
-        for part in (forms.cast(c, label, F32), values)
+        for part in (forms.convert(c, label, F32), values)
     )
     return [
-        forms.cast(c, forms.squeeze(c, found, [0]), element_of(rois)),
-        forms.cast(c, names, ElementType.I32),
-        forms.cast(c, worths, element_of(scores)),
+        forms.convert(c, forms.squeeze(c, found, [0]), element_of(rois)),
+        forms.convert(c, names, ElementType.I32),
+        forms.convert(c, worths, element_of(scores)),
     ]
 
 
@@ -290,7 +294,7 @@ def _suppressed(
     narrow = forms.reduce(c, "Min", geometry.extents(c, boxes, 1.0), [-1], keep=False)
     candidate = forms.less(c, c.constant(LOWEST, F32), worth)
     near = c(comparison.And(), candidate, forms.less(c, narrow, c.constant(least, F32)))
-    number = forms.reduce(c, "Sum", forms.cast(c, near, I64), [0, 1, 2], keep=False)
+    number = forms.reduce(c, "Sum", forms.convert(c, near, I64), [0, 1, 2], keep=False)
     exact = forms.less(c, number, c.i64(1))
     plain = box_selection.dropped(c, worth, exact)
     rest = box_selection.dropped(c, worth, forms.logical_not(c, exact))
@@ -310,7 +314,7 @@ def _overlap(c: Conversion, boxes: Value, taken: Value) -> Value:
     is 1 or C.
     """
     share = geometry.overlap(c, boxes, taken, 1.0)
-    return forms.where(c, geometry.touching(c, boxes, taken), share, c.constant(0.0, F32))
+    return forms.select(c, geometry.touching(c, boxes, taken), share, c.constant(0.0, F32))
 
 
 def _update(
@@ -331,7 +335,7 @@ def _decoded(
     c: Conversion, op: ov.ExperimentalDetectronDetectionOutput, regions: Value, moves: Value
 ) -> Value:
     """Boxes [1, C, R, 4] of each class, from regions [R, 4] and offsets [R, C * 4]."""
-    move = forms.div(c, forms.reshape(c, moves, [0, -1, 4]), c.constant(op.deltas_weights, F32))
+    move = forms.divide(c, forms.reshape(c, moves, [0, -1, 4]), c.constant(op.deltas_weights, F32))
     boxes = geometry.refined(
         c, forms.unsqueeze(c, regions, [1]), move, 1.0, ends=True, limit=op.max_delta_log_wh
     )
@@ -348,4 +352,4 @@ def _best_if_too_many(c: Conversion, values: Value, limit: int) -> Value:
     count = box_selection.number(c, order)
     place = forms.range_(c, c.i64(0), forms.squeeze(c, count, [0]), c.i64(1))
     many = forms.less(c, c.i64([limit]), count)
-    return forms.slice_(c, forms.where(c, many, order, place), [0], [limit], [0])
+    return forms.slice_(c, forms.select(c, many, order, place), [0], [limit], [0])

@@ -80,20 +80,25 @@ def _stacked(
     place = places(c, OnnxSizes(c).of(boxes, 4)[2])
     loop = OnnxLoopBuilder(c, "suppression")
     inner = loop.inner
-    left = loop.state(scores, scores.type, "scores")
-    held = [loop.state(value, value.type, "state") for value in rule.states]
+    scored = loop.state(scores, scores.type, "scores")
+    left = scored.parameter
+    states = [loop.state(value, value.type, "state") for value in rule.states]
     kind = ArgMax12(axis=2) if c.opset >= 12 else ArgMax(axis=2)
     best, value = inner(kind, left), forms.reduce(inner, "Max", left, [2])
     index = forms.add(inner, best, loop.capture(first))
     taken = forms.gather(inner, loop.capture(flat), index, 0)
     share = rule.share(inner, loop.capture(boxes), taken)
-    left, held = rule.update(loop, left, forms.cast(inner, share, F32), held)
+    held = [state.parameter for state in states]
+    left, held = rule.update(loop, left, forms.convert(inner, share, F32), held)
+    for state, following in zip(states, held, strict=True):
+        state.result = following
     own = forms.equal(inner, loop.capture(place), best)
-    left = forms.where(inner, own, inner.constant(OUT, F32), left)
+    scored.result = left = forms.select(inner, own, inner.constant(OUT, F32), left)
     most = forms.reduce(inner, "Max", left, [0, 1, 2], keep=False)
     # If all scores are minus infinity, runtimes return the lowest finite number as their maximum.
     more = forms.less(inner, inner.constant(LOWEST, F32), most)
     start = c.constant(True, ElementType.BOOLEAN)
     trip = forms.squeeze(c, trips, [0])
-    made = loop.finish(trip, start, more, [left, *held], [best, value])
-    return tuple(made[1 + len(held) :])
+    stacked = loop.stacked(best), loop.stacked(value)
+    made = loop.finish(trip, start, more)
+    return tuple(made[output] for output in stacked)

@@ -30,14 +30,14 @@ def export_matrix_nms(c: Conversion, op: ov.MatrixNms, boxes: Value, scores: Val
     """
     box_selection.require_opset(c)
     sizes = OnnxSizes(c)
-    wide, worth = forms.cast(c, boxes, F32), forms.cast(c, scores, F32)
+    wide, worth = forms.convert(c, boxes, F32), forms.convert(c, scores, F32)
     items, classes, _ = sizes.of(worth, 3)
     good = forms.less(c, c.constant(op.score_threshold, F32), worth)
     worth = box_selection.dropped(c, worth, good)
     worth = box_selection.without_class(c, worth, classes, op.background_class)
     values, index = forms.topk(c, worth, _most(c, worth, op.nms_top_k), 2)
     chosen = box_selection.members(c, forms.unsqueeze(c, wide, [1]), index)
-    lowered = forms.mul(c, values, _decay(c, op, chosen))
+    lowered = forms.multiply(c, values, _decay(c, op, chosen))
     left = forms.less(c, c.constant(max(op.post_threshold, LOWEST), F32), lowered)
     places = forms.transpose(c, c(NonZero(), left), [1, 0])
     found = box_selection.Candidates(chosen, lowered, index).origin(c, places)
@@ -55,7 +55,7 @@ def _most(c: Conversion, worth: Value, best: int) -> Value:
     limited to `best`, unless this is negative, and is at least 1.
     """
     candidate = forms.less(c, c.constant(LOWEST, F32), worth)
-    counts = forms.reduce(c, "Sum", forms.cast(c, candidate, I64), [2])
+    counts = forms.reduce(c, "Sum", forms.convert(c, candidate, I64), [2])
     most = forms.reshape(c, forms.reduce(c, "Max", counts, [0, 1]), [1])
     most = most if best < 0 else forms.minimum(c, most, c.i64([best]))
     return forms.maximum(c, most, c.i64([1]))
@@ -72,15 +72,15 @@ def _decay(c: Conversion, op: ov.MatrixNms, boxes: Value) -> Value:
     zero, one = c.constant(0.0, F32), c.constant(1.0, F32)
     if border:
         # The border makes boxes wider, but boxes that do not touch must not overlap.
-        share = forms.where(c, geometry.touching(c, own, others), share, zero)
+        share = forms.select(c, geometry.touching(c, own, others), share, zero)
     place = places(c, OnnxSizes(c).of(boxes, 4)[2])
     better = forms.less(c, place, forms.unsqueeze(c, place, [1]))
-    most = forms.reduce(c, "Max", forms.where(c, better, share, zero), [3], keep=False)
+    most = forms.reduce(c, "Max", forms.select(c, better, share, zero), [3], keep=False)
     most = forms.unsqueeze(c, most, [2])
     if op.decay_function.lower() == "gaussian":
-        power = forms.sub(c, forms.mul(c, most, most), forms.mul(c, share, share))
-        factor = c(elementwise.Exp(), forms.mul(c, power, c.constant(op.gaussian_sigma, F32)))
+        power = forms.subtract(c, forms.multiply(c, most, most), forms.multiply(c, share, share))
+        factor = c(elementwise.Exp(), forms.multiply(c, power, c.constant(op.gaussian_sigma, F32)))
     else:
-        rest = forms.add(c, forms.sub(c, one, most), c.constant(1e-10, F32))
-        factor = forms.div(c, forms.sub(c, one, share), rest)
-    return forms.reduce(c, "Min", forms.where(c, better, factor, one), [3], keep=False)
+        rest = forms.add(c, forms.subtract(c, one, most), c.constant(1e-10, F32))
+        factor = forms.divide(c, forms.subtract(c, one, share), rest)
+    return forms.reduce(c, "Min", forms.select(c, better, factor, one), [3], keep=False)

@@ -41,7 +41,7 @@ def export_multiclass(
     """
     box_selection.require_opset(c)
     sizes = OnnxSizes(c)
-    wide, worth = forms.cast(c, boxes, F32), forms.cast(c, scores, F32)
+    wide, worth = forms.convert(c, boxes, F32), forms.convert(c, scores, F32)
     if numbers is None:
         lists = forms.unsqueeze(c, wide, [1])
     else:
@@ -55,7 +55,7 @@ def export_multiclass(
         flat = class_rows.flat_places(c, rows, wide)
     else:
         label, box = (box_selection.column(c, rows.found, at) for at in (1, 2))
-        flat = forms.add(c, forms.mul(c, box, sizes.list([classes])), label)
+        flat = forms.add(c, forms.multiply(c, box, sizes.list([classes])), label)
         wide = forms.transpose(c, wide, [1, 0, 2])
     listed = forms.reshape(c, wide, [-1, 4])
     return class_rows.outputs(c, op, rows, listed, flat, element_of(boxes))
@@ -125,10 +125,10 @@ def _shrinking(c: Conversion, op: Multiclass, scores: Value) -> Rule:
         inner = loop.inner
         worst, threshold = forms.maximum(inner, states[0], share), states[1]
         shrinks = forms.less(inner, inner.constant(0.5, F32), threshold)
-        smaller = forms.mul(inner, threshold, inner.constant(op.nms_eta, F32))
-        threshold = forms.where(inner, shrinks, smaller, threshold)
+        smaller = forms.multiply(inner, threshold, inner.constant(op.nms_eta, F32))
+        threshold = forms.select(inner, shrinks, smaller, threshold)
         left = box_selection.dropped(inner, left, forms.less(inner, worst, threshold))
         return left, [worst, threshold]
 
-    none = forms.expand(c, c.constant(-1.0, F32), forms.shape(c, scores))
+    none = forms.expand(c, c.constant(-1.0, F32), forms.shape_of(c, scores))
     return Rule(share, update, [none, c.constant(op.iou_threshold, F32)])

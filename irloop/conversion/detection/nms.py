@@ -33,7 +33,7 @@ F32, I64 = ElementType.F32, ElementType.I64
 def export_indices(c: Conversion, op: ov.Suppressing, *inputs: Value | None) -> Value:
     """Write NonMaxSuppression, and sort the kept boxes by score if the operation requests it."""
     indices, _ = _ranked(c, op, *_exported(c, op, inputs))
-    return forms.cast(c, indices, op.index_type())
+    return forms.convert(c, indices, op.index_type())
 
 
 @exports(ov.NonMaxSuppression5, ov.NonMaxSuppression9)
@@ -85,12 +85,12 @@ def scored_outputs(
     gets its element type.
     """
     indices, scores = _ranked(c, op, indices, scores)
-    pairs = forms.cast(c, forms.slice_(c, indices, [0], [2], [1]), F32)
+    pairs = forms.convert(c, forms.slice_(c, indices, [0], [2], [1]), F32)
     named = forms.concat(c, [pairs, forms.unsqueeze(c, scores, [1])], 1)
     return [
-        forms.cast(c, indices, op.output_type),
-        forms.cast(c, named, element_of(original)),
-        forms.cast(c, box_selection.number(c, indices), op.output_type),
+        forms.convert(c, indices, op.output_type),
+        forms.convert(c, named, element_of(original)),
+        forms.convert(c, box_selection.number(c, indices), op.output_type),
     ]
 
 
@@ -105,12 +105,12 @@ def _exported(
     boxes, scores, limit, iou, threshold = (*inputs[:5], *(None,) * 5)[:5]
     assert boxes is not None
     assert scores is not None
-    wide_scores = forms.cast(c, scores, F32)
+    wide_scores = forms.convert(c, scores, F32)
     limit = c.i64([0]) if limit is None else listed(c, limit, I64)
     limit, iou = _below(c, limit, iou)
     least = c.constant([0.0], F32) if threshold is None else listed(c, threshold, F32)
     target = onnx.NonMaxSuppression(int(op.centred()))
-    found = c(target, forms.cast(c, boxes, F32), wide_scores, limit, iou, least)
+    found = c(target, forms.convert(c, boxes, F32), wide_scores, limit, iou, least)
     return found, box_selection.read(c, wide_scores, found)
 
 
@@ -132,24 +132,24 @@ def _softened(
         for value in (iou, threshold, sigma)
     )
     tiny = c.constant([1e-30], F32)
-    scale = forms.div(c, c.constant([-0.5], F32), forms.maximum(c, width, tiny))
+    scale = forms.divide(c, c.constant([-0.5], F32), forms.maximum(c, width, tiny))
     soft = forms.less(c, c.constant([0.0], F32), width)
 
     def update(
         loop: OnnxLoopBuilder, left: Value, overlap: Value, states: Sequence[Value]
     ) -> tuple[Value, list[Value]]:
         inner = loop.inner
-        power = forms.mul(inner, forms.mul(inner, overlap, overlap), loop.capture(scale))
-        lowered = forms.mul(inner, left, inner(elementwise.Exp(), power))
+        power = forms.multiply(inner, forms.multiply(inner, overlap, overlap), loop.capture(scale))
+        lowered = forms.multiply(inner, left, inner(elementwise.Exp(), power))
         good = forms.less(inner, loop.capture(least), lowered)
         apart = forms.less(inner, overlap, loop.capture(share))
-        kept = forms.where(inner, loop.capture(soft), good, apart)
-        score = forms.where(inner, loop.capture(soft), lowered, left)
+        kept = forms.select(inner, loop.capture(soft), good, apart)
+        score = forms.select(inner, loop.capture(soft), lowered, left)
         return box_selection.dropped(inner, score, kept), []
 
-    wide = forms.cast(c, scores, F32)
+    wide = forms.convert(c, scores, F32)
     given = box_selection.dropped(c, wide, forms.less(c, least, wide))
-    corners = forms.unsqueeze(c, _corners(c, op, forms.cast(c, boxes, F32)), [1])
+    corners = forms.unsqueeze(c, _corners(c, op, forms.convert(c, boxes, F32)), [1])
     return greedy(c, corners, given, most, Rule(_overlap, update))
 
 
@@ -166,13 +166,13 @@ def _corners(c: Conversion, op: ov.Suppressing, boxes: Value) -> Value:
     if not op.centred():
         low, high = forms.minimum(c, first, second), forms.maximum(c, first, second)
         return forms.concat(c, [low, high], 2)
-    half = forms.mul(c, second, c.constant(0.5, F32))
-    return forms.concat(c, [forms.sub(c, first, half), forms.add(c, first, half)], 2)
+    half = forms.multiply(c, second, c.constant(0.5, F32))
+    return forms.concat(c, [forms.subtract(c, first, half), forms.add(c, first, half)], 2)
 
 
 def listed(c: Conversion, value: Value, element: ElementType) -> Value:
     """A one-element vector of type `element` with the number in `value`."""
-    return forms.reshape(c, forms.cast(c, value, element), [1])
+    return forms.reshape(c, forms.convert(c, value, element), [1])
 
 
 def _below(c: Conversion, limit: Value, iou: Value | None) -> tuple[Value, Value]:
@@ -192,8 +192,8 @@ def _below(c: Conversion, limit: Value, iou: Value | None) -> tuple[Value, Value
         assert iou is not None
         given = listed(c, iou, F32)
         none = forms.less(c, given, c.constant([np.finfo(np.float32).tiny], F32))
-        limit = forms.where(c, none, forms.minimum(c, limit, c.i64([1])), limit)
-        return limit, forms.mul(c, given, c.constant([1.0 - 2.0**-23], F32))
+        limit = forms.select(c, none, forms.minimum(c, limit, c.i64([1])), limit)
+        return limit, forms.multiply(c, given, c.constant([1.0 - 2.0**-23], F32))
     number = np.float32(known.reshape(-1)[0])
     if number > 0:
         return limit, c.constant([box_selection.just_below(float(number))], F32)
@@ -235,7 +235,7 @@ def import_suppression(
 
 
 def _single(c: Conversion, value: Value, element: ElementType) -> Value:
-    return ov_forms.reshape(c, ov_forms.converted(c, value, element), [1])
+    return ov_forms.reshape(c, ov_forms.convert(c, value, element), [1])
 
 
 def _above(c: Conversion, iou: Value | None) -> Value:

@@ -120,21 +120,21 @@ def _coordinates(
     size = _size_in_f32(c, length)
     if grid.steps is not None:
         stride = c.constant(grid.steps[1 - axis], F32)
-        stride = forms.mul(c, stride, tall) if grid.step_power else stride
+        stride = forms.multiply(c, stride, tall) if grid.step_power else stride
     else:
-        stride = forms.div(c, size, _size_in_f32(c, count))
+        stride = forms.divide(c, size, _size_in_f32(c, count))
     middle = forms.add(c, places(c, count, F32), c.constant(grid.offset, F32))
     along = [1, -1, 1, 1] if axis == 0 else [-1, 1, 1, 1]
-    middle = forms.reshape(c, forms.mul(c, middle, stride), along)
+    middle = forms.reshape(c, forms.multiply(c, middle, stride), along)
     centre = forms.add(c, middle, _column(c, [box[axis] for box in grid.boxes]))
     half = _column(c, [box[2 + axis] for box in grid.boxes])
     if any(grid.powers):
-        half = forms.mul(c, half, c(elementwise.Pow(), tall, _column(c, grid.powers)))
-    ends = [forms.div(c, build(c, centre, half), size) for build in (forms.sub, forms.add)]
+        half = forms.multiply(c, half, c(elementwise.Pow(), tall, _column(c, grid.powers)))
+    ends = [forms.divide(c, build(c, centre, half), size) for build in (forms.subtract, forms.add)]
     placed = []
     for at, end in zip((axis, 2 + axis), ends, strict=True):
         own = c.constant([float(place == at) for place in range(4)], F32)
-        placed.append(forms.mul(c, end, own))
+        placed.append(forms.multiply(c, end, own))
     return forms.add(c, *placed)
 
 
@@ -142,7 +142,7 @@ def _size_in_f32(c: Conversion, size: Size) -> Value:
     """A size as f32."""
     if isinstance(size, int):
         return c.constant([float(size)], F32)
-    return forms.cast(c, size, F32)
+    return forms.convert(c, size, F32)
 
 
 def _column(c: Conversion, numbers: Sequence[float]) -> Value:
@@ -176,5 +176,5 @@ def _variances(c: Conversion, grid: _Grid, like: Value) -> Value:
     without any, the variance is 0.1.
     """
     row = list(grid.variance) or [0.1]
-    repeats = forms.div(c, forms.shape(c, like), c.i64([len(row)]))
+    repeats = forms.divide(c, forms.shape_of(c, like), c.i64([len(row)]))
     return forms.tile(c, c.constant(row, F32), repeats)

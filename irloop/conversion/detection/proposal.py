@@ -42,7 +42,7 @@ class _Image:
         The last axis holds (height, width, scale) or (height, width, scale of heights, scale of
         widths); `count` is its size K.
         """
-        wide = forms.cast(c, image, F32)
+        wide = forms.convert(c, image, F32)
         last = count - 1 if isinstance(count, int) else -1
         parts = [forms.gather(c, wide, c.i64([at]), -1) for at in (0, 1, 2, last)]
         height, width, high, along = (forms.reshape(c, part, [-1, 1, 1]) for part in parts)
@@ -56,12 +56,12 @@ class _Image:
         if not border:
             return self.height, self.width
         one = c.constant(border, F32)
-        return forms.sub(c, self.height, one), forms.sub(c, self.width, one)
+        return forms.subtract(c, self.height, one), forms.subtract(c, self.width, one)
 
     def least(self, c: Conversion, smallest: float) -> tuple[Value, Value]:
         """Return the minimum height and width of a box: `smallest` times the image's scales."""
         factor = c.constant(smallest, F32)
-        first, last = (forms.mul(c, scale, factor) for scale in self.scales)
+        first, last = (forms.multiply(c, scale, factor) for scale in self.scales)
         return first, last
 
 
@@ -129,7 +129,7 @@ def _grid(c: Conversion, op: ov.Proposing, height: Size, width: Size) -> Value:
 
     base = c.constant(anchor_boxes(op.anchors()), F32)
     stride = c.constant(float(op.feat_stride), F32)
-    down, along = (forms.mul(c, places(c, size, F32), stride) for size in (height, width))
+    down, along = (forms.multiply(c, places(c, size, F32), stride) for size in (height, width))
     down, along = forms.reshape(c, down, [-1, 1, 1, 1]), forms.reshape(c, along, [1, -1, 1, 1])
     x, y = (down, along) if op.anchors().tensorflow else (along, down)
     return forms.reshape(c, forms.add(c, geometry.shifts(c, x, y), base), [1, -1, 4])
@@ -160,19 +160,21 @@ def export_proposal(
     # TensorFlow's boxes have x and y swapped, so height and width of the image are swapped, too.
     turned = _Image(frame.width, frame.height, frame.scales) if tensorflow else frame
     half = sizes.list([sizes.by(channels, 2)])
-    shown = forms.slice_by(c, forms.cast(c, scores, F32), half, sizes.list([channels]), c.i64([1]))
+    shown = forms.slice_by(
+        c, forms.convert(c, scores, F32), half, sizes.list([channels]), c.i64([1])
+    )
     worth = _by_place(c, shown, 1)
     boxes = _grid(c, op, height, width)
     if tensorflow:
         boxes = geometry.clipped(c, boxes, turned.height, turned.width)
     place, size = op.box_coordinate_scale, op.box_size_scale
     scales = c.constant([place, place, size, size], F32)
-    move = forms.div(c, _by_place(c, forms.cast(c, moves, F32), 4), scales)
+    move = forms.divide(c, _by_place(c, forms.convert(c, moves, F32), 4), scales)
     boxes = geometry.refined(c, boxes, move, border, ends=False)
     if op.clip_before_nms:
         boxes = geometry.clipped(c, boxes, *turned.largest_coordinates(c, border))
     large = geometry.large_enough(c, boxes, border, frame.least(c, op.min_size))
-    worth = forms.mul(c, worth, forms.cast(c, large, F32))
+    worth = forms.multiply(c, worth, forms.convert(c, large, F32))
     found = _best(c, boxes, worth, op.pre_nms_topn)
     kept = _chosen(c, found, op.nms_thresh, border, op.post_nms_topn)
     return _filled_up(c, op, turned, kept, items, element_of(scores))
@@ -200,17 +202,17 @@ def _filled_up(
         table = geometry.clipped(c, table, frame.height, frame.width)
     if op.normalize:
         bounds = [frame.width, frame.height, frame.width, frame.height]
-        table = forms.div(c, table, forms.concat(c, bounds, -1))
+        table = forms.divide(c, table, forms.concat(c, bounds, -1))
     item = forms.unsqueeze(c, places(c, items, F32), [1])
     place, count = c.i64([list(range(after))]), forms.unsqueeze(c, kept.counts, [1])
-    end = forms.where(c, forms.equal(c, place, count), c.constant(-1.0, F32), c.constant(0.0, F32))
-    item = forms.where(c, forms.less(c, place, count), item, end)
+    end = forms.select(c, forms.equal(c, place, count), c.constant(-1.0, F32), c.constant(0.0, F32))
+    item = forms.select(c, forms.less(c, place, count), item, end)
     whole = forms.concat(c, [forms.unsqueeze(c, item, [2]), table], 2)
-    rows = forms.cast(c, sizes.reshape(whole, [total, 5]), element)
+    rows = forms.convert(c, sizes.reshape(whole, [total, 5]), element)
     if op.n_outputs == 1:
         return [rows]
     values = box_selection.dense(c, kept.scores, kept.counts, after)
-    return [rows, forms.cast(c, sizes.reshape(values, [total]), element)]
+    return [rows, forms.convert(c, sizes.reshape(values, [total]), element)]
 
 
 def _moved(c: Conversion, frame: _Image, anchors: Value, moves: Value, border: float) -> Value:
@@ -219,8 +221,8 @@ def _moved(c: Conversion, frame: _Image, anchors: Value, moves: Value, border: f
     `moves` are the offsets [N, A * 4, H, W]. `border` is 1 if the corners of a box are the indices
     of its first and last elements, else 0. Returns the boxes [N, P, 4], with P = H * W * A.
     """
-    listed = forms.reshape(c, forms.cast(c, anchors, F32), [1, -1, 4])
-    move = _by_place(c, forms.cast(c, moves, F32), 4)
+    listed = forms.reshape(c, forms.convert(c, anchors, F32), [1, -1, 4])
+    move = _by_place(c, forms.convert(c, moves, F32), 4)
     boxes = geometry.refined(c, listed, move, border, ends=True, limit=_MAX_GROWTH)
     return geometry.clipped(c, boxes, *frame.largest_coordinates(c, border))
 
@@ -238,15 +240,17 @@ def export_single_image(
     box_selection.require_opset(c)
     frame = _Image.of(c, image, 3)
     boxes = _moved(c, frame, anchors, forms.unsqueeze(c, moves, [0]), 1.0)
-    worth = _by_place(c, forms.unsqueeze(c, forms.cast(c, scores, F32), [0]), 1)
+    worth = _by_place(c, forms.unsqueeze(c, forms.convert(c, scores, F32), [0]), 1)
     least = c.constant(op.min_size, F32)
     large = geometry.large_enough(c, boxes, 1.0, (least, least))
-    found = _best(c, boxes, forms.mul(c, worth, forms.cast(c, large, F32)), op.pre_nms_count)
+    found = _best(
+        c, boxes, forms.multiply(c, worth, forms.convert(c, large, F32)), op.pre_nms_count
+    )
     kept = _chosen(c, found, op.nms_threshold, 0.0, op.post_nms_count)
     element, after = element_of(scores), op.post_nms_count
     rows = box_selection.dense(c, kept.boxes, kept.counts, after, width=4)
     values = box_selection.dense(c, kept.scores, kept.counts, after)
-    return [forms.cast(c, forms.squeeze(c, part, [0]), element) for part in (rows, values)]
+    return [forms.convert(c, forms.squeeze(c, part, [0]), element) for part in (rows, values)]
 
 
 @exports(ov.GenerateProposals)
@@ -263,7 +267,7 @@ def export_generate(
     border = 0.0 if op.normalized else 1.0
     frame = _Image.of(c, images, OnnxSizes(c).of(images, 2)[1])
     boxes = _moved(c, frame, anchors, moves, border)
-    found = _best(c, boxes, _by_place(c, forms.cast(c, scores, F32), 1), op.pre_nms_count)
+    found = _best(c, boxes, _by_place(c, forms.convert(c, scores, F32), 1), op.pre_nms_count)
     height, width = (forms.unsqueeze(c, size, [1]) for size in frame.least(c, op.min_size))
     large = geometry.large_enough(c, found.boxes, border, (height, width))
     found = box_selection.Candidates(
@@ -272,7 +276,7 @@ def export_generate(
     kept = _chosen(c, found, op.nms_threshold, border, op.post_nms_count)
     element = element_of(scores)
     return [
-        forms.cast(c, kept.boxes, element),
-        forms.cast(c, kept.scores, element),
-        forms.cast(c, kept.counts, op.roi_num_type),
+        forms.convert(c, kept.boxes, element),
+        forms.convert(c, kept.scores, element),
+        forms.convert(c, kept.counts, op.roi_num_type),
     ]

@@ -54,9 +54,9 @@ def up_to_the_end(c: Conversion, item: Value, result: Value) -> Value:
     """
     if c.opset < 11:
         raise c.refuse("ONNX has CumSum since opset 11", opset=11)
-    end = forms.cast(c, forms.less(c, item, forms.scalar(c, 0.0, item)), ElementType.I64)
+    end = forms.convert(c, forms.less(c, item, forms.scalar(c, 0.0, item)), ElementType.I64)
     ended = forms.less(c, c.i64(0), c(search.CumSum(), end, c.i64(0)))
-    return forms.where(c, forms.unsqueeze(c, ended, [2, 3]), forms.scalar(c, 0.0, result), result)
+    return forms.select(c, forms.unsqueeze(c, ended, [2, 3]), forms.scalar(c, 0.0, result), result)
 
 
 def _items(c: Conversion, data: Value, item: Value) -> Value:
@@ -64,7 +64,7 @@ def _items(c: Conversion, data: Value, item: Value) -> Value:
 
     `item` holds the number of the batch item of each region; negative numbers count as 0.
     """
-    index = forms.reshape(c, forms.cast(c, item, ElementType.I64), [-1])
+    index = forms.reshape(c, forms.convert(c, item, ElementType.I64), [-1])
     return forms.gather(c, data, forms.maximum(c, index, c.i64(0)), 0)
 
 
@@ -83,7 +83,7 @@ def _sampled(c: Conversion, size: tuple[int, int], items: Value, box: list[Value
     grid = forms.concat(c, [forms.unsqueeze(c, x, [3]), forms.unsqueeze(c, y, [3])], 3)
     read = export_grid_sample(c, GridSample(True, "bilinear", "border"), items, grid)
     kept = forms.unsqueeze(c, _inside(c, x, y), [1])
-    return forms.where(c, kept, read, forms.scalar(c, 0.0, items))
+    return forms.select(c, kept, read, forms.scalar(c, 0.0, items))
 
 
 def _axis(c: Conversion, low: Value, high: Value, count: int) -> Value:
@@ -96,9 +96,9 @@ def _axis(c: Conversion, low: Value, high: Value, count: int) -> Value:
 
     shares = np.full((1, 1), 0.5) if count == 1 else np.linspace(0.0, 1.0, count)[None]
     share = c.constant(shares, element_of(low))
-    place = forms.add(c, low, forms.mul(c, forms.sub(c, high, low), share))
-    doubled = forms.mul(c, place, forms.scalar(c, 2.0, low))
-    return forms.sub(c, doubled, forms.scalar(c, 1.0, low))
+    place = forms.add(c, low, forms.multiply(c, forms.subtract(c, high, low), share))
+    doubled = forms.multiply(c, place, forms.scalar(c, 2.0, low))
+    return forms.subtract(c, doubled, forms.scalar(c, 1.0, low))
 
 
 def _inside(c: Conversion, x: Value, y: Value) -> Value:
@@ -136,7 +136,7 @@ def export_roi_align(
         "sampling_ratio": 1 if finest else ratio,
         "spatial_scale": op.spatial_scale,
     }
-    whole = forms.cast(c, items, ElementType.I64)
+    whole = forms.convert(c, items, ElementType.I64)
     if c.opset >= 16:
         mode = "output_half_pixel" if aligned == "asymmetric" else "half_pixel"
         target: onnx.RoiAlign10 = onnx.RoiAlign(**attributes, coordinate_transformation_mode=mode)
@@ -168,21 +168,21 @@ def _largest(
     bounds = []
     for at in range(4):
         moved = forms.add(c, roi_samples.number_of(c, rois, at), before)
-        bounds.append(forms.sub(c, forms.mul(c, moved, scale), after))
+        bounds.append(forms.subtract(c, forms.multiply(c, moved, scale), after))
     sides, placed = [], []
     for at, bins, axes in ((1, op.pooled_h, (1, 2)), (0, op.pooled_w, (3, 4))):
-        length = forms.sub(c, bounds[2 + at], bounds[at])
+        length = forms.subtract(c, bounds[2 + at], bounds[at])
         if aligned == "asymmetric":
             length = forms.maximum(c, length, c.constant(1.0, F32))
         sides.append(roi_samples.side(c, length, bins, 0, axes, 1.0))
-        middle = forms.add(c, bounds[at], forms.mul(c, length, half))
+        middle = forms.add(c, bounds[at], forms.multiply(c, length, half))
         placed.append(forms.add(c, middle, sides[-1].place))
     values, _ = maps.read(c, placed[0], placed[1], 1.0)
     own = forms.unsqueeze(c, c(comparison.And(), *(item.own for item in sides)), [-1])
-    values = forms.where(c, own, values, c.constant(0.0, F32))
+    values = forms.select(c, own, values, c.constant(0.0, F32))
     best = forms.reduce(c, "Max", values, [2, 4], keep=False)
     best = forms.maximum(c, best, c.constant(0.0, F32))
-    return forms.cast(c, forms.transpose(c, best, [0, 3, 1, 2]), element_of(data))
+    return forms.convert(c, forms.transpose(c, best, [0, 3, 1, 2]), element_of(data))
 
 
 @exports(ov.PSROIPooling)
@@ -197,7 +197,7 @@ def export_psroi(c: Conversion, op: ov.PSROIPooling, data: Value, rois: Value) -
     if op.mode.lower() == "average":
         return up_to_the_end(c, item, _average(c, op, items, box))
     scale = forms.scalar(c, op.spatial_scale, rois)
-    x1, y1, x2, y2 = (forms.mul(c, bound, scale) for bound in box)
+    x1, y1, x2, y2 = (forms.multiply(c, bound, scale) for bound in box)
     total: Value | None = None
     for row in range(op.spatial_bins_y):
         top, bottom = _part(c, y1, y2, row, op.spatial_bins_y)
@@ -210,13 +210,13 @@ def export_psroi(c: Conversion, op: ov.PSROIPooling, data: Value, rois: Value) -
             total = read if total is None else forms.add(c, total, read)
     assert total is not None, "there is at least one spatial bin"
     bins = float(op.spatial_bins_x * op.spatial_bins_y)
-    return up_to_the_end(c, item, forms.div(c, total, forms.scalar(c, bins, data)))
+    return up_to_the_end(c, item, forms.divide(c, total, forms.scalar(c, bins, data)))
 
 
 def _part(c: Conversion, low: Value, high: Value, at: int, count: int) -> tuple[Value, Value]:
     """Divide low..high into `count` equal parts, and return the bounds of part `at`."""
-    step = forms.div(c, forms.sub(c, high, low), forms.scalar(c, float(count), low))
-    first = forms.add(c, low, forms.mul(c, step, forms.scalar(c, float(at), low)))
+    step = forms.divide(c, forms.subtract(c, high, low), forms.scalar(c, float(count), low))
+    first = forms.add(c, low, forms.multiply(c, step, forms.scalar(c, float(at), low)))
     return first, forms.add(c, first, step)
 
 
@@ -235,10 +235,10 @@ def _average(c: Conversion, op: ov.PSROIPooling, items: Value, box: list[Value])
     own = forms.reshape_to(c, items, pattern)
     total = einsum(c, "roijhw,rih,rjw->roij", own, rows, columns)
     counts = [forms.reduce(c, "Sum", mask, [2]) for mask in (rows, columns)]
-    area = forms.mul(c, counts[0], forms.transpose(c, counts[1], [0, 2, 1]))
+    area = forms.multiply(c, counts[0], forms.transpose(c, counts[1], [0, 2, 1]))
     # The sum of an empty bin is 0, which any divisor keeps; 1 avoids a division by zero.
     area = forms.maximum(c, area, forms.scalar(c, 1.0, area))
-    return forms.div(c, total, forms.unsqueeze(c, area, [1]))
+    return forms.divide(c, total, forms.unsqueeze(c, area, [1]))
 
 
 def _mask(c: Conversion, op: ov.PSROIPooling, low: Value, high: Value, size: Size) -> Value:
@@ -254,17 +254,17 @@ def _mask(c: Conversion, op: ov.PSROIPooling, low: Value, high: Value, size: Siz
         return c(elementwise.Floor(), forms.add(c, value, number(0.5)))
 
     scale = number(op.spatial_scale)
-    start = forms.mul(c, rounded(low), scale)
-    end = forms.mul(c, forms.add(c, rounded(high), number(1.0)), scale)
-    step = forms.div(c, forms.sub(c, end, start), number(float(op.group_size)))
+    start = forms.multiply(c, rounded(low), scale)
+    end = forms.multiply(c, forms.add(c, rounded(high), number(1.0)), scale)
+    step = forms.divide(c, forms.subtract(c, end, start), number(float(op.group_size)))
     index = c.constant([list(range(op.group_size))], element_of(low))
-    first = c(elementwise.Floor(), forms.add(c, start, forms.mul(c, step, index)))
+    first = c(elementwise.Floor(), forms.add(c, start, forms.multiply(c, step, index)))
     behind = forms.add(c, index, number(1.0))
-    last = c(elementwise.Ceil(), forms.add(c, start, forms.mul(c, step, behind)))
+    last = c(elementwise.Ceil(), forms.add(c, start, forms.multiply(c, step, behind)))
     place = places(c, size, element_of(low))
     reached = forms.logical_not(c, forms.less(c, place, forms.unsqueeze(c, first, [2])))
     within = c(comparison.And(), reached, forms.less(c, place, forms.unsqueeze(c, last, [2])))
-    return forms.cast(c, within, element_of(low))
+    return forms.convert(c, within, element_of(low))
 
 
 @imports(onnx.MaxRoiPool)
@@ -299,7 +299,7 @@ def import_roi_align(
         "spatial_scale": op.spatial_scale,
         "mode": "avg",
     }
-    whole = ov_forms.converted(c, items, ElementType.I32)
+    whole = ov_forms.convert(c, items, ElementType.I32)
     if half and c.opset >= 9:
         return c(ov.ROIAlign9(**attributes, aligned_mode="half_pixel_for_nn"), data, rois, whole)
     if half:

@@ -48,17 +48,17 @@ class Maps:
             _inside(c, y, self.height, margin),
             _inside(c, x, self.width, margin),
         )
-        share = forms.cast(c, inside, F32)
+        share = forms.convert(c, inside, F32)
         rows, columns = _corners(c, y, self.height), _corners(c, x, self.width)
         total: Value | None = None
         for row, down in rows:
-            start = forms.add(c, forms.mul(c, row, integer(c, self.width)), self.first)
+            start = forms.add(c, forms.multiply(c, row, integer(c, self.width)), self.first)
             for column, along in columns:
-                weight = forms.mul(c, forms.mul(c, down, along), share)
+                weight = forms.multiply(c, forms.multiply(c, down, along), share)
                 found = forms.gather(c, self.table, forms.add(c, start, column), 0)
                 if shape_of(self.table).rank == 2:
                     weight = forms.unsqueeze(c, weight, [-1])
-                part = forms.mul(c, found, weight)
+                part = forms.multiply(c, found, weight)
                 total = part if total is None else forms.add(c, total, part)
         assert total is not None, "there is at least one corner"
         return total, share
@@ -70,7 +70,7 @@ def integer(c: Conversion, size: Size) -> Value:
 
 
 def _number(c: Conversion, size: Size) -> Value:
-    return c.constant(float(size), F32) if isinstance(size, int) else forms.cast(c, size, F32)
+    return c.constant(float(size), F32) if isinstance(size, int) else forms.convert(c, size, F32)
 
 
 def _inside(c: Conversion, place: Value, size: Size, margin: float) -> Value:
@@ -90,13 +90,13 @@ def _corners(c: Conversion, place: Value, size: Size) -> list[tuple[Value, Value
     elements are 2 and 3 with the weights 0.75 and 0.25. The result has a pair (indices, weights)
     for the lower elements, then a pair for the higher ones.
     """
-    last = forms.sub(c, _number(c, size), c.constant(1.0, F32))
+    last = forms.subtract(c, _number(c, size), c.constant(1.0, F32))
     bounded = forms.minimum(c, forms.maximum(c, place, c.constant(0.0, F32)), last)
     low = c(elementwise.Floor(), bounded)
-    share = forms.sub(c, bounded, low)
+    share = forms.subtract(c, bounded, low)
     high = forms.minimum(c, forms.add(c, low, c.constant(1.0, F32)), last)
-    rest = forms.sub(c, c.constant(1.0, F32), share)
-    return [(forms.cast(c, low, I64), rest), (forms.cast(c, high, I64), share)]
+    rest = forms.subtract(c, c.constant(1.0, F32), share)
+    return [(forms.convert(c, low, I64), rest), (forms.convert(c, high, I64), share)]
 
 
 def maps_of(c: Conversion, data: Value, items: Value) -> Maps:
@@ -109,15 +109,17 @@ def maps_of(c: Conversion, data: Value, items: Value) -> Maps:
         raise c.refuse("its samples need Range, which ONNX has since opset 11", opset=11)
     sizes = OnnxSizes(c)
     _, channels, height, width = sizes.of(data, 4)
-    by_place = forms.transpose(c, forms.cast(c, data, F32), [0, 2, 3, 1])
+    by_place = forms.transpose(c, forms.convert(c, data, F32), [0, 2, 3, 1])
     table = forms.reshape_to(c, by_place, sizes.list([-1, channels]))
     own = forms.reshape(c, forms.as_i64(c, items), [-1, 1, 1, 1, 1])
-    return Maps(table, forms.mul(c, own, integer(c, sizes.times(height, width))), height, width)
+    return Maps(
+        table, forms.multiply(c, own, integer(c, sizes.times(height, width))), height, width
+    )
 
 
 def number_of(c: Conversion, rois: Value, at: int) -> Value:
     """The column `at` of the regions, as f32 [R, 1, 1, 1, 1]."""
-    own = forms.gather(c, forms.cast(c, rois, F32), c.i64(at), 1)
+    own = forms.gather(c, forms.convert(c, rois, F32), c.i64(at), 1)
     return forms.reshape(c, own, [-1, 1, 1, 1, 1])
 
 
@@ -151,16 +153,18 @@ def side(
         count = c.constant([[[[[float(ratio)]]]]], F32)
         most: Size = ratio
     else:
-        count = c(elementwise.Ceil(), forms.div(c, length, c.constant(float(bins), F32)))
+        count = c(elementwise.Ceil(), forms.divide(c, length, c.constant(float(bins), F32)))
         count = forms.maximum(c, count, c.constant(least, F32))
         whole = forms.concat(c, [forms.reshape(c, count, [-1]), c.constant([1.0], F32)], 0)
-        most = forms.cast(c, forms.reduce(c, "Max", whole, [0]), I64)
+        most = forms.convert(c, forms.reduce(c, "Max", whole, [0]), I64)
     index, sample = (
         forms.reshape(c, places(c, size, F32), [-1 if at == axis else 1 for at in range(5)])
         for size, axis in zip((bins, most), axes, strict=True)
     )
-    place = forms.add(c, forms.add(c, forms.mul(c, index, count), sample), c.constant(0.5, F32))
-    total = forms.mul(c, count, c.constant(float(bins), F32))
+    place = forms.add(
+        c, forms.add(c, forms.multiply(c, index, count), sample), c.constant(0.5, F32)
+    )
+    total = forms.multiply(c, count, c.constant(float(bins), F32))
     total = forms.maximum(c, total, c.constant(1.0, F32))
-    share = forms.sub(c, forms.div(c, place, total), c.constant(0.5, F32))
-    return Side(forms.mul(c, share, length), count, forms.less(c, sample, count))
+    share = forms.subtract(c, forms.divide(c, place, total), c.constant(0.5, F32))
+    return Side(forms.multiply(c, share, length), count, forms.less(c, sample, count))

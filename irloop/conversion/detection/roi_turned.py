@@ -28,7 +28,7 @@ def export_align_rotated(
     """
     maps = maps_of(c, data, items)
     scale = c.constant(op.spatial_scale, F32)
-    x, y, wide, high = (forms.mul(c, number_of(c, rois, at), scale) for at in range(4))
+    x, y, wide, high = (forms.multiply(c, number_of(c, rois, at), scale) for at in range(4))
     angle = number_of(c, rois, 4)
     if op.clockwise_mode:
         angle = c(elementwise.Neg(), angle)
@@ -36,18 +36,20 @@ def export_align_rotated(
     along = side(c, wide, op.pooled_w, op.sampling_ratio, (3, 4), 0.0)
     cos, sin = c(elementwise.Cos(), angle), c(elementwise.Sin(), angle)
     half = c.constant(0.5, F32)
-    place_y = forms.sub(c, forms.mul(c, down.place, cos), forms.mul(c, along.place, sin))
-    place_x = forms.add(c, forms.mul(c, down.place, sin), forms.mul(c, along.place, cos))
-    place_y = forms.sub(c, forms.add(c, place_y, y), half)
-    place_x = forms.sub(c, forms.add(c, place_x, x), half)
+    place_y = forms.subtract(
+        c, forms.multiply(c, down.place, cos), forms.multiply(c, along.place, sin)
+    )
+    place_x = forms.add(c, forms.multiply(c, down.place, sin), forms.multiply(c, along.place, cos))
+    place_y = forms.subtract(c, forms.add(c, place_y, y), half)
+    place_x = forms.subtract(c, forms.add(c, place_x, x), half)
     values, _ = maps.read(c, place_y, place_x, 1.0)
     own = forms.unsqueeze(c, c(comparison.And(), down.own, along.own), [-1])
-    values = forms.where(c, own, values, c.constant(0.0, F32))
+    values = forms.select(c, own, values, c.constant(0.0, F32))
     total = forms.reduce(c, "Sum", values, [2, 4], keep=False)
-    number = forms.mul(c, down.count, along.count)
+    number = forms.multiply(c, down.count, along.count)
     number = forms.maximum(c, number, c.constant(1.0, F32))
-    mean = forms.div(c, total, forms.reshape(c, number, [-1, 1, 1, 1]))
-    return forms.cast(c, forms.transpose(c, mean, [0, 3, 1, 2]), element_of(data))
+    mean = forms.divide(c, total, forms.reshape(c, number, [-1, 1, 1, 1]))
+    return forms.convert(c, forms.transpose(c, mean, [0, 3, 1, 2]), element_of(data))
 
 
 @exports(ov.DeformablePSROIPooling)
@@ -66,28 +68,31 @@ def export_deformable_psroi(
     sizes, group = OnnxSizes(c), op.group_size
     _, channels, height, width = sizes.of(data, 4)
     numbers = [
-        forms.reshape(c, forms.gather(c, forms.cast(c, rois, F32), c.i64(at), 1), [-1, *[1] * 5])
+        forms.reshape(c, forms.gather(c, forms.convert(c, rois, F32), c.i64(at), 1), [-1, *[1] * 5])
         for at in range(5)
     ]
-    item = forms.cast(c, numbers[0], I64)
+    item = forms.convert(c, numbers[0], I64)
     channel = c.i64(_channels(op.output_dim, group))
-    start = forms.add(c, forms.mul(c, item, integer(c, channels)), channel)
-    first = forms.mul(c, forms.maximum(c, start, c.i64(0)), integer(c, sizes.times(height, width)))
+    start = forms.add(c, forms.multiply(c, item, integer(c, channels)), channel)
+    first = forms.multiply(
+        c, forms.maximum(c, start, c.i64(0)), integer(c, sizes.times(height, width))
+    )
     x1, y1, x2, y2 = (_bound(c, op, number, at) for at, number in enumerate(numbers[1:]))
     least = c.constant(0.1, F32)
     wide, high = (
-        forms.maximum(c, forms.sub(c, end, begin), least) for begin, end in ((x1, x2), (y1, y2))
+        forms.maximum(c, forms.subtract(c, end, begin), least)
+        for begin, end in ((x1, x2), (y1, y2))
     )
     shifts = _shifts(c, op, offsets)
     y = _samples(c, y1, high, group, op.spatial_bins_y, shifts[1], 2)
     x = _samples(c, x1, wide, group, op.spatial_bins_x, shifts[0], 3)
-    table = forms.reshape(c, forms.cast(c, data, F32), [-1])
+    table = forms.reshape(c, forms.convert(c, data, F32), [-1])
     values, inside = Maps(table, first, height, width).read(c, y, x, 0.5)
     total = forms.reduce(c, "Sum", values, [4, 5], keep=False)
     number = forms.reduce(c, "Sum", inside, [4, 5], keep=False)
-    mean = forms.div(c, total, forms.maximum(c, number, c.constant(1.0, F32)))
+    mean = forms.divide(c, total, forms.maximum(c, number, c.constant(1.0, F32)))
     result = up_to_the_end(c, forms.reshape(c, item, [-1, 1]), mean)
-    return forms.cast(c, result, element_of(data))
+    return forms.convert(c, result, element_of(data))
 
 
 def _channels(outputs: int, group: int) -> object:
@@ -110,10 +115,10 @@ def _bound(c: Conversion, op: ov.DeformablePSROIPooling, number: Value, at: int)
     """
     half = c.constant(0.5, F32)
     size = c(elementwise.Floor(), forms.add(c, c(elementwise.Abs(), number), half))
-    whole = forms.mul(c, c(elementwise.Sign(), number), size)
+    whole = forms.multiply(c, c(elementwise.Sign(), number), size)
     if at >= 2:
         whole = forms.add(c, whole, c.constant(1.0, F32))
-    return forms.sub(c, forms.mul(c, whole, c.constant(op.spatial_scale, F32)), half)
+    return forms.subtract(c, forms.multiply(c, whole, c.constant(op.spatial_scale, F32)), half)
 
 
 def _shifts(
@@ -130,11 +135,11 @@ def _shifts(
     sizes, part, group = OnnxSizes(c), op.part_size, op.group_size
     regions, numbers = sizes.of(offsets, 4)[:2]
     pairs = sizes.by(numbers, 2)
-    wide = forms.cast(c, offsets, F32)
+    wide = forms.convert(c, offsets, F32)
     moves = forms.reshape_to(c, wide, sizes.list([regions, pairs, 2, part, part]))
-    moves = forms.mul(c, moves, c.constant(op.trans_std, F32))
+    moves = forms.multiply(c, moves, c.constant(op.trans_std, F32))
     each = sizes.list([sizes.by(op.output_dim, pairs)])
-    kinds = forms.div(c, c.i64(np.arange(op.output_dim)), each)
+    kinds = forms.divide(c, c.i64(np.arange(op.output_dim)), each)
     moves = forms.gather(c, moves, kinds, 1)
     own = c.i64(np.arange(group) * part // group)
     moves = forms.gather(c, forms.gather(c, moves, own, 3), own, 4)
@@ -165,5 +170,5 @@ def _samples(
     shapes[0, axis], shapes[1, axis + 2] = group, bins
     share = np.arange(group).reshape(shapes[0]) / group
     share = share + np.arange(bins).reshape(shapes[1]) / (group * bins)
-    place = forms.add(c, start, forms.mul(c, length, c.constant(share, F32)))
-    return place if shift is None else forms.add(c, place, forms.mul(c, shift, length))
+    place = forms.add(c, start, forms.multiply(c, length, c.constant(share, F32)))
+    return place if shift is None else forms.add(c, place, forms.multiply(c, shift, length))

@@ -52,7 +52,7 @@ def export_rotated(
         far = at_least(loop.inner, loop.capture(share), overlap)
         return box_selection.dropped(loop.inner, left, far), []
 
-    wide = forms.cast(c, scores, F32)
+    wide = forms.convert(c, scores, F32)
     given = box_selection.dropped(c, wide, forms.less(c, least, wide))
     turned = forms.unsqueeze(c, _with_corners(c, boxes, clockwise=op.clockwise), [1])
     rows, values = greedy(c, turned, given, most, Rule(_overlap, update))
@@ -65,22 +65,22 @@ def _with_corners(c: Conversion, boxes: Value, *, clockwise: bool) -> Value:
     The nine numbers are the x of the four corners, the y of the four corners, and the area.
     """
     # The angle is f32, because runtimes have no cosine of a wider type.
-    narrow = forms.slice_(c, forms.cast(c, boxes, F32), [4], [5], [2])
+    narrow = forms.slice_(c, forms.convert(c, boxes, F32), [4], [5], [2])
     x, y, width, height = (
-        forms.slice_(c, forms.cast(c, forms.cast(c, boxes, F32), F64), [at], [at + 1], [2])
+        forms.slice_(c, forms.convert(c, forms.convert(c, boxes, F32), F64), [at], [at + 1], [2])
         for at in range(4)
     )
     cos, sin = (
-        forms.cast(c, c(kind, narrow), F64) for kind in (elementwise.Cos(), elementwise.Sin())
+        forms.convert(c, c(kind, narrow), F64) for kind in (elementwise.Cos(), elementwise.Sin())
     )
     sin = sin if clockwise else c(elementwise.Neg(), sin)
     half = c.constant(0.5, F64)
-    wide, high = forms.mul(c, width, half), forms.mul(c, height, half)
+    wide, high = forms.multiply(c, width, half), forms.multiply(c, height, half)
     right, down = c.constant([-1.0, 1, 1, -1], F64), c.constant([-1.0, -1, 1, 1], F64)
-    along, across = forms.mul(c, wide, right), forms.mul(c, high, down)
-    corner_x = forms.sub(c, forms.mul(c, cos, along), forms.mul(c, sin, across))
-    corner_y = forms.add(c, forms.mul(c, sin, along), forms.mul(c, cos, across))
-    area = forms.mul(c, width, height)
+    along, across = forms.multiply(c, wide, right), forms.multiply(c, high, down)
+    corner_x = forms.subtract(c, forms.multiply(c, cos, along), forms.multiply(c, sin, across))
+    corner_y = forms.add(c, forms.multiply(c, sin, along), forms.multiply(c, cos, across))
+    area = forms.multiply(c, width, height)
     return forms.concat(c, [forms.add(c, x, corner_x), forms.add(c, y, corner_y), area], 2)
 
 
@@ -99,11 +99,13 @@ def _rotated_by_one(c: Conversion, values: Value) -> Value:
 
 
 def _cross(c: Conversion, left: Pair, right: Pair) -> Value:
-    return forms.sub(c, forms.mul(c, left[0], right[1]), forms.mul(c, left[1], right[0]))
+    return forms.subtract(
+        c, forms.multiply(c, left[0], right[1]), forms.multiply(c, left[1], right[0])
+    )
 
 
 def _minus(c: Conversion, left: Pair, right: Pair) -> Pair:
-    return forms.sub(c, left[0], right[0]), forms.sub(c, left[1], right[1])
+    return forms.subtract(c, left[0], right[0]), forms.subtract(c, left[1], right[1])
 
 
 def _outer(c: Conversion, pair: Pair, axis: int) -> Pair:
@@ -123,7 +125,7 @@ def _within(c: Conversion, points: Pair, polygon: Pair) -> Value:
     sides = _sides(c, polygon)
     longest = forms.maximum(c, *(c(elementwise.Abs(), side) for side in sides))
     longest = forms.maximum(c, forms.reduce(c, "Max", longest, [3]), c.constant(1.0, F64))
-    limit = forms.mul(c, forms.mul(c, longest, longest), c.constant(-1e-9, F64))
+    limit = forms.multiply(c, forms.multiply(c, longest, longest), c.constant(-1e-9, F64))
     away = _minus(c, _outer(c, points, 4), _outer(c, polygon, 3))
     reach = forms.reduce(c, "Min", _cross(c, _outer(c, sides, 3), away), [4], keep=False)
     return at_least(c, reach, limit)
@@ -142,13 +144,13 @@ def _crossings(c: Conversion, left: Pair, right: Pair) -> tuple[Pair, Value]:
     turn = _cross(c, first, second)
     meets = forms.less(c, c.constant(1e-12, F64), c(elementwise.Abs(), turn))
     zero, one = c.constant(0.0, F64), c.constant(1.0, F64)
-    safe = forms.where(c, meets, turn, one)
-    at, other = (forms.div(c, _cross(c, between, side), safe) for side in (second, first))
+    safe = forms.select(c, meets, turn, one)
+    at, other = (forms.divide(c, _cross(c, between, side), safe) for side in (second, first))
     for share in (at, other):
         meets = c(comparison.And(), meets, at_least(c, share, zero))
         meets = c(comparison.And(), meets, at_least(c, one, share))
     x, y = (
-        forms.reshape(c, forms.add(c, low, forms.mul(c, at, side)), [0, 0, 0, 16])
+        forms.reshape(c, forms.add(c, low, forms.multiply(c, at, side)), [0, 0, 0, 16])
         for low, side in zip(start, first, strict=True)
     )
     return (x, y), forms.reshape(c, meets, [0, 0, 0, 16])
@@ -165,38 +167,38 @@ def _overlap(c: Conversion, boxes: Value, taken: Value) -> Value:
     areas = [_part(c, item, 8, 9) for item in (boxes, taken)]
     solid = c(comparison.And(), *(forms.less(c, zero, area) for area in areas))
     shared = _intersection_area(c, _polygon(c, boxes), _polygon(c, taken))
-    union = forms.sub(c, forms.add(c, *areas), shared)
-    share = forms.div(c, shared, forms.where(c, solid, union, one))
-    return forms.squeeze(c, forms.where(c, solid, share, zero), [3])
+    union = forms.subtract(c, forms.add(c, *areas), shared)
+    share = forms.divide(c, shared, forms.select(c, solid, union, one))
+    return forms.squeeze(c, forms.select(c, solid, share, zero), [3])
 
 
 def _intersection_area(c: Conversion, left: Pair, right: Pair) -> Value:
     """The intersection area of pairs of rotated boxes, [N, C, P, 1]."""
     crossing, crosses = _crossings(c, left, right)
-    whole = forms.shape(c, _part(c, crossing[0], 0, 4))
+    whole = forms.shape_of(c, _part(c, crossing[0], 0, 4))
     zero = c.constant(0.0, F64)
     known = forms.concat(c, [_within(c, left, right), _within(c, right, left), crosses], 3)
-    number = forms.reduce(c, "Sum", forms.cast(c, known, F64), [3])
+    number = forms.reduce(c, "Sum", forms.convert(c, known, F64), [3])
     number = forms.maximum(c, number, c.constant(1.0, F64))
     around = []
     for axis in range(2):
         ends = [forms.expand(c, side[axis], whole) for side in (left, right)]
         points = forms.concat(c, [*ends, crossing[axis]], 3)
-        total = forms.reduce(c, "Sum", forms.where(c, known, points, zero), [3])
-        away = forms.sub(c, points, forms.div(c, total, number))
+        total = forms.reduce(c, "Sum", forms.select(c, known, points, zero), [3])
+        away = forms.subtract(c, points, forms.divide(c, total, number))
         # Points that do not exist are moved to the middle, where they add no area.
-        around.append(forms.where(c, known, away, zero))
-    turn = forms.where(c, known, _pseudo_angle(c, (around[0], around[1])), c.constant(9.0, F64))
+        around.append(forms.select(c, known, away, zero))
+    turn = forms.select(c, known, _pseudo_angle(c, (around[0], around[1])), c.constant(9.0, F64))
     _, order = forms.topk(c, turn, c.i64([_POINTS]), 3, largest=False)
     ring = [c(GatherElements(3), values, order) for values in around]
     place = c.constant(list(range(_POINTS)), F64)
-    last = forms.equal(c, place, forms.sub(c, number, c.constant(1.0, F64)))
+    last = forms.equal(c, place, forms.subtract(c, number, c.constant(1.0, F64)))
     following = [
-        forms.where(c, last, _part(c, values, 0, 1), _rotated_by_one(c, values)) for values in ring
+        forms.select(c, last, _part(c, values, 0, 1), _rotated_by_one(c, values)) for values in ring
     ]
     parts = _cross(c, (ring[0], ring[1]), (following[0], following[1]))
     area = c(elementwise.Abs(), forms.reduce(c, "Sum", parts, [3]))
-    return forms.mul(c, area, c.constant(0.5, F64))
+    return forms.multiply(c, area, c.constant(0.5, F64))
 
 
 def _pseudo_angle(c: Conversion, point: Pair) -> Value:
@@ -208,6 +210,6 @@ def _pseudo_angle(c: Conversion, point: Pair) -> Value:
     zero, one = c.constant(0.0, F64), c.constant(1.0, F64)
     size = forms.add(c, c(elementwise.Abs(), x), c(elementwise.Abs(), y))
     some = forms.less(c, zero, size)
-    share = forms.div(c, x, forms.where(c, some, size, one))
-    rest = forms.sub(c, one, share)
-    return forms.where(c, forms.less(c, y, zero), c(elementwise.Neg(), rest), rest)
+    share = forms.divide(c, x, forms.select(c, some, size, one))
+    rest = forms.subtract(c, one, share)
+    return forms.select(c, forms.less(c, y, zero), c(elementwise.Neg(), rest), rest)

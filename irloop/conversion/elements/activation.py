@@ -79,7 +79,7 @@ def export_hard_sigmoid(
     if slope is not None and offset is not None:
         return floating(c, x, lambda value: c(onnx.HardSigmoid(alpha=slope, beta=offset), value))
     alpha, beta = (as_scalar(c, value) for value in (alpha, beta))
-    return forms.clip(c, forms.add(c, forms.mul(c, alpha, x), beta), 0.0, 1.0)
+    return forms.clip(c, forms.add(c, forms.multiply(c, alpha, x), beta), 0.0, 1.0)
 
 
 @imports(onnx.HardSigmoid)
@@ -105,11 +105,11 @@ def export_swish(c: Conversion, op: ov.Swish, x: Value, beta: Value | None = Non
     # ONNX has Swish since opset 24, but ONNX Runtime has no kernel for it.
     scaled = x
     if factor is None and beta is not None:
-        scaled = forms.mul(c, as_scalar(c, beta), x)
+        scaled = forms.multiply(c, as_scalar(c, beta), x)
     elif factor not in (None, 1.0):
-        scaled = forms.mul(c, c.constant(factor, element_of(x)), x)
+        scaled = forms.multiply(c, c.constant(factor, element_of(x)), x)
     gate = floating(c, scaled, lambda value: c(onnx.Sigmoid(), value))
-    return forms.mul(c, x, gate)
+    return forms.multiply(c, x, gate)
 
 
 @imports(onnx.Swish)
@@ -145,9 +145,9 @@ def export_selu(c: Conversion, op: ov.Selu, x: Value, alpha: Value, gain: Value)
         inner, outer = (as_scalar(c, factor) for factor in factors)
         zero = forms.scalar(c, 0, value)
         power = c(onnx_math.Exp(), forms.minimum(c, value, zero))
-        negative = forms.mul(c, inner, forms.sub(c, power, forms.scalar(c, 1, value)))
-        chosen = forms.where(c, forms.greater(c, value, zero), value, negative)
-        return forms.mul(c, outer, chosen)
+        negative = forms.multiply(c, inner, forms.subtract(c, power, forms.scalar(c, 1, value)))
+        chosen = forms.select(c, forms.greater(c, value, zero), value, negative)
+        return forms.multiply(c, outer, chosen)
 
     element = element_of(x)
     return forms.computed_in(c, forms.computing_type(c, element), build, x, alpha, gain)
@@ -221,16 +221,16 @@ def _gelu(c: Conversion, x: Value, *, tanh: bool) -> Value:
     def by_erf(value: Value) -> Value:
         # ONNX Runtime fuses exactly this: a quotient, and a half that comes last.
         root = forms.scalar(c, math.sqrt(2), value)
-        inner = c(onnx_math.Erf(), forms.div(c, value, root))
-        gated = forms.mul(c, value, forms.add(c, inner, forms.scalar(c, 1, value)))
-        return forms.mul(c, gated, forms.scalar(c, 0.5, value))
+        inner = c(onnx_math.Erf(), forms.divide(c, value, root))
+        gated = forms.multiply(c, value, forms.add(c, inner, forms.scalar(c, 1, value)))
+        return forms.multiply(c, gated, forms.scalar(c, 0.5, value))
 
     def by_tanh(value: Value) -> Value:
-        cube = forms.mul(c, value, forms.mul(c, value, value))
-        bent = forms.add(c, value, forms.mul(c, cube, forms.scalar(c, 0.044715, value)))
-        scaled = forms.mul(c, bent, forms.scalar(c, math.sqrt(2 / math.pi), value))
+        cube = forms.multiply(c, value, forms.multiply(c, value, value))
+        bent = forms.add(c, value, forms.multiply(c, cube, forms.scalar(c, 0.044715, value)))
+        scaled = forms.multiply(c, bent, forms.scalar(c, math.sqrt(2 / math.pi), value))
         gate = forms.add(c, c(onnx_math.Tanh(), scaled), forms.scalar(c, 1, value))
-        return forms.mul(c, forms.mul(c, value, forms.scalar(c, 0.5, value)), gate)
+        return forms.multiply(c, forms.multiply(c, value, forms.scalar(c, 0.5, value)), gate)
 
     if c.opset >= 20:
         mode = "tanh" if tanh else "none"
@@ -294,7 +294,7 @@ def _rectified(c: Conversion, x: Value, slope: Value) -> Value:
     if not element.is_integer:
         return forms.numeric(c, onnx.PRelu(), x, slope)
     below = forms.less(c, x, forms.scalar(c, 0, x))
-    return forms.where(c, below, forms.mul(c, x, slope), x)
+    return forms.select(c, below, forms.multiply(c, x, slope), x)
 
 
 @imports(onnx.PRelu)
@@ -329,13 +329,13 @@ def import_thresholded_relu(c: Conversion, op: onnx.ThresholdedRelu, x: Value) -
 @imports(onnx.Shrink)
 def import_shrink(c: Conversion, op: onnx.Shrink, x: Value) -> Value:
     element = element_of(x)
-    wide = ov_forms.converted(c, x, ElementType.F32 if element.is_integer else element)
+    wide = ov_forms.convert(c, x, ElementType.F32 if element.is_integer else element)
     bias, zero = ov_forms.scalar(c, op.bias, wide), ov_forms.scalar(c, 0, wide)
     above = c(ov_comparison.Greater(), wide, ov_forms.scalar(c, op.lambd, wide))
     below = ov_forms.less(c, wide, ov_forms.scalar(c, -op.lambd, wide))
     high = ov_forms.select(c, above, ov_forms.subtract(c, wide, bias), zero)
     result = ov_forms.select(c, below, ov_forms.add(c, wide, bias), high)
-    return ov_forms.converted(c, result, element)
+    return ov_forms.convert(c, result, element)
 
 
 @exports(ov.Clamp)
@@ -450,9 +450,9 @@ imports(onnx.LogSoftmax1)(_flattening(lambda c, x, axis: c(ov.LogSoftmax(axis), 
 @exports(ov.GRN)
 def export_grn(c: Conversion, op: ov.GRN, x: Value) -> Value:
     def build(value: Value) -> Value:
-        total = forms.reduce(c, "Sum", forms.mul(c, value, value), [1])
+        total = forms.reduce(c, "Sum", forms.multiply(c, value, value), [1])
         norm = c(onnx_math.Sqrt(), forms.add(c, total, forms.scalar(c, op.bias, value)))
-        return forms.div(c, value, norm)
+        return forms.divide(c, value, norm)
 
     return floating(c, x, build)
 
@@ -466,7 +466,7 @@ def one_hot(c: Conversion, x: Value, axis: int) -> Value:
     positions = ov_forms.range_(c, c.i64(0), size, c.i64(1))
     if rank - axis > 1:
         positions = ov_forms.unsqueeze(c, positions, list(range(1, rank - axis)))
-    return ov_forms.converted(c, ov_forms.equal(c, positions, where), element_of(x))
+    return ov_forms.convert(c, ov_forms.equal(c, positions, where), element_of(x))
 
 
 @imports(onnx.Hardmax13)

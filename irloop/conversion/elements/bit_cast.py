@@ -42,7 +42,7 @@ def import_bit_cast(c: Conversion, op: BitCast, x: Value) -> Value:
     if element is op.to:
         return x
     if element is ElementType.BOOLEAN and op.to in NARROW:
-        return forms.convert(c, x, op.to)
+        return forms.convert_always(c, x, op.to)
     if element in NARROW and op.to in NARROW:
         return _other_sign(c, x, op.to)
     if element is F32 and op.to is I32:
@@ -57,14 +57,14 @@ def _other_sign(c: Conversion, x: Value, target: ElementType) -> Value:
 
     The bits of each number stay the same: the i8 number -1 becomes the u8 number 255.
     """
-    wide, size = forms.convert(c, x, I32), 2**target.bits
+    wide, size = forms.convert_always(c, x, I32), 2**target.bits
     low, high = integer_range(target)
     under = forms.less(c, wide, c.constant(low, I32))
     over = forms.less(c, c.constant(high, I32), wide)
     raised = forms.add(c, wide, c.constant(size, I32))
     lowered = forms.subtract(c, wide, c.constant(size, I32))
     turned = forms.select(c, under, raised, forms.select(c, over, lowered, wide))
-    return forms.convert(c, turned, target)
+    return forms.convert_always(c, turned, target)
 
 
 def _bits_of_float(c: Conversion, x: Value) -> Value:
@@ -86,7 +86,7 @@ def _bits_of_float(c: Conversion, x: Value) -> Value:
         down = forms.subtract(c, exponent, c.constant(step, I32))
         exponent = forms.select(c, grows, up, forms.select(c, shrinks, down, exponent))
     scaled = forms.multiply(c, forms.subtract(c, rest, one), c.constant(2.0**FRACTION, F32))
-    fraction = forms.convert(c, scaled, I32)
+    fraction = forms.convert_always(c, scaled, I32)
     bits = forms.add(c, forms.multiply(c, exponent, c.constant(2**FRACTION, I32)), fraction)
     bits = forms.select(c, none, c.constant(0, I32), bits)
     bits = forms.select(c, infinite, c.constant(255 * 2**FRACTION, I32), bits)
@@ -110,8 +110,8 @@ def _float_of_bits(c: Conversion, x: Value) -> Value:
     # 2^15.
     exponent = forms.divide(c, size, c.constant(2 ** (FRACTION - 16), I32))
     whole = forms.multiply(c, exponent, c.constant(2 ** (FRACTION - 16), I32))
-    upper = forms.convert(c, forms.subtract(c, size, whole), F32)
-    tail = forms.multiply(c, forms.convert(c, low, F32), c.constant(2.0**-FRACTION, F32))
+    upper = forms.convert_always(c, forms.subtract(c, size, whole), F32)
+    tail = forms.multiply(c, forms.convert_always(c, low, F32), c.constant(2.0**-FRACTION, F32))
     head = forms.multiply(c, upper, c.constant(2.0 ** (16 - FRACTION), F32))
     fraction = forms.add(c, head, tail)
     powers = [0.0, *(2.0 ** (number - BIAS) for number in range(1, 255)), math.inf]

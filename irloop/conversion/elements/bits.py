@@ -87,11 +87,11 @@ def _by_digits(
     for pair in reversed(list(zip(*digits, strict=True))):
         digit = _combined(c, logical, *pair)
         if total is not None:
-            total = forms.add(c, forms.mul(c, total, base), digit)
+            total = forms.add(c, forms.multiply(c, total, base), digit)
         elif signed:
             # The most significant digit contains the sign bit.
             negative = forms.less(c, c.constant(DIGIT // 2 - 1, element), digit)
-            total = forms.sub(c, digit, forms.where(c, negative, base, zero))
+            total = forms.subtract(c, digit, forms.select(c, negative, base, zero))
         else:
             total = digit
     assert total is not None, "an integer has at least one digit"
@@ -105,11 +105,11 @@ def _exported_digits(c: Conversion, value: Value, count: int, signed: bool) -> l
     digits, rest = [], value
     for _ in range(count - 1):
         higher = forms.floor_divide(c, rest, base)
-        digits.append(forms.sub(c, rest, forms.mul(c, higher, base)))
+        digits.append(forms.subtract(c, rest, forms.multiply(c, higher, base)))
         rest = higher
     if signed:
         negative = forms.less(c, rest, zero)
-        rest = forms.add(c, rest, forms.where(c, negative, base, zero))
+        rest = forms.add(c, rest, forms.select(c, negative, base, zero))
     return [*digits, rest]
 
 
@@ -118,7 +118,7 @@ def _combined(c: Conversion, logical: type[Op], left: Value, right: Value) -> Va
     element = element_of(left)
     values = c.constant([2**bit for bit in range(DIGIT_BITS)], element)
     parts = c(logical(), _bits(c, left, values), _bits(c, right, values))
-    numbers = forms.mul(c, forms.cast(c, parts, element), values)
+    numbers = forms.multiply(c, forms.convert(c, parts, element), values)
     return forms.reduce(c, "Sum", numbers, [-1], keep=False)
 
 
@@ -130,7 +130,7 @@ def _bits(c: Conversion, value: Value, values: Value) -> Value:
     column = forms.unsqueeze(c, value, [-1])
     halves = forms.floor_divide(c, column, values)
     odd = c(onnx_math.Mod(), halves, c.constant(2, element_of(value)))
-    return forms.cast(c, odd, ElementType.BOOLEAN)
+    return forms.convert(c, odd, ElementType.BOOLEAN)
 
 
 exports(ov.BitwiseAnd)(_export_bitwise(onnx.BitwiseAnd, onnx.And))
@@ -151,10 +151,12 @@ def export_bitwise_not(c: Conversion, op: ov.BitwiseNot, x: Value) -> Value:
     if c.opset >= 18:
         return c(onnx.BitwiseNot(), x)
     if element is ElementType.U32:
-        opposite = forms.sub(c, c.constant(-1, ElementType.I32), forms.cast(c, x, ElementType.I32))
-        return forms.cast(c, opposite, element)
+        opposite = forms.subtract(
+            c, c.constant(-1, ElementType.I32), forms.convert(c, x, ElementType.I32)
+        )
+        return forms.convert(c, opposite, element)
     all_ones = -1 if is_signed(element) else integer_range(element)[1]
-    return forms.sub(c, c.constant(all_ones, element), x)
+    return forms.subtract(c, c.constant(all_ones, element), x)
 
 
 @exports(ov.BitwiseLeftShift)
@@ -166,7 +168,7 @@ def export_left_shift(c: Conversion, op: ov.BitwiseLeftShift, left: Value, right
         return c(onnx.BitShift("LEFT"), left, right)
     chosen = ElementType.I32 if element.bits < 32 else element
     return forms.computed_in(
-        c, chosen, lambda a, b: forms.mul(c, a, _power_of_two(c, b)), left, right
+        c, chosen, lambda a, b: forms.multiply(c, a, _power_of_two(c, b)), left, right
     )
 
 
@@ -213,7 +215,7 @@ def _testable(c: Conversion, x: Value, f16: int) -> Value:
     element = element_of(x)
     if element.bits > 16 or (element is ElementType.F16 and c.opset >= f16):
         return x
-    return forms.cast(c, x, ElementType.F32)
+    return forms.convert(c, x, ElementType.F32)
 
 
 # ONNX -> OpenVINO
@@ -237,7 +239,7 @@ def _by_openvino_bits(c: Conversion, logical: type[Op], left: Value, right: Valu
     """
     original = element_of(left)
     element = ElementType.I32 if original.bits <= 32 else original
-    wide = [ov_forms.converted(c, value, element) for value in (left, right)]
+    wide = [ov_forms.convert(c, value, element) for value in (left, right)]
     digits = [digits_of(c, value) for value in wide]
     total: Value | None = None
     for pair in reversed(list(zip(*digits, strict=True))):
@@ -249,7 +251,7 @@ def _by_openvino_bits(c: Conversion, logical: type[Op], left: Value, right: Valu
         shifted = ov_forms.multiply(c, total, c.constant(DIGIT, element))
         total = ov_forms.add(c, shifted, digit)
     assert total is not None, "an integer has at least one digit"
-    return ov_forms.converted(c, total, original)
+    return ov_forms.convert(c, total, original)
 
 
 def digits_of(c: Conversion, value: Value) -> list[Value]:
@@ -280,7 +282,7 @@ def digits_of(c: Conversion, value: Value) -> list[Value]:
 def _joined_digits(c: Conversion, logical: type[Op], left: Value, right: Value) -> Value:
     values = c.constant([2**bit for bit in range(16)], element_of(left))
     parts = c(logical(), _openvino_bits(c, left, values), _openvino_bits(c, right, values))
-    numbers = ov_forms.multiply(c, ov_forms.converted(c, parts, element_of(left)), values)
+    numbers = ov_forms.multiply(c, ov_forms.convert(c, parts, element_of(left)), values)
     return ov_forms.reduce(c, "Sum", numbers, [-1], keep=False)
 
 
@@ -299,7 +301,7 @@ def _openvino_bits(c: Conversion, value: Value, values: Value) -> Value:
     column = ov_forms.unsqueeze(c, value, [-1])
     halves = floor_divided(c, column, values)
     odd = c(ov_math.FloorMod(), halves, c.constant(2, element_of(value)))
-    return ov_forms.converted(c, odd, ElementType.BOOLEAN)
+    return ov_forms.convert(c, odd, ElementType.BOOLEAN)
 
 
 def floor_divided(c: Conversion, left: Value, right: Value) -> Value:
@@ -324,9 +326,9 @@ def import_bitwise_not(c: Conversion, op: onnx.BitwiseNot, x: Value) -> Value:
     element = element_of(x)
     if element is ElementType.U32:
         # OpenVINO's CPU plugin limits constants of u32 to 2^31 - 1.
-        signed = ov_forms.converted(c, x, ElementType.I32)
+        signed = ov_forms.convert(c, x, ElementType.I32)
         opposite = ov_forms.subtract(c, c.constant(-1, ElementType.I32), signed)
-        return ov_forms.converted(c, opposite, element)
+        return ov_forms.convert(c, opposite, element)
     all_ones = -1 if is_signed(element) else integer_range(element)[1]
     return ov_forms.subtract(c, c.constant(all_ones, element), x)
 
@@ -342,11 +344,11 @@ def import_bit_shift(c: Conversion, op: onnx.BitShift, x: Value, amount: Value) 
     element = element_of(x)
     if element is not ElementType.U32:
         return _shifted(c, op, x, amount)
-    signed, count = (ov_forms.converted(c, value, ElementType.I32) for value in (x, amount))
+    signed, count = (ov_forms.convert(c, value, ElementType.I32) for value in (x, amount))
     shifted = _shifted(c, op, signed, count)
     if not op.is_left:
         shifted = ov_forms.add(c, shifted, _shifted_sign(c, signed, count))
-    return ov_forms.converted(c, shifted, element)
+    return ov_forms.convert(c, shifted, element)
 
 
 def _shifted_sign(c: Conversion, x: Value, amount: Value) -> Value:

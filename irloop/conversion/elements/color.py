@@ -74,18 +74,18 @@ def _coloured(c: Conversion, op: ov.FromYuv, luma: Value, blue: Value, red: Valu
 
     element = element_of(luma)
     wide = element if element in (ElementType.F32, ElementType.F64) else ElementType.F32
-    y, u, v = (forms.cast(c, plane, wide) for plane in (luma, blue, red))
+    y, u, v = (forms.convert(c, plane, wide) for plane in (luma, blue, red))
     small = forms.concat(c, [u, v], 3)
     scales = c.constant([1.0, 2.0, 2.0, 1.0], ElementType.F32)
     version = resize.resize_since(c.opset)
     enlarged = version(coordinate_transformation_mode="asymmetric", nearest_mode="floor")
     roi = c.constant([], ElementType.F32) if c.opset < 13 else None
     planes = forms.concat(c, [y, c(enlarged, small, roi, scales)], 3)
-    centred = forms.sub(c, planes, c.constant(OFFSETS, wide))
+    centred = forms.subtract(c, planes, c.constant(OFFSETS, wide))
     rows = FACTORS[::-1] if op.reverse() else FACTORS
     factors = c.constant([list(column) for column in zip(*rows, strict=True)], wide)
     mixed = c(matmul.MatMul(), centred, factors)
     if not element.is_float:
         # Halves are rounded away from zero; negative values are clipped anyway.
         mixed = c(elementwise.Floor(), forms.add(c, mixed, forms.scalar(c, 0.5, mixed)))
-    return forms.cast(c, forms.clip(c, mixed, 0.0, 255.0), element)
+    return forms.convert(c, forms.clip(c, mixed, 0.0, 255.0), element)

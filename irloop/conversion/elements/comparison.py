@@ -105,7 +105,7 @@ def export_select(
     if op.is_pdpd:
         condition = aligned(c, otherwise, condition, op.pdpd_axis)
         then = aligned(c, otherwise, then, op.pdpd_axis)
-    return forms.where(c, condition, then, otherwise)
+    return forms.select(c, condition, then, otherwise)
 
 
 @imports(onnx.Where)

@@ -55,10 +55,10 @@ def _is_exact(x: Value) -> bool:
 
 def _through_half(c: Conversion, x: Value) -> Value:
     """Round `x` to f16 and return it in f32: OpenVINO converts to 8-bit floats by way of f16."""
-    wide = forms.cast(c, x, ElementType.F32)
+    wide = forms.convert(c, x, ElementType.F32)
     if element_of(x) is ElementType.F16:
         return wide
-    return forms.cast(c, forms.cast(c, wide, ElementType.F16), ElementType.F32)
+    return forms.convert(c, forms.convert(c, wide, ElementType.F16), ElementType.F32)
 
 
 def _unsaturated(c: Conversion, x: Value, element: ElementType) -> Value:
@@ -70,11 +70,11 @@ def _unsaturated(c: Conversion, x: Value, element: ElementType) -> Value:
     most = forms.scalar(c, _ROUNDED_TO_LARGEST[element], x)
     if element is ElementType.F8E4M3:
         beyond = forms.greater(c, c(onnx_math.Abs(), x), most)
-        limited = forms.where(c, beyond, forms.scalar(c, math.nan, x), x)
+        limited = forms.select(c, beyond, forms.scalar(c, math.nan, x), x)
     else:
         above, below = forms.less(c, most, x), forms.less(c, x, c(onnx_math.Neg(), most))
-        limited = forms.where(c, above, forms.scalar(c, math.inf, x), x)
-        limited = forms.where(c, below, forms.scalar(c, -math.inf, x), limited)
+        limited = forms.select(c, above, forms.scalar(c, math.inf, x), x)
+        limited = forms.select(c, below, forms.scalar(c, -math.inf, x), limited)
     return c(onnx.Cast6(element, saturate=False), limited)
 
 
@@ -104,7 +104,7 @@ def export_promote(
     element = element_of(c.node.outputs[0])
     if element is ElementType.DYNAMIC:
         raise c.refuse("the element types of its operands are not known")
-    return [forms.cast(c, left, element), forms.cast(c, right, element)]
+    return [forms.convert(c, left, element), forms.convert(c, right, element)]
 
 
 @exports(ov.FakeConvert)
@@ -112,13 +112,13 @@ def export_fake_convert(
     c: Conversion, op: ov.FakeConvert, x: Value, scale: Value, shift: Value | None = None
 ) -> Value:
     def build(value: Value, factor: Value, *offsets: Value) -> Value:
-        moved = forms.mul(c, value, factor)
+        moved = forms.multiply(c, value, factor)
         for offset in offsets:
-            moved = forms.sub(c, moved, offset)
+            moved = forms.subtract(c, moved, offset)
         rounded = _rounded(c, _through_half(c, moved), op.destination_type)
         for offset in offsets:
             rounded = forms.add(c, rounded, offset)
-        return forms.div(c, rounded, factor)
+        return forms.divide(c, rounded, factor)
 
     operands = (x, scale) if shift is None else (x, scale, shift)
     return forms.computed_in(c, ElementType.F32, build, *operands)
@@ -139,15 +139,15 @@ def _rounded(c: Conversion, x: Value, element: ElementType) -> Value:
     limited = forms.clip(c, x, -_LARGEST[element], _LARGEST[element])
     size = c(onnx_math.Abs(), limited)
     two = forms.scalar(c, 2, x)
-    exponent = forms.div(c, c(onnx_math.Log(), size), forms.scalar(c, math.log(2), x))
+    exponent = forms.divide(c, c(onnx_math.Log(), size), forms.scalar(c, math.log(2), x))
     unit = c(onnx_math.Pow(), two, c(onnx_math.Floor(), exponent))
     # The logarithm may be off by one step at powers of two.
-    unit = forms.where(c, forms.less(c, size, unit), forms.div(c, unit, two), unit)
-    double = forms.mul(c, unit, two)
-    unit = forms.where(c, forms.less(c, size, double), unit, double)
+    unit = forms.select(c, forms.less(c, size, unit), forms.divide(c, unit, two), unit)
+    double = forms.multiply(c, unit, two)
+    unit = forms.select(c, forms.less(c, size, double), unit, double)
     unit = forms.maximum(c, unit, forms.scalar(c, 2.0**lowest, x))
-    step = forms.mul(c, unit, forms.scalar(c, 2.0**-bits, x))
-    return forms.mul(c, c(onnx_math.Round(), forms.div(c, limited, step)), step)
+    step = forms.multiply(c, unit, forms.scalar(c, 2.0**-bits, x))
+    return forms.multiply(c, c(onnx_math.Round(), forms.divide(c, limited, step)), step)
 
 
 @imports(onnx.Cast6)
@@ -169,7 +169,7 @@ def _converted(c: Conversion, x: Value, element: ElementType, saturate: bool) ->
     if element is ElementType.F8E8M0 and source is not element:
         raise c.refuse("OpenVINO rounds to f8e8m0 in its own way", "convert to f8e4m3 or f16")
     if not is_small(element):
-        return ov_forms.convert(c, x, element)
+        return ov_forms.convert_always(c, x, element)
     return converted_float(c, x, element, saturate=saturate)
 
 
@@ -182,11 +182,11 @@ def converted_float(c: Conversion, x: Value, element: ElementType, *, saturate: 
     if largest is None:
         raise c.refuse(f"OpenVINO IR has no element type {element}")
     if source.is_integer or source is ElementType.BOOLEAN:
-        x = ov_forms.convert(c, x, ElementType.F32)
+        x = ov_forms.convert_always(c, x, ElementType.F32)
     if not source.is_float:
         limited = c(ov_activation.Clamp(-largest, largest), x)
         exact = source.bits <= 8 or source is ElementType.BOOLEAN
-        return (ov_forms.convert if exact else _rounded_once)(c, limited, element)
+        return (ov_forms.convert_always if exact else _rounded_once)(c, limited, element)
     high, low = (ov_forms.scalar(c, bound, x) for bound in (largest, -largest))
     # Clamp cannot be used, because the CPU plugin returns its lower bound for NaN.
     limited = ov_forms.select(c, ov_forms.less(c, high, x), high, x)
@@ -206,7 +206,7 @@ def _rounded_once(c: Conversion, x: Value, element: ElementType) -> Value:
     the one nearer to `x` is the result.
     """
     if element not in _PRECISION or _is_exact(x) or _holds_halves(c, x):
-        return ov_forms.convert(c, x, element)
+        return ov_forms.convert_always(c, x, element)
     near = _through_small(c, x, element)
     mirrored = ov_forms.subtract(c, ov_forms.add(c, x, x), near)
     other = _through_small(c, mirrored, element)
@@ -214,7 +214,7 @@ def _rounded_once(c: Conversion, x: Value, element: ElementType) -> Value:
         c(ov_math.Abs(), ov_forms.subtract(c, x, value)) for value in (near, other)
     )
     nearer = ov_forms.select(c, ov_forms.less(c, to_other, to_near), other, near)
-    return ov_forms.convert(c, nearer, element)
+    return ov_forms.convert_always(c, nearer, element)
 
 
 def _holds_halves(c: Conversion, x: Value) -> bool:
@@ -240,7 +240,7 @@ def _through_small(c: Conversion, x: Value, element: ElementType) -> Value:
 
     OpenVINO's Convert does the rounding.
     """
-    return ov_forms.convert(c, ov_forms.convert(c, x, element), element_of(x))
+    return ov_forms.convert_always(c, ov_forms.convert_always(c, x, element), element_of(x))
 
 
 @exports(ov.ConvertLike)

@@ -59,8 +59,8 @@ def function_rule(target: type[Op]) -> Callable[..., Value]:
             return forms.numeric(c, target(), x)
         is_wide = element.bits > 16 and target in FAR_REACHING
         wide = ElementType.F64 if is_wide else ElementType.F32
-        result = c(target(), forms.cast(c, x, wide))
-        return forms.cast(c, c(onnx.Round(), result), element)
+        result = c(target(), forms.convert(c, x, wide))
+        return forms.convert(c, c(onnx.Round(), result), element)
 
     return rule
 
@@ -113,10 +113,10 @@ def export_round(c: Conversion, op: ov.Round, x: Value) -> Value:
     def build(value: Value) -> Value:
         size = c(onnx.Abs(), value)
         whole = c(onnx.Floor(), size)
-        rest = forms.sub(c, size, whole)
+        rest = forms.subtract(c, size, whole)
         below = forms.less(c, rest, forms.scalar(c, 0.5, value))
         up = forms.add(c, whole, forms.scalar(c, 1, value))
-        return forms.mul(c, c(onnx.Sign(), value), forms.where(c, below, whole, up))
+        return forms.multiply(c, c(onnx.Sign(), value), forms.select(c, below, whole, up))
 
     return forms.computed_in(c, chosen, build, x)
 
@@ -140,7 +140,7 @@ def export_sign(c: Conversion, op: ov.Sign, x: Value) -> Value:
 def export_negative(c: Conversion, op: ov.Negative, x: Value) -> Value:
     """Write Negative as Neg, or for unsigned integers as 0 - x, which wraps in the same way."""
     if element_of(x).value.startswith("u"):
-        return forms.sub(c, forms.scalar(c, 0, x), x)
+        return forms.subtract(c, forms.scalar(c, 0, x), x)
     return forms.numeric(c, onnx.Neg(), x, small=6, half=6)
 
 
@@ -183,12 +183,12 @@ def export_subtract(c: Conversion, op: ov.Subtract, left: Value, right: Value) -
     if dims is not None and element_of(left).is_integer:
         # What conversion to IR computes a size from, so that OpenVINO does not know it.
         return c.constant(np.zeros(dims), element_of(left))
-    return forms.sub(c, *operands(c, op, left, right))
+    return forms.subtract(c, *operands(c, op, left, right))
 
 
 @exports(ov.Multiply)
 def export_multiply(c: Conversion, op: ov.Multiply, left: Value, right: Value) -> Value:
-    return forms.mul(c, *operands(c, op, left, right))
+    return forms.multiply(c, *operands(c, op, left, right))
 
 
 @exports(ov.Maximum)
@@ -219,7 +219,7 @@ def export_divide(c: Conversion, op: ov.Divide, left: Value, right: Value) -> Va
         # ONNX Runtime replaces (1 / x) * y by y / x, which is rounded differently. It does not
         # replace a Reciprocal.
         return c(onnx.Reciprocal(), right)
-    return forms.div(c, left, right)
+    return forms.divide(c, left, right)
 
 
 def _is_one(c: Conversion, value: Value, other: Value) -> bool:
@@ -273,8 +273,8 @@ def export_power(c: Conversion, op: ov.Power, base: Value, exponent: Value) -> V
 def export_squared_difference(
     c: Conversion, op: ov.SquaredDifference, left: Value, right: Value
 ) -> Value:
-    difference = forms.sub(c, *operands(c, op, left, right))
-    return forms.mul(c, difference, difference)
+    difference = forms.subtract(c, *operands(c, op, left, right))
+    return forms.multiply(c, difference, difference)
 
 
 Build = Callable[[Conversion, Value, Value], Value]
@@ -289,8 +289,8 @@ def wrapping(c: Conversion, build: Build, left: Value, right: Value) -> Value:
     element = element_of(left)
     if element not in EIGHT_BITS:
         return build(c, left, right)
-    wide = (ov_forms.converted(c, operand, ElementType.I32) for operand in (left, right))
-    return ov_forms.converted(c, build(c, *wide), element)
+    wide = (ov_forms.convert(c, operand, ElementType.I32) for operand in (left, right))
+    return ov_forms.convert(c, build(c, *wide), element)
 
 
 def wrapping_rule(build: Build) -> Callable[..., Value]:
@@ -347,9 +347,9 @@ def import_pow(c: Conversion, op: onnx.Pow, base: Value, exponent: Value) -> Val
     if element is other:
         return wrapping(c, lambda c, a, b: c(ov.Power(), a, b), base, exponent)
     if element.is_integer and other.is_float:
-        wide = ov_forms.converted(c, base, other)
-        return ov_forms.converted(c, c(ov.Power(), wide, exponent), element)
-    return c(ov.Power(), base, ov_forms.converted(c, exponent, element))
+        wide = ov_forms.convert(c, base, other)
+        return ov_forms.convert(c, c(ov.Power(), wide, exponent), element)
+    return c(ov.Power(), base, ov_forms.convert(c, exponent, element))
 
 
 def folding_rule(target: type[Op]) -> Callable[..., Value]:
@@ -418,18 +418,18 @@ def _erf_inverse(c: Conversion, x: Value) -> Value:
     def number(value: float) -> Value:
         return forms.scalar(c, value, x)
 
-    below, above = forms.sub(c, number(1), x), forms.add(c, number(1), x)
-    w = c(onnx.Neg(), c(onnx.Log(), forms.mul(c, below, above)))
-    near = _polynomial(c, forms.sub(c, w, number(2.5)), ERF_INVERSE_NEAR)
+    below, above = forms.subtract(c, number(1), x), forms.add(c, number(1), x)
+    w = c(onnx.Neg(), c(onnx.Log(), forms.multiply(c, below, above)))
+    near = _polynomial(c, forms.subtract(c, w, number(2.5)), ERF_INVERSE_NEAR)
     root = c(onnx.Sqrt(), forms.maximum(c, w, number(5)))
-    far = _polynomial(c, forms.sub(c, root, number(3)), ERF_INVERSE_FAR)
-    result = forms.mul(c, forms.where(c, forms.less(c, w, number(5)), near, far), x)
+    far = _polynomial(c, forms.subtract(c, root, number(3)), ERF_INVERSE_FAR)
+    result = forms.multiply(c, forms.select(c, forms.less(c, w, number(5)), near, far), x)
     edge = forms.equal(c, c(onnx.Abs(), x), number(1))
-    return forms.where(c, edge, forms.mul(c, x, number(math.inf)), result)
+    return forms.select(c, edge, forms.multiply(c, x, number(math.inf)), result)
 
 
 def _polynomial(c: Conversion, x: Value, coefficients: tuple[float, ...]) -> Value:
     result = forms.scalar(c, coefficients[0], x)
     for coefficient in coefficients[1:]:
-        result = forms.add(c, forms.mul(c, result, x), forms.scalar(c, coefficient, x))
+        result = forms.add(c, forms.multiply(c, result, x), forms.scalar(c, coefficient, x))
     return result

@@ -44,9 +44,9 @@ def _range(c: Conversion, element: ElementType, *bounds: Value) -> Value:
     if element not in _RANGES:
         chosen = ElementType.I64 if element.is_integer else ElementType.F32
     # Cast the bounds to the final type first, because it determines how they are truncated.
-    exact = [onnx_forms.cast(c, onnx_forms.as_scalar(c, bound), element) for bound in bounds]
-    first, last, step = (onnx_forms.cast(c, bound, chosen) for bound in exact)
-    return onnx_forms.cast(c, onnx_forms.range_(c, first, last, step), element)
+    exact = [onnx_forms.convert(c, onnx_forms.as_scalar(c, bound), element) for bound in bounds]
+    first, last, step = (onnx_forms.convert(c, bound, chosen) for bound in exact)
+    return onnx_forms.convert(c, onnx_forms.range_(c, first, last, step), element)
 
 
 @imports(onnx.Range, onnx.Range27)
@@ -99,7 +99,7 @@ def _eye_by(
     down, across = (onnx_forms.range_(c, c.i64(0), count, c.i64(1)) for count in counts)
     moved = onnx_forms.add(c, down, onnx_forms.as_list(c, shift))
     same = onnx_forms.equal(c, onnx_forms.unsqueeze(c, moved, [1]), across)
-    return onnx_forms.cast(c, same, element)
+    return onnx_forms.convert(c, same, element)
 
 
 @imports(onnx.EyeLike)
@@ -115,7 +115,7 @@ def import_eye_like(c: Conversion, op: onnx.EyeLike, like: Value) -> Value:
     down = openvino_forms.range_(c, c.i64(0), rows, c.i64(1))
     across = openvino_forms.range_(c, c.i64(0), columns, c.i64(1))
     diagonal = openvino_forms.add(c, openvino_forms.unsqueeze(c, down, [1]), c.i64(op.k))
-    return openvino_forms.convert(c, openvino_forms.equal(c, across, diagonal), element)
+    return openvino_forms.convert_always(c, openvino_forms.equal(c, across, diagonal), element)
 
 
 @exports(ov.OneHot)
@@ -128,7 +128,7 @@ def export_one_hot(
     """
     size = onnx_forms.as_i64(c, depth)
     where = onnx_forms.as_i64(c, indices)
-    outside = onnx_forms.where(c, onnx_forms.less(c, where, c.i64(0)), size, where)
+    outside = onnx_forms.select(c, onnx_forms.less(c, where, c.i64(0)), size, where)
     return _one_hot(c, op.axis, outside, size, on, off)
 
 
@@ -154,9 +154,9 @@ def _one_hot(
     # ONNX Runtime has kernels for these two types, with i64 indices and depth.
     wide = ElementType.I64 if element.is_integer else ElementType.F32
     if element is not ElementType.STRING:
-        values = onnx_forms.cast(c, values, wide)
+        values = onnx_forms.convert(c, values, wide)
     made = c(onnx.OneHot(axis), indices, onnx_forms.as_scalar(c, depth), values)
-    return onnx_forms.cast(c, made, element)
+    return onnx_forms.convert(c, made, element)
 
 
 @imports(onnx.OneHot)
@@ -165,10 +165,10 @@ def import_one_hot(
 ) -> Value:
     """Write OneHot-1; the depth is added to negative indices first."""
     known = c.constant_of(depth)
-    size = openvino_forms.as_scalar(c, openvino_forms.converted(c, depth, ElementType.I64))
+    size = openvino_forms.as_scalar(c, openvino_forms.convert(c, depth, ElementType.I64))
     if known is not None:
         size = c.i64(int(known.reshape(-1)[0]))
-    where = openvino_forms.converted(c, indices, ElementType.I64)
+    where = openvino_forms.convert(c, indices, ElementType.I64)
     negative = openvino_forms.less(c, where, c.i64(0))
     where = openvino_forms.select(c, negative, openvino_forms.add(c, where, size), where)
     off, on = (_item(c, values, at) for at in (0, 1))
@@ -210,11 +210,11 @@ def _window(
     c: Conversion, op: onnx.HannWindow | onnx.HammingWindow | onnx.BlackmanWindow, size: Value
 ) -> Value:
     f, element = openvino_forms, ElementType.F64
-    count = f.as_scalar(c, f.converted(c, size, ElementType.I64))
-    numbers = f.convert(c, f.range_(c, c.i64(0), count, c.i64(1)), element)
+    count = f.as_scalar(c, f.convert(c, size, ElementType.I64))
+    numbers = f.convert_always(c, f.range_(c, c.i64(0), count, c.i64(1)), element)
     period = count if op.periodic else f.maximum(c, f.subtract(c, count, c.i64(1)), c.i64(1))
     turn = f.multiply(c, numbers, c.constant(2 * math.pi, element))
-    angle = f.divide(c, turn, f.convert(c, period, element))
+    angle = f.divide(c, turn, f.convert_always(c, period, element))
     first, second, third = _TERMS[op.function]
     wave = c(ov_elementwise.Cos(), angle)
     result = f.subtract(
@@ -223,7 +223,7 @@ def _window(
     if third:
         double = c(ov_elementwise.Cos(), f.multiply(c, angle, c.constant(2, element)))
         result = f.add(c, result, f.multiply(c, double, c.constant(third, element)))
-    return f.converted(c, result, op.output_datatype)
+    return f.convert(c, result, op.output_datatype)
 
 
 @imports(onnx.MelWeightMatrix)

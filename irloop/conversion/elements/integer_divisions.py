@@ -44,7 +44,7 @@ class FuseIntegerDivisions(NodePass):
     def rewrite(self, node: Node, w: Forms) -> Value:
         found = _found(node)
         assert found is not None
-        return w.emit(*found)
+        return w(*found)
 
 
 def _found(node: Node) -> Division | None:

@@ -33,7 +33,7 @@ def import_negative_log_likelihood(
     if there are weights, and a Reduce* computes the sum or mean.
     """
     element = element_of(scores)
-    return forms.converted(c, _loss(c, op, _in_f32(c, scores), target, weight), element)
+    return forms.convert(c, _loss(c, op, _in_f32(c, scores), target, weight), element)
 
 
 @imports(onnx.SoftmaxCrossEntropyLoss)
@@ -52,7 +52,7 @@ def import_cross_entropy(
     element = element_of(scores)
     logs = c(activation.LogSoftmax(axis=1), _in_f32(c, scores))
     loss = _loss(c, op, logs, target, weight)
-    return [forms.converted(c, value, element) for value in (loss, logs)]
+    return [forms.convert(c, value, element) for value in (loss, logs)]
 
 
 def _in_f32(c: Conversion, value: Value) -> Value:
@@ -61,7 +61,7 @@ def _in_f32(c: Conversion, value: Value) -> Value:
     The result is used for the sums of a loss, which runtimes compute in at least f32.
     """
     element = element_of(value)
-    return forms.converted(c, value, ElementType.F32 if element in NARROW else element)
+    return forms.convert(c, value, ElementType.F32 if element in NARROW else element)
 
 
 def _loss(c: Conversion, op: onnx.Loss, x: Value, target: Value, weight: Value | None) -> Value:

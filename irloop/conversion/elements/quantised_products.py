@@ -50,7 +50,7 @@ def import_matmul_integer(
     """
     rows = None if left_zero is None else _column(c, left_zero)
     factors = (centred(c, left, rows), centred(c, right, right_zero))
-    return ov_forms.convert(c, c(ov_matmul.MatMul(), *factors), ElementType.I32)
+    return ov_forms.convert_always(c, c(ov_matmul.MatMul(), *factors), ElementType.I32)
 
 
 @imports(onnx.QLinearMatMul)
@@ -76,12 +76,12 @@ def import_qlinear_matmul(
 
 
 def _factor(c: Conversion, left: Value, right: Value, scale: Value) -> Value:
-    wide = [ov_forms.converted(c, value, ElementType.F32) for value in (left, right, scale)]
+    wide = [ov_forms.convert(c, value, ElementType.F32) for value in (left, right, scale)]
     return ov_forms.divide(c, ov_forms.multiply(c, wide[0], wide[1]), wide[2])
 
 
 def _requantized(c: Conversion, value: Value, zero: Value) -> Value:
-    shifted = ov_forms.add(c, round_even(c, value), ov_forms.converted(c, zero, ElementType.F32))
+    shifted = ov_forms.add(c, round_even(c, value), ov_forms.convert(c, zero, ElementType.F32))
     return saturated(c, shifted, element_of(zero))
 
 
@@ -101,7 +101,7 @@ def import_conv_integer(
     offset = None if filters_zero is None else _filters(c, filters_zero, filters)
     data = centred(c, x, None if x_zero is None else ov_forms.as_scalar(c, x_zero))
     total = import_conv(c, _plain(op), data, centred(c, filters, offset))
-    return ov_forms.convert(c, total, ElementType.I32)
+    return ov_forms.convert_always(c, total, ElementType.I32)
 
 
 def _plain(op: onnx.ConvInteger | onnx.QLinearConv) -> onnx_convolution.Conv:
@@ -127,7 +127,7 @@ def import_qlinear_conv(
 ) -> Value:
     data = centred(c, x, ov_forms.as_scalar(c, x_zero))
     weights = centred(c, filters, _filters(c, filters_zero, filters))
-    wide = None if bias is None else ov_forms.converted(c, bias, ElementType.F32)
+    wide = None if bias is None else ov_forms.convert(c, bias, ElementType.F32)
     total = import_conv(c, _plain(op), data, weights, wide)
     rank = shape_of(filters).rank
     if rank is not None and shape_of(filters_scale).count() != 1:

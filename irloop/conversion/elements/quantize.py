@@ -96,7 +96,7 @@ def _repeated(c: Conversion, parameter: Value, x: Value, axis: int, block: int) 
 def saturated(c: Conversion, value: Value, element: ElementType) -> Value:
     low, high = integer_range(element)
     limited = c(ov_activation.Clamp(float(low), float(high)), value)
-    return ov_forms.convert(c, limited, element)
+    return ov_forms.convert_always(c, limited, element)
 
 
 def _quantized(
@@ -113,8 +113,8 @@ def _quantized(
     Integer results are limited to the range of `element`. For a floating-point `element`, nothing
     is rounded to an integer, and `saturate` tells whether values that are too large are limited.
     """
-    wide = ov_forms.converted(c, x, ElementType.F32)
-    ratio = ov_forms.divide(c, wide, ov_forms.converted(c, scale, ElementType.F32))
+    wide = ov_forms.convert(c, x, ElementType.F32)
+    ratio = ov_forms.divide(c, wide, ov_forms.convert(c, scale, ElementType.F32))
     rounded = round_even(c, ratio) if element.is_integer else ratio
     shift = _shift(c, zero)
     if not element.is_integer or shift is None:
@@ -128,7 +128,7 @@ def _quantized(
     limited = c(ov_activation.Clamp(float(low - shift), float(high - shift)), rounded)
     if shift:
         limited = ov_forms.add(c, limited, ov_forms.scalar(c, shift, limited))
-    return ov_forms.convert(c, limited, element)
+    return ov_forms.convert_always(c, limited, element)
 
 
 def _shift(c: Conversion, zero: Value | None) -> int | None:
@@ -151,7 +151,7 @@ def _integers_in_f32(c: Conversion, value: Value) -> Value:
     """
     found = _limited(c, value)
     if found is None:
-        return ov_forms.converted(c, value, ElementType.F32)
+        return ov_forms.convert(c, value, ElementType.F32)
     limited, shift = found
     return ov_forms.add(c, limited, ov_forms.scalar(c, shift, limited)) if shift else limited
 
@@ -261,7 +261,7 @@ def import_dequantize13(
         result = ov_forms.reshape(c, _dequantized(c, *grouped), list(dims or ()))
     if op.output_dtype is ElementType.DYNAMIC:
         return result
-    return ov_forms.converted(c, result, op.output_dtype)
+    return ov_forms.convert(c, result, op.output_dtype)
 
 
 def _unpacked(c: Conversion, value: Value) -> Value:
@@ -305,10 +305,10 @@ def _dequantized(c: Conversion, x: Value, scale: Value, zero: Value | None) -> V
     """(x - zero point) * scale, where the product is computed in f32."""
     fake = _fake_quantized(c, x, scale, zero) if _feeds_integers(c.node) else None
     if fake is not None:
-        return ov_forms.converted(c, fake, element_of(scale))
-    factor = ov_forms.converted(c, scale, ElementType.F32)
+        return ov_forms.convert(c, fake, element_of(scale))
+    factor = ov_forms.convert(c, scale, ElementType.F32)
     product = ov_forms.multiply(c, _difference_of_codes(c, x, zero), factor)
-    return ov_forms.converted(c, product, element_of(scale))
+    return ov_forms.convert(c, product, element_of(scale))
 
 
 def _fake_quantized(c: Conversion, x: Value, scale: Value, zero: Value | None) -> Value | None:
@@ -371,17 +371,17 @@ def _difference_of_codes(c: Conversion, x: Value, zero: Value | None) -> Value:
         # QuantizeLinear added the zero point that would be subtracted here: leave out both.
         if not exact:
             return limited[0]
-        whole = ov_forms.convert(c, limited[0], ElementType.I32)
-        return ov_forms.convert(c, whole, ElementType.F32)
+        whole = ov_forms.convert_always(c, limited[0], ElementType.I32)
+        return ov_forms.convert_always(c, whole, ElementType.F32)
     element = element_of(x)
     computed = element.is_integer and not isinstance(x.producer.op, Constant)
     if element is not ElementType.I32 and not (exact and computed and element.bits >= 8):
         return centred(c, x, zero)
     codes = x if limited is None else _integers_in_f32(c, x)
-    whole = ov_forms.converted(c, codes, ElementType.I32)
+    whole = ov_forms.convert(c, codes, ElementType.I32)
     if zero is not None:
-        whole = ov_forms.subtract(c, whole, ov_forms.converted(c, zero, ElementType.I32))
-    return ov_forms.convert(c, whole, ElementType.F32)
+        whole = ov_forms.subtract(c, whole, ov_forms.convert(c, zero, ElementType.I32))
+    return ov_forms.convert_always(c, whole, ElementType.F32)
 
 
 def centred(c: Conversion, value: Value, zero: Value | None) -> Value:

@@ -73,14 +73,14 @@ def _computed(c: Conversion, value: Value, axis: int, replaced: int, part: int |
     two axes, of which the second has the size `part`. `replaced` is the number of axes that are
     replaced. The shape is computed when the model runs, so a size may also be 0.
     """
-    shape = shape_forms.shape(c, value)
+    shape = shape_forms.shape_of(c, value)
     rank = shape_of(value).rank
     assert rank is not None
     here = shape_forms.gather(c, shape, c.i64([axis]), 0)
     if part is None:
-        middle = [forms.mul(c, here, shape_forms.gather(c, shape, c.i64([axis + 1]), 0))]
+        middle = [forms.multiply(c, here, shape_forms.gather(c, shape, c.i64([axis + 1]), 0))]
     else:
-        middle = [forms.div(c, here, c.i64([part])), c.i64([part])]
+        middle = [forms.divide(c, here, c.i64([part])), c.i64([part])]
     before, after = list(range(axis)), list(range(axis + replaced, rank))
     pieces = [shape_forms.gather(c, shape, c.i64(before), 0)] if before else []
     pieces += middle

@@ -20,7 +20,7 @@ from irloop.conversion.forms.onnx_shape_forms import (
     pad,
     reshape,
     reshape_to,
-    shape,
+    shape_of,
     slice_,
     slice_by,
     split,
@@ -36,10 +36,12 @@ from irloop.conversion.loops.onnx_loop_builder import numbers_below
 from irloop.dialects.onnx import (
     activation,
     comparison,
-    convert,
     elementwise,
     generate,
     reduction,
+)
+from irloop.dialects.onnx import (
+    convert as conversions,
 )
 from irloop.dialects.onnx.base import SHORTS, TINY_FLOATS, TINY_INTEGERS
 from irloop.dialects.unpacked import (
@@ -60,14 +62,14 @@ __all__ = [
     "as_i64",
     "as_list",
     "as_scalar",
-    "cast",
     "clip",
     "compared",
     "computed_in",
     "computing_type",
     "concat",
     "constant_of_shape",
-    "div",
+    "convert",
+    "divide",
     "equal",
     "expand",
     "floor_divide",
@@ -79,7 +81,7 @@ __all__ = [
     "logical_not",
     "maximum",
     "minimum",
-    "mul",
+    "multiply",
     "numeric",
     "pad",
     "range_",
@@ -90,18 +92,18 @@ __all__ = [
     "reshape",
     "reshape_to",
     "scalar",
-    "shape",
+    "select",
+    "shape_of",
     "slice_",
     "slice_by",
     "softmax",
     "split",
     "squeeze",
-    "sub",
+    "subtract",
     "tile",
     "topk",
     "transpose",
     "unsqueeze",
-    "where",
 ]
 
 BYTES = frozenset({ElementType.I8, ElementType.U8})
@@ -138,7 +140,7 @@ def require_element(c: Conversion, element: ElementType) -> None:
         raise c.refuse(reason, opset=since)
 
 
-def cast(c: Conversion, value: Value, element: ElementType) -> Value:
+def convert(c: Conversion, value: Value, element: ElementType) -> Value:
     """Cast `value`, unless it has that element type already."""
     value = representable(c, value)
     if element_of(value) is element:
@@ -147,7 +149,7 @@ def cast(c: Conversion, value: Value, element: ElementType) -> Value:
     known = c.constant_of(value) if isinstance(value.producer.op, Constant) else None
     if known is not None and element not in TINY_FLOATS and known.dtype.kind != "O":
         return c.constant(known, element)
-    return c(convert.Cast6(element), value)
+    return c(conversions.Cast6(element), value)
 
 
 def representable(c: Conversion, value: Value) -> Value:
@@ -178,7 +180,7 @@ def _looked_up(c: Conversion, tensor: Tensor, name: str) -> Value:
     narrow = ElementType.U4 if c.opset >= ELEMENT_SINCE[ElementType.U4] else ElementType.U8
     codes = c.tensor(CodesTensor(tensor, narrow), name)
     table = c.constant(numbers_of_codes(tensor.element), STAND_INS[tensor.element])
-    return gather(c, table, c(convert.Cast6(ElementType.I32), codes), 0)
+    return gather(c, table, c(conversions.Cast6(ElementType.I32), codes), 0)
 
 
 def computed_in(
@@ -189,7 +191,7 @@ def computed_in(
     The result is cast to the type of the first value.
     """
     original = element_of(values[0])
-    return cast(c, build(*(cast(c, value, element) for value in values)), original)
+    return convert(c, build(*(convert(c, value, element) for value in values)), original)
 
 
 def computing_type(
@@ -238,17 +240,17 @@ def add(c: Conversion, left: Value, right: Value) -> Value:
     return numeric(c, elementwise.Add(), left, right)
 
 
-def sub(c: Conversion, left: Value, right: Value) -> Value:
+def subtract(c: Conversion, left: Value, right: Value) -> Value:
     """left - right."""
     return numeric(c, elementwise.Sub(), left, right)
 
 
-def mul(c: Conversion, left: Value, right: Value) -> Value:
+def multiply(c: Conversion, left: Value, right: Value) -> Value:
     """left * right."""
     return numeric(c, elementwise.Mul(), left, right)
 
 
-def div(c: Conversion, left: Value, right: Value) -> Value:
+def divide(c: Conversion, left: Value, right: Value) -> Value:
     """left / right; integers truncate."""
     return numeric(c, elementwise.Div(), left, right)
 
@@ -271,7 +273,7 @@ def _extremum(c: Conversion, op: Op, left: Value, right: Value) -> Value:
     if c.opset < 8:
         # In this opset Max and Min do not broadcast, and ONNX Runtime has them for f32 only.
         first, second = (left, right) if isinstance(op, elementwise.Min) else (right, left)
-        return where(c, less(c, left, right), first, second)
+        return select(c, less(c, left, right), first, second)
     # Before opset 12 only floats are compared; f64 represents 32-bit integers and sizes exactly.
     return computed_in(c, ElementType.F64, lambda *wide: c(op, *wide), left, right)
 
@@ -297,15 +299,15 @@ def compared(c: Conversion, op: Op, left: Value, right: Value) -> Value:
     The operands are numbers or booleans.
     """
     chosen = computing_type(c, element_of(left), small=9, half=9)
-    a, b = cast(c, left, chosen), cast(c, right, chosen)
+    a, b = convert(c, left, chosen), convert(c, right, chosen)
     if c.opset < 11 and chosen.is_float and isinstance(op, comparison.Equal):
         return older.equal_floats(c, a, b)
     if isinstance(op, comparison.Equal) and c.opset < 11 and chosen not in _EQUAL_7:
         # Unequal integers of 64 bits stay unequal as i64.
-        return c(op, cast(c, a, ElementType.I64), cast(c, b, ElementType.I64))
+        return c(op, convert(c, a, ElementType.I64), convert(c, b, ElementType.I64))
     if c.opset >= 9 or chosen.is_float or isinstance(op, comparison.Equal):
         return c(op, a, b)
-    a, b = cast(c, a, ElementType.I64), cast(c, b, ElementType.I64)
+    a, b = convert(c, a, ElementType.I64), convert(c, b, ElementType.I64)
     return older.less_whole(c, *((a, b) if isinstance(op, comparison.Less) else (b, a)))
 
 
@@ -314,7 +316,7 @@ def logical_not(c: Conversion, value: Value) -> Value:
     return c(comparison.Not(), value)
 
 
-def where(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Value:
+def select(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Value:
     """Emit a Where: elements of `then` where the condition is true, else of `otherwise`.
 
     Forms that the target opset or ONNX Runtime lacks are replaced by other operations.
@@ -326,10 +328,12 @@ def where(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Val
     if element_of(then) is ElementType.U64:
         # Select by a sum, because ONNX Runtime has no Where of u64 and no other integer type holds
         # all of its values.
-        kept = mul(c, cast(c, condition, ElementType.U64), then)
-        return add(c, kept, mul(c, cast(c, logical_not(c, condition), ElementType.U64), otherwise))
+        kept = multiply(c, convert(c, condition, ElementType.U64), then)
+        return add(
+            c, kept, multiply(c, convert(c, logical_not(c, condition), ElementType.U64), otherwise)
+        )
     chosen = computing_type(c, element_of(then), small=9, half=None)
-    a, b = (cast(c, item, chosen) for item in (then, otherwise))
+    a, b = (convert(c, item, chosen) for item in (then, otherwise))
     made = None
     if c.opset < 9 and chosen.is_integer:
         made = older.chosen_integer(c, condition, a, b)
@@ -337,7 +341,7 @@ def where(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Val
         made = older.chosen(c, condition, a, b)
     if made is None:
         made = c(comparison.Where(), condition, a, b)
-    return cast(c, made, element_of(then))
+    return convert(c, made, element_of(then))
 
 
 def range_(c: Conversion, start: Value, limit: Value, delta: Value) -> Value:
@@ -351,16 +355,16 @@ def range_(c: Conversion, start: Value, limit: Value, delta: Value) -> Value:
     element, bounds = element_of(start), (start, limit, delta)
     op = generate.Range27() if c.opset >= 27 else generate.Range()
     if c.opset < 11 and element.is_integer and c.constant_of(delta) == 1:
-        begin, end = cast(c, start, ElementType.I64), cast(c, limit, ElementType.I64)
-        count = maximum(c, sub(c, end, begin), c.i64(0))
-        return cast(c, add(c, numbers_below(c, count), begin), element)
+        begin, end = convert(c, start, ElementType.I64), convert(c, limit, ElementType.I64)
+        count = maximum(c, subtract(c, end, begin), c.i64(0))
+        return convert(c, add(c, numbers_below(c, count), begin), element)
     known = all(isinstance(bound.producer.op, Constant) for bound in bounds)
     if element is ElementType.I64 or known:
         return c(op, *bounds)
     if not element.is_integer:
         return c(op, *(c(elementwise.Sum(), bound) for bound in bounds))
-    wide = (cast(c, bound, ElementType.I64) for bound in bounds)
-    return cast(c, c(op, *wide), element)
+    wide = (convert(c, bound, ElementType.I64) for bound in bounds)
+    return convert(c, c(op, *wide), element)
 
 
 def floor_divide(c: Conversion, left: Value, right: Value) -> Value:
@@ -379,11 +383,11 @@ def floor_divide(c: Conversion, left: Value, right: Value) -> Value:
             comparison.Xor(), c(comparison.Less(), remainder, zero), c(comparison.Less(), b, zero)
         )
         down = c(comparison.And(), inexact, opposite)
-        return c(elementwise.Sub(), quotient, cast(c, down, element_of(a)))
+        return c(elementwise.Sub(), quotient, convert(c, down, element_of(a)))
 
     element = element_of(left)
     if element.value.startswith("u"):
-        return div(c, left, right)
+        return divide(c, left, right)
     return computed_in(c, computing_type(c, element), build, left, right)
 
 
@@ -465,7 +469,7 @@ def reduce_computed(
 
     The axes are an input of ReduceSum since opset 13, and of the other reductions since opset 18.
     """
-    listed = cast(c, axes, ElementType.I64)
+    listed = convert(c, axes, ElementType.I64)
     if static_shape(listed).rank == 0:
         listed = reshape(c, listed, [1])
 

@@ -24,7 +24,8 @@ from irloop.dialects.onnx import (
 )
 from irloop.dialects.onnx import gather as gathers
 from irloop.dialects.onnx import shape as shapes
-from irloop.graph.builder import element_of, shape_of
+from irloop.graph.builder import element_of
+from irloop.graph.builder import shape_of as static_shape
 from irloop.graph.model import Value
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import UNKNOWN_DIM, Dim, DynamicDim, ElementType, Shape, TensorType
@@ -41,7 +42,7 @@ __all__ = [
     "pad",
     "reshape",
     "reshape_to",
-    "shape",
+    "shape_of",
     "slice_",
     "slice_by",
     "split",
@@ -75,12 +76,12 @@ def as_i64(c: Conversion, value: Value) -> Value:
 def as_list(c: Conversion, value: Value) -> Value:
     """Cast an integer scalar or vector to i64; a scalar becomes a one-element vector."""
     whole = as_i64(c, value)
-    return whole if shape_of(whole).rank == 1 else reshape(c, whole, [-1])
+    return whole if static_shape(whole).rank == 1 else reshape(c, whole, [-1])
 
 
 def as_scalar(c: Conversion, value: Value) -> Value:
     """A one-element value as a scalar."""
-    return value if shape_of(value).rank == 0 else reshape(c, value, [])
+    return value if static_shape(value).rank == 0 else reshape(c, value, [])
 
 
 def squeeze(c: Conversion, value: Value, axes: Sequence[int]) -> Value:
@@ -103,7 +104,7 @@ def reshape(c: Conversion, value: Value, dims: Sequence[int]) -> Value:
     ONNX infers no -1 where a copied dimension is 0. If that can happen, the size that -1 would get
     is computed from the shape of `value`.
     """
-    source = shape_of(value).dims
+    source = static_shape(value).dims
     copied = [at for at, dim in enumerate(dims) if dim == 0]
     if source is None or -1 not in dims or all(_is_positive(source[at]) for at in copied):
         return reshape_to(c, value, c.i64(list(dims)))
@@ -149,7 +150,7 @@ def _dims(c: Conversion, value: Value, axes: list[int]) -> Value:
     first, last = axes[0], axes[-1]
     if c.opset >= 15 and last - first + 1 == len(axes):
         return c(shapes.Shape15(first, last + 1), value)
-    return gather(c, shape(c, value), c.i64(axes), 0)
+    return gather(c, shape_of(c, value), c.i64(axes), 0)
 
 
 def reshape_to(c: Conversion, value: Value, pattern: Value, *, special_zero: bool = True) -> Value:
@@ -164,7 +165,7 @@ def reshape_to(c: Conversion, value: Value, pattern: Value, *, special_zero: boo
     """
     if c.opset >= 14:
         return c(shapes.Reshape14(allowzero=not special_zero), value, pattern)
-    known, dims = c.constant_of(pattern), shape_of(value).dims
+    known, dims = c.constant_of(pattern), static_shape(value).dims
     has_elements = dims is not None and all(map(_is_positive, dims))
     if special_zero or has_elements or (known is not None and 0 not in known):
         return c(shapes.Reshape(), value, pattern)
@@ -191,13 +192,13 @@ def _reshaped_of_any_size(c: Conversion, value: Value, pattern: Value) -> Value:
     Here n is the number of elements, and k is 0 if n is 0, otherwise 1. If `value` is empty, a -1
     in the pattern is replaced by 0.
     """
-    rank = shape_of(pattern).count()
+    rank = static_shape(pattern).count()
     if rank is None:
         raise c.refuse("a tensor that may be empty is reshaped to an unknown rank", opset=14)
     if rank == 0:
         return c(shapes.Reshape(), value, pattern)
     flat = reshape(c, value, [-1, *[1] * (rank - 1)])
-    count = gather(c, shape(c, flat), c.i64([0]), 0)
+    count = gather(c, shape_of(c, flat), c.i64([0]), 0)
     some = as_i64(c, c(convert.Cast6(ElementType.BOOLEAN), count))
     spread = expand(c, flat, concat(c, [count, *[some] * (rank - 1)], 0))
     open_ends = as_i64(c, c(comparison.Equal(), pattern, c.i64([-1])))
@@ -287,7 +288,7 @@ def _sliced_by_numbers(
 
     Returns None if a bound, an axis or a step is not constant.
     """
-    count = shape_of(starts).count() or 0
+    count = static_shape(starts).count() or 0
     whole = c.i64(list(range(count))) if axes is None else axes
     strides = c.i64([1] * count) if steps is None else steps
     known = [c.constant_of(item) for item in (starts, ends, whole, strides)]
@@ -316,7 +317,7 @@ def _sliced_before_10(
     for start, end, axis, step in bounds:
         if step == 1:
             continue
-        size = shape_of(value).dim(axis)
+        size = static_shape(value).dim(axis)
         if not isinstance(size, int):
             return None
         # With a negative step, such an end lies before the first element: Python writes it as None.
@@ -347,7 +348,7 @@ def gather(c: Conversion, value: Value, indices: Value, axis: int) -> Value:
     return c(gathers.Gather(axis), value, indices)
 
 
-def shape(c: Conversion, value: Value) -> Value:
+def shape_of(c: Conversion, value: Value) -> Value:
     """The dimensions as an i64 list."""
     return c(shapes.Shape15() if c.opset >= 15 else shapes.Shape1(), value)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from irloop.conversion.forms.openvino_shape_forms import (
     as_i64,
     as_list,
+    as_one_element,
     as_scalar,
     broadcast,
     concat,
@@ -31,6 +32,7 @@ from irloop.conversion.forms.openvino_shape_forms import (
     transpose,
     unsqueeze,
     variadic_split,
+    variadic_split_by,
 )
 from irloop.conversion.framework.element_types import UNKNOWN_TO_OPENVINO
 from irloop.conversion.framework.translation import Conversion
@@ -42,17 +44,18 @@ from irloop.graph.builder import shape_of as static_shape
 from irloop.graph.model import Value
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
-from irloop.passes.forms import selected
+from irloop.passes.forms import select
 
 __all__ = [
     "add",
     "as_i64",
     "as_list",
+    "as_one_element",
     "as_scalar",
     "broadcast",
     "concat",
     "convert",
-    "converted",
+    "convert_always",
     "divide",
     "equal",
     "gather",
@@ -86,10 +89,11 @@ __all__ = [
     "transpose",
     "unsqueeze",
     "variadic_split",
+    "variadic_split_by",
 ]
 
 
-def convert(c: Conversion, value: Value, element: ElementType) -> Value:
+def convert_always(c: Conversion, value: Value, element: ElementType) -> Value:
     """Emit operations that convert `value` to `element`, even if it already has this type."""
     if element in UNKNOWN_TO_OPENVINO:
         raise c.refuse(f"OpenVINO IR has no element type {element}")
@@ -114,9 +118,9 @@ def representable(c: Conversion, value: Value) -> Value:
     raise c.refuse(f"OpenVINO IR has no element type {element}")
 
 
-def converted(c: Conversion, value: Value, element: ElementType) -> Value:
+def convert(c: Conversion, value: Value, element: ElementType) -> Value:
     """Convert `value` to the type `element`; return it unchanged if it has this type already."""
-    return value if element_of(value) is element else convert(c, value, element)
+    return value if element_of(value) is element else convert_always(c, value, element)
 
 
 def in_f32(c: Conversion, build: Callable[..., Value], *values: Value) -> Value:
@@ -127,8 +131,8 @@ def in_f32(c: Conversion, build: Callable[..., Value], *values: Value) -> Value:
     """
     element = element_of(values[0])
     chosen = ElementType.F32 if element in (ElementType.F16, ElementType.BF16) else element
-    wide = build(*(converted(c, value, chosen) for value in values))
-    return converted(c, wide, element)
+    wide = build(*(convert(c, value, chosen) for value in values))
+    return convert(c, wide, element)
 
 
 def scalar(c: Conversion, number: float, like: Value) -> Value:
@@ -182,11 +186,6 @@ def logical_not(c: Conversion, value: Value) -> Value:
     return c(comparison.LogicalNot(), value)
 
 
-def select(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Value:
-    """Select: elements of `then` where the condition is true, else of `otherwise`."""
-    return selected(c, condition, then, otherwise)
-
-
 _REDUCTIONS = {
     "Sum": reduction.ReduceSum,
     "Mean": reduction.ReduceMean,
@@ -213,10 +212,10 @@ def marks_of_axes(c: Conversion, axes: Value, rank: int) -> Value:
 
     `axes` is an integer list or scalar that is computed; negative ones count from the end.
     """
-    listed = converted(c, axes, ElementType.I64)
+    listed = convert(c, axes, ElementType.I64)
     turned = select(c, less(c, listed, c.i64(0)), add(c, listed, c.i64(rank)), listed)
     hits = equal(c, c.i64([[at] for at in range(rank)]), turned)
-    return reduce(c, "Max", converted(c, hits, ElementType.I64), [1], keep=False)
+    return reduce(c, "Max", convert(c, hits, ElementType.I64), [1], keep=False)
 
 
 def softmax(c: Conversion, value: Value, axis: int) -> Value:

@@ -84,7 +84,7 @@ def _sorted_twice(
     values, positions = f.topk(c, data, c.i64(size), axis, mode=mode)
     previous = f.gather(c, values, c.i64(np.maximum(np.arange(size) - 1, 0)), axis)
     is_new = f.logical_not(c, f.equal(c, values, previous))
-    group = c(search.CumSum(), f.convert(c, is_new, ElementType.I64), c.i64(axis))
+    group = c(search.CumSum(), f.convert_always(c, is_new, ElementType.I64), c.i64(axis))
     key = f.add(c, f.multiply(c, group, c.i64(size)), positions)
     _, order = f.topk(c, key, k, axis, mode="min")
     pick = gather.GatherElements(axis)

@@ -26,4 +26,4 @@ def places(c: Conversion, count: Size, element: ElementType = ElementType.I64) -
     if isinstance(count, int):
         return c.constant(list(range(count)), element)
     limit = forms.squeeze(c, count, [0])
-    return forms.cast(c, forms.range_(c, c.i64(0), limit, c.i64(1)), element)
+    return forms.convert(c, forms.range_(c, c.i64(0), limit, c.i64(1)), element)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from types import ModuleType
 
 from irloop.conversion.forms import onnx_forms, openvino_forms
 from irloop.conversion.framework.known_inputs import ints, needed_rank
@@ -30,6 +31,9 @@ class Sizes(ABC):
     Sizes that are ints are computed at once, without operations.
     """
 
+    #: The functions that emit operations of the dialect.
+    forms: ModuleType
+
     def __init__(self, c: Conversion) -> None:
         self.c = c
 
@@ -44,7 +48,7 @@ class Sizes(ABC):
         known = [dim for dim in dims if isinstance(dim, int)]
         if len(known) == len(dims):
             return list(known)
-        shape = self.shape(value)
+        shape = self.forms.shape_of(self.c, value)
         return [
             dim if isinstance(dim, int) else self.item(shape, at)
             for at, dim in zip(range(rank), dims, strict=True)
@@ -54,13 +58,13 @@ class Sizes(ABC):
         """size * factor."""
         if isinstance(size, int) and isinstance(factor, int):
             return size * factor
-        return size if factor == 1 else self.multiply(self.list([size]), self.list([factor]))
+        return size if factor == 1 else self._made("multiply", size, factor)
 
     def by(self, size: Size, divisor: Size) -> Size:
         """size / divisor, rounded down."""
         if isinstance(size, int) and isinstance(divisor, int):
             return size // divisor
-        return size if divisor == 1 else self.divide(self.list([size]), self.list([divisor]))
+        return size if divisor == 1 else self._made("divide", size, divisor)
 
     def product(self, sizes: Sequence[Size]) -> Size:
         """The product of all sizes."""
@@ -74,7 +78,7 @@ class Sizes(ABC):
         known = ints(self.c, value)
         if known is not None:
             return list(known)
-        whole = self.as_list(value)
+        whole = self.forms.as_list(self.c, self.forms.as_i64(self.c, value))
         return [self.item(whole, at) for at in range(count)]
 
     def list(self, sizes: Sequence[Size]) -> Value:
@@ -83,7 +87,8 @@ class Sizes(ABC):
         if len(known) == len(sizes):
             return self.c.i64(known)
         pieces = [self.c.i64([size]) if isinstance(size, int) else size for size in sizes]
-        return self.concat(pieces) if len(pieces) > 1 else pieces[0]
+        made: Value = self.forms.concat(self.c, pieces, 0)
+        return made
 
     def reshape(self, value: Value, sizes: Sequence[Size]) -> Value:
         """Reshape `value` to `sizes`.
@@ -96,29 +101,14 @@ class Sizes(ABC):
             return self.reshape_to(value, self.c.i64(pattern), may_be_empty=False)
         return self.reshape_to(value, self.list(sizes), may_be_empty=True)
 
-    @abstractmethod
-    def as_list(self, value: Value) -> Value:
-        """Convert an integer scalar or list to an i64 list."""
-
-    @abstractmethod
-    def shape(self, value: Value) -> Value:
-        """Emit the dimensions of `value` as an i64 list."""
-
-    @abstractmethod
     def item(self, sizes: Value, at: int) -> Value:
         """Emit the element `at` of the list `sizes`, as a one-element list."""
+        made: Value = self.forms.gather(self.c, sizes, self.c.i64([at]), 0)
+        return made
 
-    @abstractmethod
-    def multiply(self, left: Value, right: Value) -> Value:
-        """Emit left * right."""
-
-    @abstractmethod
-    def divide(self, left: Value, right: Value) -> Value:
-        """Emit left / right, rounded down."""
-
-    @abstractmethod
-    def concat(self, pieces: Sequence[Value]) -> Value:
-        """Concatenate i64 lists of sizes."""
+    def _made(self, verb: str, left: Size, right: Size) -> Value:
+        made: Value = getattr(self.forms, verb)(self.c, self.list([left]), self.list([right]))
+        return made
 
     @abstractmethod
     def reshape_to(self, value: Value, target: Value, *, may_be_empty: bool) -> Value:
@@ -131,23 +121,7 @@ class Sizes(ABC):
 class OnnxSizes(Sizes):
     """Computes with sizes, and emits ONNX operations for this where necessary."""
 
-    def as_list(self, value: Value) -> Value:
-        return onnx_forms.as_list(self.c, value)
-
-    def shape(self, value: Value) -> Value:
-        return onnx_forms.shape(self.c, value)
-
-    def item(self, sizes: Value, at: int) -> Value:
-        return onnx_forms.gather(self.c, sizes, self.c.i64([at]), 0)
-
-    def multiply(self, left: Value, right: Value) -> Value:
-        return onnx_forms.mul(self.c, left, right)
-
-    def divide(self, left: Value, right: Value) -> Value:
-        return onnx_forms.div(self.c, left, right)
-
-    def concat(self, pieces: Sequence[Value]) -> Value:
-        return onnx_forms.concat(self.c, pieces, 0)
+    forms = onnx_forms
 
     def reshape_to(self, value: Value, target: Value, *, may_be_empty: bool) -> Value:
         # Before opset 14 a 0 always copies a dimension, which is usually right; there is no
@@ -159,23 +133,7 @@ class OnnxSizes(Sizes):
 class OpenVinoSizes(Sizes):
     """Computes with sizes, and emits OpenVINO operations for this where necessary."""
 
-    def as_list(self, value: Value) -> Value:
-        return openvino_forms.as_list(self.c, openvino_forms.as_i64(self.c, value))
-
-    def shape(self, value: Value) -> Value:
-        return openvino_forms.shape_of(self.c, value)
-
-    def item(self, sizes: Value, at: int) -> Value:
-        return openvino_forms.gather(self.c, sizes, self.c.i64([at]), 0)
-
-    def multiply(self, left: Value, right: Value) -> Value:
-        return openvino_forms.multiply(self.c, left, right)
-
-    def divide(self, left: Value, right: Value) -> Value:
-        return openvino_forms.divide(self.c, left, right)
-
-    def concat(self, pieces: Sequence[Value]) -> Value:
-        return openvino_forms.concat(self.c, pieces, 0)
+    forms = openvino_forms
 
     def reshape_to(self, value: Value, target: Value, *, may_be_empty: bool) -> Value:
         return openvino_forms.reshape_to(self.c, value, target, special_zero=False)

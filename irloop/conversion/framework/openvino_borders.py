@@ -42,4 +42,4 @@ def _copied(c: Conversion, value: Value) -> Value:
         # No Convert of OpenVINO takes strings.
         shape = shape_forms.shape_of(c, value)
         return shape_forms.reshape_to(c, value, shape, special_zero=False)
-    return ov_forms.convert(c, value, element)
+    return ov_forms.convert_always(c, value, element)

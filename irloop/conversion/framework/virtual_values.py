@@ -8,10 +8,13 @@ tensors.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from irloop.graph.model import Value
 from irloop.graph.record import Record
 
-__all__ = ["Growing", "Items", "Joined", "Maybe", "Stacked", "Virtual"]
+__all__ = ["Growing", "Items", "Joined", "Maybe", "Stacked", "Virtual", "mapped"]
 
 
 class Virtual(Record):
@@ -69,3 +72,21 @@ class Maybe(Virtual):
 
     def __str__(self) -> str:
         return "an empty optional" if self.item is None else "an optional"
+
+
+def mapped(value: Value | Virtual, change: Callable[[Value], Value]) -> Value | Virtual:
+    """Apply `change` to every tensor of which a value consists.
+
+    Returns a value of the same kind, with the changed tensors.
+    """
+    if isinstance(value, Value):
+        return change(value)
+    if isinstance(value, Items):
+        return Items(tuple(change(tensor) for tensor in value.values))
+    if isinstance(value, Stacked | Joined):
+        return replace(value, tensor=change(value.tensor))
+    if isinstance(value, Maybe) and value.item is not None:
+        inner = mapped(value.item, change)
+        assert isinstance(inner, Value | Items | Stacked)
+        return Maybe(inner)
+    return value

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from irloop.conversion.forms import onnx_shape_forms
-from irloop.conversion.forms.openvino_shape_forms import as_one_element
+from irloop.conversion.forms.openvino_forms import as_one_element
 from irloop.conversion.framework.translation import (
     Conversion,
     Converted,
@@ -13,7 +13,7 @@ from irloop.conversion.framework.translation import (
     imports,
     takes_virtual,
 )
-from irloop.conversion.framework.virtual_values import Items, Maybe, Stacked
+from irloop.conversion.framework.virtual_values import Items, Maybe, mapped
 from irloop.conversion.loops.deciding_sizes import (
     choosing_inputs,
     deciding_inputs,
@@ -23,9 +23,9 @@ from irloop.conversion.loops.loop_parts import scalar
 from irloop.conversion.loops.stacks import as_stack
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.wires import branch_ports
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.input_types import shape_option
-from irloop.graph.loops import Invariant, LastValue, PortMap
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType, OptionalType, ValueType, differ_in_shape
@@ -116,26 +116,24 @@ class _Branch:
         self._move_constants = move_constants
         self.inner = c.nested(body.label)
         self._captured = captured
-        self._ports: list[Invariant] = []
+        #: The input of the If that each parameter of the new body receives.
+        self._externals: list[int] = []
         parameters: list[Converted] = []
         for index, source in enumerate(body.graph.parameters):
             value = _given(c, inputs, body, index)
             # OpenVINO 2021 and ONNX Runtime both reject parameters that nothing reads.
-            parameters.append(self._enter(value) if source.outputs[0].is_used else value)
+            parameters.append(mapped(value, self._enter) if source.outputs[0].is_used else value)
         results = self.inner.convert_any(body.graph, parameters)
         given = {port.external: results[port.result] for port in body.ports.outputs}
         if len(given) != len(c.node.outputs):
             raise c.refuse(f"branch {body.label} does not return every output")
         self.gives = [given[external] for external in range(len(given))]
 
-    def _enter(self, value: Converted) -> Converted:
-        if isinstance(value, Value):
-            if self._move_constants and isinstance(value.producer.op, Constant):
-                return self.inner.tensor(value.producer.op.tensor, value.producer.name)
-            external = self._captured.setdefault(value, 1 + len(self._captured))
-            self._ports.append(Invariant(external, len(self.inner.graph.parameters)))
-            return self.inner.parameter(value.producer.name, value.type)
-        return _mapped(value, self._enter)
+    def _enter(self, value: Value) -> Value:
+        if self._move_constants and isinstance(value.producer.op, Constant):
+            return self.inner.tensor(value.producer.op.tensor, value.producer.name)
+        self._externals.append(self._captured.setdefault(value, 1 + len(self._captured)))
+        return self.inner.parameter(value.producer.name, value.type)
 
     def finish(self) -> Body:
         """Add the results to the body and return it.
@@ -145,41 +143,19 @@ class _Branch:
         values = [value for given in self.gives for value in _tensors(given)]
         for value in values:
             self.inner.result(value, self.inner.names.fresh(f"{value.producer.name}/out"))
-        outputs = tuple(LastValue(index, index) for index in range(len(values)))
-        return Body(self.label, self.inner.graph, PortMap(tuple(self._ports), outputs))
-
-
-def _mapped(value: Converted, change: Callable[[Converted], Converted]) -> Converted:
-    """Apply `change` to every tensor of which a sequence or an optional consists.
-
-    Returns a sequence or an optional of the same kind, with the changed tensors.
-    """
-    if isinstance(value, Items):
-        return Items(tuple(_only_tensor(change(item)) for item in value.values))
-    if isinstance(value, Stacked):
-        return Stacked(_only_tensor(change(value.tensor)))
-    if isinstance(value, Maybe) and value.item is not None:
-        inner = change(value.item) if isinstance(value.item, Value) else _mapped(value.item, change)
-        assert isinstance(inner, Value | Items | Stacked)
-        return Maybe(inner)
-    return value
-
-
-def _only_tensor(value: Converted) -> Value:
-    assert isinstance(value, Value)
-    return value
+        ports = branch_ports(self._externals, len(values))
+        return Body(self.label, self.inner.graph, ports)
 
 
 def _tensors(value: Converted) -> list[Value]:
+    """The tensors of which a sequence or an optional consists."""
     found: list[Value] = []
 
-    def note(item: Converted) -> Converted:
-        found.append(_only_tensor(item))
-        return item
+    def note(tensor: Value) -> Value:
+        found.append(tensor)
+        return tensor
 
-    if isinstance(value, Value):
-        return [value]
-    _mapped(value, note)
+    mapped(value, note)
     return found
 
 
@@ -278,10 +254,7 @@ def _emit(
     if isinstance(op, ov.If):
         _warn_of_ranks(c, made.bodies)
     outputs = iter(made.outputs)
-    return [
-        next(outputs) if isinstance(given, Value) else _mapped(given, lambda _: next(outputs))
-        for given in branches[0].gives
-    ]
+    return [mapped(given, lambda _: next(outputs)) for given in branches[0].gives]
 
 
 def _warn_of_ranks(c: Conversion, bodies: tuple[Body, ...]) -> None:

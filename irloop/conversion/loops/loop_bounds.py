@@ -8,7 +8,6 @@ element or more: it throws if the Loop does not run and the state stays empty.
 from __future__ import annotations
 
 from irloop.conversion.forms import openvino_forms as forms
-from irloop.conversion.forms import openvino_shape_forms as shape_forms
 from irloop.conversion.framework.translation import Conversion
 from irloop.dialects.openvino.comparison import LogicalAnd
 from irloop.graph.builder import element_of, shape_of
@@ -23,10 +22,10 @@ def runs_at_all(c: Conversion, trip: Value, starts: Value) -> Value:
     `trip` is the trip count and `starts` the initial condition. A constant trip count is taken to
     be different from 0, so that `starts` alone decides.
     """
-    runs = shape_forms.reshape(c, starts, [1])
+    runs = forms.reshape(c, starts, [1])
     if c.constant_of(trip) is not None:
         return runs
-    count = shape_forms.reshape(c, trip, [1])
+    count = forms.reshape(c, trip, [1])
     none = forms.equal(c, count, c.constant(0, element_of(trip)))
     return c(LogicalAnd(), runs, forms.logical_not(c, none))
 
@@ -43,9 +42,9 @@ def with_bounds_of(c: Conversion, last: Value, initial: Value, runs: Value) -> V
     if rank is None or shape_of(last).is_static or shape_of(initial).rank != rank:
         return last
     # Use a Slice, because OpenVINO removes a Reshape from rank 1 to rank 1.
-    own, before = shape_forms.shape_of(c, last), shape_forms.shape_of(c, initial)
+    own, before = forms.shape_of(c, last), forms.shape_of(c, initial)
     ends, axes = forms.select(c, runs, own, before), list(range(rank))
-    made = shape_forms.slice_by(c, last, c.i64([0] * rank), ends, axes, c.i64([1] * rank))
+    made = forms.slice_by(c, last, c.i64([0] * rank), ends, axes, c.i64([1] * rank))
     c.inference.hint(made, last.type)
     c.inference.visit(made.producer)
     return made

@@ -7,14 +7,12 @@ from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.forms import onnx_shape_forms as shape_forms
 from irloop.conversion.framework.translation import Conversion, exports
 from irloop.conversion.loops.loop_parts import (
+    CopiedStates,
     LoopPlan,
     as_type,
-    bind_constant_parameters,
-    given,
     is_single,
     join_parts,
     scalar,
-    zeros_like_type,
 )
 from irloop.conversion.loops.onnx_loop_builder import OnnxLoopBuilder, reverse_axis
 from irloop.conversion.loops.scan_export import can_scan, export_as_scan
@@ -41,34 +39,32 @@ def export_loop(c: Conversion, op: ov.Loop, *inputs: Value | None) -> list[Value
     trip, condition = inputs[0], inputs[1]
     assert trip is not None
     assert condition is not None
-    plan = LoopPlan.of(c, has_condition=True)
-    if c.converter.options.get("prefer") == "scan" and _is_pure_scan(c, plan, inputs):
-        return export_as_scan(c, plan, inputs)
-    return _export_as_loop(c, plan, inputs, _limit(c, trip), scalar(c, condition))
+    plan = LoopPlan(c, inputs)
+    if c.converter.options.get("prefer") == "scan" and _is_pure_scan(plan, trip, condition):
+        return export_as_scan(plan)
+    return _export_as_loop(plan, _limit(c, trip), scalar(c, condition))
 
 
-def _is_pure_scan(c: Conversion, plan: LoopPlan, inputs: tuple[Value | None, ...]) -> bool:
+def _is_pure_scan(plan: LoopPlan, trip: Value, starts: Value) -> bool:
     """Return whether a Scan can express a Loop without any change.
 
     Its trip count must be the number of its slices, its condition always true, and its iteration
     number must not be read.
     """
-    body = plan.body
-    trip, starts = c.constant_of(given(c, inputs, 0)), c.constant_of(given(c, inputs, 1))
-    if trip is None or starts is None or not bool(starts.reshape(-1)[0]):
+    c, wires = plan.c, plan.wires
+    count, start = c.constant_of(trip), c.constant_of(starts)
+    if count is None or start is None or not bool(start.reshape(-1)[0]):
         return False
-    number = body.ports.iteration
-    if number is not None and body.graph.input(number).is_used:
+    if wires.iteration is not None and wires.iteration.is_used:
         return False
-    if not plan.sliced or not can_scan(plan, inputs):
+    if not plan.slices or not can_scan(plan):
         return False
-    at = body.ports.condition
-    goes_on = None if at is None else c.converter.source.constant(body.graph.output(at))
+    goes_on = None if wires.goes_on is None else c.converter.source.constant(wires.goes_on)
     if goes_on is None or not bool(goes_on.reshape(-1)[0]):
         return False
-    for port in plan.sliced:
-        size = shape_of(given(c, inputs, port.external)).dim(port.axis)
-        if not isinstance(size, int) or sliced_count(port, size) != int(trip.reshape(-1)[0]):
+    for wire, port in plan.slices:
+        size = shape_of(plan.converted(wire)).dim(port.axis)
+        if not isinstance(size, int) or sliced_count(port, size) != int(count.reshape(-1)[0]):
             return False
     return True
 
@@ -79,11 +75,11 @@ def _limit(c: Conversion, trip: Value) -> Value | None:
     if known is not None:
         count = int(known.reshape(-1)[0])
         return None if count < 0 else c.i64(count)
-    count_i64 = scalar(c, forms.cast(c, trip, ElementType.I64))
+    count_i64 = scalar(c, forms.convert(c, trip, ElementType.I64))
     if is_never_negative(count_i64):
         return count_i64
     negative = forms.less(c, count_i64, c.i64(0))
-    return forms.where(c, negative, c.i64(NO_LIMIT), count_i64)
+    return forms.select(c, negative, c.i64(NO_LIMIT), count_i64)
 
 
 @exports(ov.TensorIterator)
@@ -94,87 +90,76 @@ def export_tensor_iterator(
 
     A Loop is written if there are no slices, or if a Scan cannot express the slices or the states.
     """
-    plan = LoopPlan.of(c, has_condition=False)
-    if not plan.sliced or not can_scan(plan, inputs):
-        return _export_as_loop(
-            c, plan, inputs, _trip_count(c, plan, inputs), c.constant(True, ElementType.BOOLEAN)
-        )
-    return export_as_scan(c, plan, inputs)
+    plan = LoopPlan(c, inputs)
+    if not plan.slices or not can_scan(plan):
+        return _export_as_loop(plan, _trip_count(plan), c.constant(True, ElementType.BOOLEAN))
+    return export_as_scan(plan)
 
 
-def _trip_count(c: Conversion, plan: LoopPlan, inputs: tuple[Value | None, ...]) -> Value:
+def _trip_count(plan: LoopPlan) -> Value:
     """The number of iterations as an i64 scalar."""
-    for port in plan.sliced:
-        value = inputs[port.external]
-        assert value is not None
+    c = plan.c
+    for wire, port in plan.slices:
+        value = plan.converted(wire)
         size = shape_of(value).dim(port.axis)
         if isinstance(size, int):
             return c.i64(sliced_count(port, size) or 0)
-        length = shape_forms.gather(c, shape_forms.shape(c, value), c.i64(port.axis), 0)
+        length = shape_forms.gather(c, shape_forms.shape_of(c, value), c.i64(port.axis), 0)
         bounds = [
             forms.add(c, length, c.i64(1 + bound)) if bound < 0 else c.i64(bound)
             for bound in (port.start, port.end)
         ]
         low, high = bounds if port.stride > 0 else reversed(bounds)
-        return forms.div(c, forms.sub(c, high, low), c.i64(abs(port.stride)))
-    return c.i64(joined_count(plan.body.ports) or 0)
+        return forms.divide(c, forms.subtract(c, high, low), c.i64(abs(port.stride)))
+    return c.i64(joined_count(c.node.body().ports) or 0)
 
 
-def _export_as_loop(
-    c: Conversion,
-    plan: LoopPlan,
-    inputs: tuple[Value | None, ...],
-    limit: Value | None,
-    starts: Value,
-) -> list[Value | None]:
+def _export_as_loop(plan: LoopPlan, limit: Value | None, starts: Value) -> list[Value | None]:
     """Write the IR body in `plan` as an ONNX Loop and return its outputs.
 
-    `inputs` are the inputs of the IR loop, `limit` is the trip count (None: no limit), and `starts`
-    is the initial condition.
+    `limit` is the trip count (None: no limit), and `starts` is the initial condition.
     """
-    for port in plan.sliced:
+    c = plan.c
+    for wire, port in plan.slices:
         if overlaps(port):
+            at = c.node.inputs.index(wire.outer)
             raise c.refuse(
-                f"part_size {port.part_size} and stride {port.stride} of input {port.external} "
-                "disagree",
+                f"part_size {port.part_size} and stride {port.stride} of input {at} disagree",
                 "write the same number in both",
             )
     loop = OnnxLoopBuilder(c, "body")
     inner = loop.inner
-    bound: dict[int, Value] = {}
-    for state in plan.carried:
-        type = plan.parameter_type(state.parameter)
-        initial = as_type(c, given(c, inputs, state.external), type)
-        bound[state.parameter] = loop.state(initial, type, plan.parameter_name(state.parameter))
-    for out in plan.extra:
-        type = plan.result_type(out.result)
-        loop.state(zeros_like_type(c, type), type, "last")
-    slice_starts = {
-        port.parameter: _start_from_end(c, given(c, inputs, port.external), port)
-        for port in plan.sliced
-    }
-    for fixed in plan.invariant:
-        value = as_type(c, given(c, inputs, fixed.external), plan.parameter_type(fixed.parameter))
-        bound[fixed.parameter] = loop.capture(value)
-    for sliced in plan.sliced:
-        source = loop.capture(given(c, inputs, sliced.external))
-        start = slice_starts[sliced.parameter]
+    states = CopiedStates(plan, loop, plan.extra)
+    bound = states.bound
+    firsts = [_start_from_end(c, plan.converted(wire), port) for wire, port in plan.slices]
+    for fixed in plan.invariants:
+        bound[fixed.parameter] = loop.capture(plan.initial(fixed))
+    for (wire, port), start in zip(plan.slices, firsts, strict=True):
+        source = loop.capture(plan.converted(wire))
         first = None if start is None else loop.capture(start)
-        piece = _slice_of_iteration(inner, source, loop.iteration, sliced, first)
-        bound[sliced.parameter] = as_type(inner, piece, plan.parameter_type(sliced.parameter))
-    parameters = bind_constant_parameters(inner, plan, bound, loop.iteration)
-    results = inner.convert_graph(plan.body.graph, parameters)
-    at = plan.body.ports.condition
+        piece = _slice_of_iteration(inner, source, loop.iteration, port, first)
+        bound[wire.parameter] = as_type(inner, piece, wire.parameter.type)
+    results = plan.convert_body(inner, bound, loop.iteration)
+    end = plan.wires.goes_on
     goes_on = (
-        inner.constant(True, ElementType.BOOLEAN) if at is None else scalar(inner, results[at])
+        inner.constant(True, ElementType.BOOLEAN) if end is None else scalar(inner, results[end])
     )
-    states = [
-        as_type(inner, results[port.result], plan.parameter_type(port.parameter))
-        for port in plan.carried
+    states.leave(results)
+    joined = [
+        (loop.stacked(_part(inner, results[old.value], port)), old, port)
+        for old, port in plan.joined
     ]
-    states += [results[out.result] for out in plan.extra]
-    scans = [_part(inner, results[port.result], port) for port in plan.joined]
-    return _outputs(c, plan, loop.finish(limit, starts, goes_on, states, scans))
+    made = loop.finish(limit, starts, goes_on)
+    outputs = states.outputs(made)
+    for new, old, range_ in joined:
+        stacked = made[new]
+        if range_.stride < 0:
+            stacked = reverse_axis(c, stacked, 0)
+        shape = shape_of(old.value)
+        merge = shape.rank != 0 and not is_single(shape.dim(range_.axis), range_)
+        axis = 0 if shape.rank == 0 else range_.axis
+        outputs[old.output] = join_parts(c, stacked, axis, merge=merge)
+    return [outputs.get(output) for output in c.node.outputs]
 
 
 def _start_from_end(c: Conversion, value: Value, port: Sliced) -> Value | None:
@@ -187,7 +172,7 @@ def _start_from_end(c: Conversion, value: Value, port: Sliced) -> Value | None:
     size = shape_of(value).dim(port.axis)
     if isinstance(size, int):
         return c.i64([size + 1 + port.start])
-    length = shape_forms.gather(c, shape_forms.shape(c, value), c.i64([port.axis]), 0)
+    length = shape_forms.gather(c, shape_forms.shape_of(c, value), c.i64([port.axis]), 0)
     return forms.add(c, length, c.i64([1 + port.start]))
 
 
@@ -205,7 +190,7 @@ def _slice_of_iteration(
         # Slice i of a reversed range ends i steps before the upper bound of the range.
         offset = [item - port.part_size for item in offset]
     base = inner.i64([port.start]) if first is None else first
-    moved = forms.mul(inner, iteration, inner.i64([step]))
+    moved = forms.multiply(inner, iteration, inner.i64([step]))
     index = forms.add(inner, forms.add(inner, moved, base), inner.i64(offset))
     return shape_forms.gather(inner, source, index, port.axis)
 
@@ -219,22 +204,3 @@ def _part(inner: Conversion, result: Value, port: Concatenated) -> Value:
     if shape.rank == 0 or not is_single(shape.dim(port.axis), port):
         return result
     return shape_forms.squeeze(inner, result, [port.axis])
-
-
-def _outputs(c: Conversion, plan: LoopPlan, made: list[Value]) -> list[Value | None]:
-    outputs: list[Value | None] = [None] * len(c.node.outputs)
-    for external, state in plan.last.items():
-        outputs[external] = made[state]
-    for offset, out in enumerate(plan.extra):
-        outputs[out.external] = made[len(plan.carried) + offset]
-    first = len(plan.carried) + len(plan.extra)
-    for offset, port in enumerate(plan.joined):
-        stacked = made[first + offset]
-        if port.stride < 0:
-            stacked = reverse_axis(c, stacked, 0)
-        result = c.node.body().graph.output(port.result)
-        shape = shape_of(result)
-        merge = shape.rank != 0 and not is_single(shape.dim(port.axis), port)
-        axis = 0 if shape.rank == 0 else port.axis
-        outputs[port.external] = join_parts(c, stacked, axis, merge=merge)
-    return outputs

@@ -1,42 +1,46 @@
 """Shared parts of the conversions of Loop, TensorIterator and Scan.
 
-`LoopPlan` sorts the ports of an OpenVINO port map into the kinds that an ONNX body needs: states,
+`LoopPlan` sorts the wires of an OpenVINO loop into the kinds that an ONNX body needs: states,
 captured values, slices, last values without a state, and concatenated outputs. The builders in
 `onnx_loop_builder` assemble the target node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import TypeVar, overload
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
 from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.forms import onnx_shape_forms as shape_forms
 from irloop.conversion.forms.axis_forms import filled, merge_axes
 from irloop.conversion.framework.translation import Conversion, Converted
-from irloop.dialects.loops import from_front
+from irloop.conversion.loops.loop_builder import LoopBuilder, Outputs
+from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.wire_ends import Entering, Leaving
+from irloop.dialects.wires import LooseEndError, Wires
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
-    Carried,
     Concatenated,
-    Invariant,
-    LastValue,
     Sliced,
 )
-from irloop.graph.model import Body, Value
+from irloop.graph.model import Value
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 
 PortWithAxis = TypeVar("PortWithAxis", Sliced, Concatenated)
+ConvertedT = TypeVar("ConvertedT", bound=Converted)
 
 __all__ = [
+    "CopiedStates",
     "LoopPlan",
     "as_type",
-    "bind_constant_parameters",
-    "given",
+    "convert_body",
     "is_single",
     "join_parts",
+    "part_of",
     "scalar",
+    "values_of",
+    "wires_of",
     "zeros_like_type",
 ]
 
@@ -50,7 +54,7 @@ def as_type(c: Conversion, value: Value, type: ValueType) -> Value:
     """Cast `value` to the element type of `type` if they differ."""
     if not isinstance(type, TensorType) or type.element is ElementType.DYNAMIC:
         return value
-    return value if element_of(value) is type.element else forms.cast(c, value, type.element)
+    return value if element_of(value) is type.element else forms.convert(c, value, type.element)
 
 
 def zeros_like_type(c: Conversion, type: ValueType) -> Value:
@@ -67,23 +71,46 @@ def zeros_like_type(c: Conversion, type: ValueType) -> Value:
     return filled(c, 0, type.element, shape)
 
 
-@overload
-def given(c: Conversion, inputs: Sequence[Value | None], position: int) -> Value: ...
-
-
-@overload
-def given(c: Conversion, inputs: Sequence[Converted | None], position: int) -> Converted: ...
-
-
-def given(c: Conversion, inputs: Sequence[Converted | None], position: int) -> Converted:
-    """The converted value of input `position` of the source node.
+def wires_of(c: Conversion) -> Wires:
+    """Read the wires of the source loop.
 
     Raises:
-        RefusedError: when it is not connected.
+        RefusedError: when they do not connect all that the body reads.
     """
-    value = inputs[position] if position < len(inputs) else None
-    if value is None:
-        raise c.refuse(f"input {position} is not connected")
+    wires = Wires(c.node.body().graph)
+    try:
+        wires.read(c.node)
+    except LooseEndError as error:
+        raise c.refuse(str(error), error.fix) from error
+    return wires
+
+
+def values_of(c: Conversion, inputs: Sequence[ConvertedT | None]) -> dict[Value, ConvertedT]:
+    """The converted value of each input of the source node."""
+    pairs = zip(c.node.inputs, inputs, strict=True)
+    return {old: new for old, new in pairs if old is not None and new is not None}
+
+
+def convert_body(
+    inner: Conversion, source: Wires, bound: Mapping[Value, Converted]
+) -> dict[Value, Converted]:
+    """Convert the body of the source loop; return what becomes of each value that it returns.
+
+    `bound` has the value of each body parameter.
+    """
+    graph = source.graph
+    results = inner.convert_any(graph, [bound[parameter] for parameter in graph.inputs])
+    return dict(zip(graph.outputs, results, strict=True))
+
+
+def part_of(c: Conversion, value: Converted) -> Value:
+    """Check that a body result that a loop concatenates is a tensor, and return it.
+
+    Raises:
+        RefusedError: when it is not a tensor.
+    """
+    if not isinstance(value, Value):
+        raise c.refuse(f"the body returns {value}, which cannot be concatenated")
     return value
 
 
@@ -96,136 +123,125 @@ def is_single(dim: object, port: Concatenated) -> bool:
     return dim == 1 or (not isinstance(dim, int) and port.part_size == 1)
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class LoopPlan:
-    """The ports in the port map of an OpenVINO loop, grouped by what they become in ONNX."""
+    """The wires of an OpenVINO loop, sorted by what they become in ONNX."""
 
-    body: Body
-    c: Conversion
-    carried: list[Carried] = field(default_factory=list)
-    invariant: list[Invariant] = field(default_factory=list)
-    sliced: list[Sliced] = field(default_factory=list)
-    #: Last values that have no state, or a state of another element type.
-    extra: list[LastValue] = field(default_factory=list)
-    #: For every other last value, the position of its state in `carried`, keyed by the loop output.
-    last: dict[int, int] = field(default_factory=dict)
-    joined: list[Concatenated] = field(default_factory=list)
-    #: Positions of the parameters that hold the condition, which is true in every iteration that
-    #: runs.
-    always_true: list[int] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, c: Conversion, *, has_condition: bool) -> LoopPlan:
-        """Group the ports in the port map of the node that `c` converts.
+    def __init__(self, c: Conversion, inputs: Sequence[Value | None]) -> None:
+        """Read the wires of the node that `c` converts; `inputs` are its converted inputs.
 
         Raises:
-            RefusedError: when an axis is negative and the rank of the tensor is unknown.
+            RefusedError: when they are not connected, or when an axis is negative and the rank of
+                the tensor is unknown.
         """
-        plan = cls(c.node.body(), c)
-        body = plan.body
-        lasts = [port for port in body.ports.outputs if isinstance(port, LastValue)]
-        shown = {port.result for port in lasts}
-        for port in body.ports.inputs:
-            if isinstance(port, Invariant):
-                plan.invariant.append(port)
-            elif isinstance(port, Sliced):
-                plan.sliced.append(plan._slice(port, is_loop=has_condition))
-            elif isinstance(port, Carried):
-                starts = c.node.inputs[1] if has_condition else None
-                is_condition = (
-                    starts is not None
-                    and c.node.inputs[port.external] is starts
-                    and port.result == body.ports.condition
-                )
-                if is_condition and port.result not in shown:
-                    plan.always_true.append(port.parameter)
-                else:
-                    plan.carried.append(port)
-        for out in lasts:
-            state = plan._state_of(out)
-            if state is None:
-                plan.extra.append(out)
-            else:
-                plan.last[out.external] = state
-        plan.joined = [
-            plan._counted(port, shape_of(body.graph.output(port.result)).rank)
-            for port in body.ports.outputs
-            if isinstance(port, Concatenated)
+        self.c = c
+        self.wires = wires = wires_of(c)
+        self.values = values_of(c, inputs)
+        self.invariants = wires.invariants
+        self.slices: list[tuple[Entering, Sliced]] = []
+        for wire in wires.slices:
+            assert isinstance(wire.port, Sliced)
+            self.slices.append((wire, self._range(wire.port)))
+        shown = {leaving.state for leaving in wires.outputs}
+        #: The states that are the condition, which is true in every iteration that runs.
+        self.always_true = [
+            wire
+            for wire in wires.states
+            if wire.outer is wires.starts and wire.result is wires.goes_on and wire not in shown
         ]
-        return plan
+        self.states = [wire for wire in wires.states if wire not in self.always_true]
+        #: Last values of states, with the state.
+        self.lasts: list[tuple[Leaving, Entering]] = []
+        #: Last values that have no state, or a state of another element type.
+        self.extra: list[Leaving] = []
+        self.joined: list[tuple[Leaving, Concatenated]] = []
+        for leaving in wires.outputs:
+            state, port = leaving.state, leaving.port
+            if isinstance(port, Concatenated):
+                self.joined.append((leaving, self._counted(port)))
+            elif state is None or element_of(state.parameter) is not element_of(leaving.value):
+                self.extra.append(leaving)
+            else:
+                self.lasts.append((leaving, state))
 
-    def _slice(self, port: Sliced, *, is_loop: bool) -> Sliced:
-        value = given(self.c, self.c.node.inputs, port.external)
-        port = self._counted(port, shape_of(value).rank)
-        if not is_loop:
+    def _range(self, port: Sliced) -> Sliced:
+        port = self._counted(port)
+        if isinstance(self.c.node.op, ov.TensorIterator):
             return port
         # A Loop always starts at an end of the axis, whatever range its port map has.
         whole = (0, -1) if port.stride > 0 else (-1, 0)
         return replace(port, start=whole[0], end=whole[1])
 
-    def _counted(self, port: PortWithAxis, rank: int | None) -> PortWithAxis:
-        found = from_front(port, rank)
-        if found.axis >= 0:
-            return found
+    def _counted(self, port: PortWithAxis) -> PortWithAxis:
+        if port.axis >= 0:
+            return port
         raise self.c.refuse(
             f"axis {port.axis} of a port map is negative, and the rank is not known",
             "use a non-negative axis",
         )
 
-    def _state_of(self, out: LastValue) -> int | None:
-        made = self.result_type(out.result)
-        for index, port in enumerate(self.carried):
-            held = self.parameter_type(port.parameter)
-            if port.result == out.result and _element(held) is _element(made):
-                return index
-        return None
+    def converted(self, wire: Entering) -> Value:
+        """The converted outer value of a wire."""
+        return self.values[wire.outer]
 
-    def parameter_type(self, index: int) -> ValueType:
-        """The type of a body parameter, valid for every iteration."""
-        return self.body.graph.input(index).type
+    def initial(self, wire: Entering) -> Value:
+        """The converted outer value of a wire, in the element type of the body parameter."""
+        return as_type(self.c, self.values[wire.outer], wire.parameter.type)
 
-    def result_type(self, index: int) -> ValueType:
-        """The type of a body result."""
-        return self.body.graph.output(index).type
+    def convert_body(
+        self, inner: Conversion, bound: dict[Value, Value], iteration: Value | None
+    ) -> dict[Value, Value]:
+        """Convert the body; return what becomes of each value that it returns.
 
-    def parameter_name(self, index: int) -> str:
-        """The name of a body parameter."""
-        return self.body.graph.parameters[index].name
+        `bound` has the values of body parameters. The iteration number and the condition, which is
+        true in every iteration that runs, are added to it. Parameters that nothing reads get a
+        zero.
+        """
+        graph, number = self.wires.graph, self.wires.iteration
+        if iteration is not None and number is not None:
+            bound[number] = _shaped(inner, as_type(inner, iteration, number.type), number.type)
+        for wire in self.always_true:
+            truth = inner.constant(True, ElementType.BOOLEAN)
+            bound[wire.parameter] = _shaped(inner, truth, wire.parameter.type)
+        unread = TensorType(ElementType.F32, Shape(()))
+        parameters = [
+            bound[value] if value in bound else zeros_like_type(inner, unread)
+            for value in graph.inputs
+        ]
+        results = inner.convert_graph(graph, parameters)
+        return dict(zip(graph.outputs, results, strict=True))
 
 
-def _element(type: ValueType) -> ElementType:
-    return type.element if isinstance(type, TensorType) else ElementType.DYNAMIC
+class CopiedStates:
+    """The states of a new ONNX loop: those of the source loop, and one for each value in `held`.
 
-
-def bind_constant_parameters(
-    inner: Conversion, plan: LoopPlan, bound: dict[int, Value], iteration: Value | None
-) -> list[Value]:
-    """Complete `bound` and return the value of each body parameter, in order.
-
-    `bound` maps indices of body parameters to their values. The iteration number and the condition,
-    which is true in every iteration that runs, are added to it. Parameters that nothing reads get a
-    zero.
-
-    Raises:
-        RefusedError: when a parameter that is read gets no value.
+    A state of the latter kind only holds the value of a body result until the loop ends.
     """
-    if iteration is not None and plan.body.ports.iteration is not None:
-        index = plan.body.ports.iteration
-        number = as_type(inner, iteration, plan.parameter_type(index))
-        bound[index] = _shaped(inner, number, plan.parameter_type(index))
-    for index in plan.always_true:
-        truth = inner.constant(True, ElementType.BOOLEAN)
-        bound[index] = _shaped(inner, truth, plan.parameter_type(index))
-    for index, node in enumerate(plan.body.graph.parameters):
-        if index in bound:
-            continue
-        if node.outputs[0].is_used:
-            raise inner.refuse(
-                f"body parameter {node.name!r} gets no value",
-                "map it in the port map (rule IRL512)",
-            )
-        bound[index] = zeros_like_type(inner, TensorType(ElementType.F32, Shape(())))
-    return [bound[index] for index in range(len(bound))]
+
+    def __init__(self, plan: LoopPlan, loop: LoopBuilder, held: Sequence[Leaving]) -> None:
+        self._plan = plan
+        self._inner = loop.inner
+        self._states = {
+            old: loop.state(plan.initial(old), old.parameter.type, old.parameter.producer.name)
+            for old in plan.states
+        }
+        self._held = {old: self._holding(loop, old.value.type) for old in held}
+        #: The new value of each body parameter that holds a state.
+        self.bound = {old.parameter: new.parameter for old, new in self._states.items()}
+
+    def _holding(self, loop: LoopBuilder, type: ValueType) -> Entering:
+        return loop.state(zeros_like_type(loop.c, type), type, "last")
+
+    def leave(self, results: Mapping[Value, Value]) -> None:
+        """Set the next values of the states; `results` are those of the converted body."""
+        for old, new in self._states.items():
+            new.result = as_type(self._inner, results[old.following], old.parameter.type)
+        for shown, new in self._held.items():
+            new.result = results[shown.value]
+
+    def outputs(self, made: Outputs) -> dict[Value, Value]:
+        """The value of each output of the source loop that returns a last value."""
+        lasts = {shown.output: made[self._states[old]] for shown, old in self._plan.lasts}
+        return lasts | {shown.output: made[new] for shown, new in self._held.items()}
 
 
 def _shaped(inner: Conversion, value: Value, type: ValueType) -> Value:

@@ -10,22 +10,30 @@ item, or no state if it is empty.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from irloop.conversion.forms import openvino_shape_forms as shape_forms
+from irloop.conversion.forms import openvino_forms as forms
 from irloop.conversion.framework.translation import Conversion, Converted, RefusedError
-from irloop.conversion.framework.virtual_values import Growing, Items, Joined, Maybe, Stacked
+from irloop.conversion.framework.virtual_values import (
+    Growing,
+    Items,
+    Joined,
+    Maybe,
+    Stacked,
+    mapped,
+)
 from irloop.conversion.loops.loop_bounds import with_bounds_of
-from irloop.conversion.loops.openvino_loop_builder import OpenVinoLoopBuilder, Scanned
+from irloop.conversion.loops.loop_builder import Outputs
+from irloop.conversion.loops.openvino_loop_builder import OpenVinoLoopBuilder
 from irloop.conversion.loops.stacks import as_items, as_stack, joined, stack_type, stacked
 from irloop.dialects.onnx import sequence
-from irloop.dialects.onnx.control_flow import source_parameter
+from irloop.dialects.wire_ends import Entering, Leaving, passed_on
+from irloop.dialects.wires import Wires
 from irloop.graph.builder import element_of, shape_of
-from irloop.graph.loops import Carried, LastValue
-from irloop.graph.model import Body, Node, Value
+from irloop.graph.model import Node, Value
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import (
     UNKNOWN_DIM,
@@ -42,17 +50,9 @@ __all__ = ["LoopStates", "enter"]
 
 def enter(loop: OpenVinoLoopBuilder, value: Converted) -> Converted:
     """Pass an outer value into the loop as an invariant; return the value that the body reads."""
-    if isinstance(value, Value):
-        return loop.invariant(value)
-    if isinstance(value, Items):
-        return Items(tuple(loop.invariant(item) for item in value.values))
-    if isinstance(value, Stacked):
-        return Stacked(loop.invariant(value.tensor))
-    if isinstance(value, Maybe):
-        inner = None if value.item is None else enter(loop, value.item)
-        assert inner is None or isinstance(inner, Value | Items | Stacked)
-        return Maybe(inner)
-    raise RefusedError(f"{value} cannot enter a loop")
+    if isinstance(value, Growing | Joined):
+        raise RefusedError(f"{value} cannot enter a loop")
+    return mapped(value, loop.invariant)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -68,6 +68,8 @@ class _State:
     type: ValueType
     #: True if the body returns the value unchanged; then it needs no state.
     stays: bool = False
+    #: The output of the new loop that has the items that the iterations append.
+    appended: Leaving | None = None
 
 
 class LoopStates:
@@ -76,79 +78,78 @@ class LoopStates:
     A state that is a sequence to which the iterations only append becomes a concatenated output.
     """
 
-    def __init__(self, loop: OpenVinoLoopBuilder) -> None:
+    def __init__(self, loop: OpenVinoLoopBuilder, source: Wires) -> None:
         self._loop = loop
-        self._states: list[_State] = []
-        self.results: list[Value] = []
-        self.appended: list[Scanned] = []
+        self._source = source
+        self._states: dict[Entering, _State] = {}
+        #: The states of the new loop, by their body parameters.
+        self._new: dict[Value, Entering] = {}
 
-    def enter(self, before: Converted, body: Body, port: Carried) -> Converted:
+    def enter(self, before: Converted, wire: Entering) -> Converted:
         """Add a state to the new loop, and return its value inside the new body.
 
-        `before` is the value of the state before the loop. `port` is the state in the source loop,
-        and `body` the body of the source loop.
+        `before` is the value of the state before the loop, and `wire` the state of the source loop.
         """
-        parameter = body.graph.parameters[port.parameter]
-        type = parameter.outputs[0].type
-        if source_parameter(body, port.result) == port.parameter:
+        parameter = wire.parameter
+        type, name = parameter.type, parameter.producer.name
+        if passed_on(wire.following) is parameter:
             # Otherwise OpenVINO would remove the state from the loop and name the output after the
             # input.
             view = enter(self._loop, before)
-            self._states.append(_State(before, view, type, stays=True))
+            self._states[wire] = _State(before, view, type, stays=True)
             return view
-        axis = _joining_axis(self._loop.c.node, body, port) if before == Items(()) else None
+        axis = _joining_axis(self._source, wire) if before == Items(()) else None
         if axis is not None:
             wanted = _joined_type(type, axis)
-            joining = self._loop.state(_empty(self._loop.c, wanted), wanted, parameter.name)
-            self._states.append(_State(before, Joined(joining, axis), type))
+            joining = self._state(_empty(self._loop.c, wanted), wanted, name)
+            self._states[wire] = _State(before, Joined(joining, axis), type)
             return Joined(joining, axis)
         joins = isinstance(before, Items | Stacked) and _can_be_joined(type)
-        appends = joins and _only_appends(body, port)
-        view = Growing() if appends else self._view(before, type, parameter.name)
+        view = Growing() if joins and _only_appends(wire) else self._view(before, type, name)
         if isinstance(view, Growing | Stacked) and not _share_a_shape(type):
             self._loop.c.warn(
                 "CNV103",
                 "the loop inserts tensors whose shapes are known only at run time into a sequence: "
                 "in IR all of them must have one shape",
             )
-        self._states.append(_State(before, view, type))
+        self._states[wire] = _State(before, view, type)
         return view
 
+    def _state(self, initial: Value, type: ValueType, name: str) -> Value:
+        wire = self._loop.state(initial, type, name)
+        self._new[wire.parameter] = wire
+        return wire.parameter
+
     def _view(self, before: Converted, type: ValueType, name: str) -> Converted:
-        loop = self._loop
         if isinstance(before, Value):
-            return loop.state(before, type, name)
+            return self._state(before, type, name)
         if isinstance(before, Maybe):
             item = None if before.item is None else self._view(before.item, _inside(type), name)
             assert item is None or isinstance(item, Value | Items | Stacked)
             return Maybe(item)
         length = type.length if isinstance(type, SequenceType) else None
         if isinstance(before, Items) and length == len(before.values):
-            return Items(
-                tuple(loop.state(item, _item_type(item, type), name) for item in before.values)
-            )
-        before, wanted = as_stack(loop.c, before, type), stack_type(type)
-        return Stacked(loop.state(before.tensor, wanted, name))
+            return mapped(before, lambda item: self._state(item, _item_type(item, type), name))
+        before, wanted = as_stack(self._loop.c, before, type), stack_type(type)
+        return Stacked(self._state(before.tensor, wanted, name))
 
-    def leave(self, results: Sequence[Converted]) -> None:
-        """Connect the results of the body, one for each state in order, to the next iteration.
+    def leave(self, results: Mapping[Value, Converted]) -> None:
+        """Connect the results of the body to the next iteration.
 
-        A result for a state that stays unchanged is ignored.
+        `results` has the new value for each value that the body of the source loop returns. A
+        result for a state that stays unchanged is ignored.
         """
-        for state, result in zip(self._states, results, strict=True):
-            if state.stays:
-                continue
+        for wire, state in self._states.items():
+            result = results[wire.following]
             if isinstance(state.view, Growing):
-                self._append(result)
-            else:
-                self.results += self._values(state.view, result, state.type)
+                state.appended = self._append(result)
+            elif not state.stays:
+                self._connect(state.view, result, state.type)
 
-    def _values(self, view: Converted, result: Converted, type: ValueType) -> list[Value]:
-        """Return the tensors that a body result passes to the next iteration for one state.
+    def _connect(self, view: Converted, result: Converted, type: ValueType) -> None:
+        """Make the tensors of a body result the next values of the new states.
 
         `view` is the state as the body reads it, `result` its new value, and `type` its ONNX type.
-        A tensor or a sequence stacked into one tensor gives one tensor, a sequence kept as n
-        separate tensors gives n, and an empty optional gives none.
 
         Raises:
             RefusedError: when `view` and `result` differ in kind, for example if one is an empty
@@ -156,49 +157,60 @@ class LoopStates:
         """
         inner = self._loop.inner
         if isinstance(view, Items):
-            return as_items(inner, result, len(view.values))
-        if isinstance(view, Joined) and isinstance(result, Joined):
-            return [result.tensor]
-        if isinstance(view, Stacked):
-            return [as_stack(inner, result, type).tensor]
-        if isinstance(view, Maybe):
+            for tensor, value in zip(
+                view.values, as_items(inner, result, len(view.values)), strict=True
+            ):
+                self._new[tensor].result = value
+        elif isinstance(view, Joined) and isinstance(result, Joined):
+            self._new[view.tensor].result = result.tensor
+        elif isinstance(view, Stacked):
+            self._new[view.tensor].result = as_stack(inner, result, type).tensor
+        elif isinstance(view, Maybe):
             held = result.item if isinstance(result, Maybe) else result
             if (held is None) != (view.item is None):
                 raise RefusedError(
                     "the loop carries an optional that has a value in some iterations only",
                     "carry a tensor, and a boolean that tells whether it is present",
                 )
-            if held is None or view.item is None:
-                return []
-            return self._values(view.item, held, _inside(type))
-        if not isinstance(result, Value):
+            if held is not None and view.item is not None:
+                self._connect(view.item, held, _inside(type))
+        elif isinstance(view, Value) and isinstance(result, Value):
+            self._new[view].result = result
+        else:
             raise RefusedError(f"the loop carries a tensor that becomes {result}")
-        return [result]
 
-    def _append(self, result: Converted) -> None:
+    def _append(self, result: Converted) -> Leaving:
         if not isinstance(result, Growing) or result.appended is None:
             raise RefusedError("the loop does not append to its sequence in each iteration")
-        item = result.appended
-        inner = self._loop.inner
-        self.appended.append(Scanned(shape_forms.unsqueeze(inner, item, [0]), 0))
+        return self._loop.joined(forms.unsqueeze(self._loop.inner, result.appended, [0]), 0)
 
-    def after(self, lasts: Sequence[Value], joined: Sequence[Value]) -> list[Converted]:
-        """Return the value of each state after the loop, made from the outputs of the new loop.
+    def _after(self, made: Outputs) -> dict[Entering, Converted]:
+        """Return the value of each state of the source loop after the loop.
 
-        `lasts` holds the last values of the new loop's states, in the order of `results`. `joined`
-        holds its concatenated outputs, in the order of `appended`. A state that the body never
-        changes keeps its value from before the loop.
+        `made` has the outputs of the new loop. A state that the body never changes keeps its value
+        from before the loop.
         """
-        last, join = iter(lasts), iter(joined)
-        found: list[Converted] = []
-        for state in self._states:
+        lasts: dict[Entering, Converted] = {}
+        for wire, state in self._states.items():
             if state.stays:
-                found.append(state.before)
-            elif isinstance(state.view, Growing):
-                found.append(Stacked(self._extended(state, next(join))))
+                lasts[wire] = state.before
+            elif state.appended is not None:
+                lasts[wire] = Stacked(self._extended(state, made[state.appended]))
             else:
-                found.append(_filled(state.view, last))
-        return found
+                lasts[wire] = mapped(state.view, lambda tensor: made[self._new[tensor]])
+        return lasts
+
+    def outputs(self, made: Outputs, scans: Mapping[Leaving, Leaving]) -> list[Converted]:
+        """Return the outputs of the source loop; `scans` has the new wire of each scan output."""
+        lasts = self._after(made)
+        shown: list[Converted] = []
+        for old in self._source.outputs:
+            if old in scans:
+                shown.append(made[scans[old]])
+            else:
+                assert old.state is not None
+                shown.append(lasts[old.state])
+        return shown
 
     def _extended(self, state: _State, appended: Value) -> Value:
         """Return all items of a sequence after the loop, as one tensor.
@@ -216,25 +228,6 @@ class LoopStates:
             return joined(c, [before.tensor, appended])
         assert isinstance(before, Items)
         return joined(c, [stacked(c, before.values), appended]) if before.values else appended
-
-
-def _filled(view: Converted, values: Iterator[Value]) -> Converted:
-    """Make the value of a state after the loop from the loop's outputs.
-
-    `view` is the value of the state inside the body, for example `Items` of three tensors. The
-    result has the same form, but its tensors are the next items of `values`.
-    """
-    if isinstance(view, Items):
-        return Items(tuple(next(values) for _ in view.values))
-    if isinstance(view, Stacked):
-        return Stacked(next(values))
-    if isinstance(view, Joined):
-        return Joined(next(values), view.axis)
-    if isinstance(view, Maybe):
-        item = None if view.item is None else _filled(view.item, values)
-        assert item is None or isinstance(item, Value | Items | Stacked)
-        return Maybe(item)
-    return next(values)
 
 
 def _inside(type: ValueType) -> ValueType:
@@ -272,33 +265,34 @@ def _share_a_shape(type: ValueType) -> bool:
     return dims is not None and all(isinstance(dim, int) or dim.symbol is not None for dim in dims)
 
 
-def _only_appends(body: Body, port: Carried) -> bool:
+def _only_appends(wire: Entering) -> bool:
     """True if the only change that the body makes to a sequence is that it appends one item."""
-    uses = body.graph.input(port.parameter).uses
+    uses = wire.parameter.uses
     if len(uses) != 1:
         return False
     node, position = uses[0]
     if not isinstance(node.op, sequence.SequenceInsert) or position != 0 or len(node.inputs) > 2:
         return False
-    return [user for user, _ in node.outputs[0].uses] == [body.graph.results[port.result]]
+    return wire.result is node.outputs[0] and len(node.outputs[0].uses) == 1
 
 
-def _joining_axis(loop: Node, body: Body, port: Carried) -> int | None:
+def _joining_axis(source: Wires, wire: Entering) -> int | None:
     """Return the axis along which the items of a sequence state are joined after the loop.
 
-    The state `port` qualifies if the body only appends one item to it, and all readers of its final
-    value are ConcatFromSequence along the same axis. The result is None otherwise, and also if all
-    items certainly have the same shape.
+    The state qualifies if the body only appends one item to it, and all readers of its final value
+    are ConcatFromSequence along the same axis. The result is None otherwise, and also if all items
+    certainly have the same shape.
     """
-    type = body.graph.parameters[port.parameter].outputs[0].type
+    type = wire.parameter.type
     item = type.item if isinstance(type, SequenceType) and not type.mixed else None
     dims = item.shape.dims if isinstance(item, TensorType) else None
-    if not dims or _share_a_shape(type) or not _only_appends(body, port):
+    if not dims or _share_a_shape(type) or not _only_appends(wire):
         return None
-    axes = set[int | None]()
-    for out in body.ports.outputs:
-        if isinstance(out, LastValue) and out.result == port.result:
-            axes |= {_joined_along(user, len(dims)) for user, _ in loop.outputs[out.external].uses}
+    axes = {
+        _joined_along(user, len(dims))
+        for leaving in source.shown_by(wire)
+        for user, _ in leaving.output.uses
+    }
     return axes.pop() if len(axes) == 1 else None
 
 

@@ -5,18 +5,20 @@ Only loops with a known trip count that read or carry a sequence of known length
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
-from irloop.conversion.forms import openvino_shape_forms as shape_forms
+from irloop.conversion.forms import openvino_forms as forms
 from irloop.conversion.framework.translation import Conversion, Converted
 from irloop.conversion.framework.virtual_values import Items
-from irloop.dialects.onnx.control_flow import source_parameter
-from irloop.graph.builder import shape_of
-from irloop.graph.loops import Carried, ScanOutput
-from irloop.graph.model import Body, Value
+from irloop.conversion.loops.loop_parts import convert_body, part_of
+from irloop.dialects.wire_ends import Leaving, passed_on
+from irloop.dialects.wires import Wires
+from irloop.graph.loops import ScanOutput
+from irloop.graph.model import Value
 from irloop.graph.types import ElementType
+from irloop.passes.trips import one_element
 
 __all__ = ["trips_over_sequences", "unrolled"]
 
@@ -24,78 +26,68 @@ __all__ = ["trips_over_sequences", "unrolled"]
 LIMIT = 256
 
 
+def stays_true(c: Conversion, source: Wires) -> bool:
+    """Return whether the condition of an ONNX Loop is true after every iteration.
+
+    The body returns a constant true, or the condition of the iteration, which was true.
+    """
+    assert source.goes_on is not None
+    known = c.converter.source.constant(source.goes_on)
+    return passed_on(source.goes_on) is source.running or (known is not None and bool(known.all()))
+
+
 def trips_over_sequences(
-    c: Conversion, body: Body, inputs: Sequence[Converted | None]
+    c: Conversion, source: Wires, values: Mapping[Value, Converted]
 ) -> int | None:
     """Return the trip count of a loop that can be unrolled because it reads a known sequence.
 
     The items of such a sequence are known during conversion. The result is None if no input is such
     a sequence, or if the trip count is not known in advance, is 0, or exceeds `LIMIT`.
     """
-    first_two = (*inputs, None, None)[:2]
-    count, starts = (c.constant_of(x) if isinstance(x, Value) else None for x in first_two)
-    if not any(isinstance(value, Items) for value in inputs) or count is None:
+    count, starts = (
+        c.constant_of(value) if isinstance(value, Value) else None
+        for value in (end and values.get(end) for end in (source.trip, source.starts))
+    )
+    if not any(isinstance(value, Items) for value in values.values()) or count is None:
         return None
-    goes_on = c.converter.source.constant(body.graph.output(0))
-    stays = source_parameter(body, 0) == 1 or (goes_on is not None and bool(goes_on.all()))
-    begins = len(inputs) < 2 or inputs[1] is None or (starts is not None and bool(starts.all()))
+    begins = source.starts is None or (starts is not None and bool(starts.all()))
     trips = int(count.reshape(-1)[0])
-    return trips if stays and begins and 0 < trips <= LIMIT else None
+    return trips if stays_true(c, source) and begins and 0 < trips <= LIMIT else None
 
 
 def unrolled(
-    c: Conversion, body: Body, inputs: Sequence[Converted | None], trips: int
+    c: Conversion, source: Wires, values: Mapping[Value, Converted], trips: int
 ) -> list[Converted | None]:
-    """Emit the body `trips` times, one copy after the other."""
-    states = {port.result: inputs[port.external] for port in body.ports.carried}
-    scans: dict[int, list[Value]] = {
-        out.result: [] for out in body.ports.outputs if isinstance(out, ScanOutput)
-    }
-    for number in range(trips):
-        results = c.convert_any(body.graph, _bound(c, body, inputs, states, number))
-        states = {result: results[result] for result in states}
-        for result, parts in scans.items():
-            value = results[result]
-            if not isinstance(value, Value):
-                raise c.refuse(f"the body returns {value}, which cannot be concatenated")
-            parts.append(shape_forms.unsqueeze(c, value, [0]))
-    return [
-        shape_forms.concat(c, scans[out.result], 0)
-        if isinstance(out, ScanOutput)
-        else states[out.result]
-        for out in body.ports.outputs
-    ]
+    """Emit the body `trips` times, one copy after the other.
 
-
-def _bound(
-    c: Conversion,
-    body: Body,
-    inputs: Sequence[Converted | None],
-    states: dict[int, Converted | None],
-    number: int,
-) -> list[Converted]:
-    """Return the values to bind to the parameters of the body in iteration `number`.
-
-    `states` holds the current value of each loop state, keyed by the index of the body result that
-    computes its next value. `inputs` are the inputs of the loop, which give all other values. The
-    condition parameter is bound to true, because only iterations that run are emitted.
-
-    Raises:
-        RefusedError: when an input is not connected.
+    This also allows a state to change its rank in an iteration, which ONNX permits but OpenVINO's
+    Loop does not.
     """
-    bound: list[Converted] = []
-    for index, node in enumerate(body.graph.parameters):
-        port = body.ports.by_parameter.get(index)
-        shape = [1] if shape_of(node.outputs[0]).rank == 1 else []
-        if index == body.ports.iteration:
-            bound.append(c.i64(np.full(shape, number)))
-            continue
-        if port is None or port.parameter == 1:
-            # The condition is true in every iteration that runs.
-            bound.append(c.constant(np.ones(shape), ElementType.BOOLEAN))
-            continue
-        value = states[port.result] if isinstance(port, Carried) else inputs[port.external]
-        if value is None:
-            raise c.refuse(f"input {port.external} is not connected")
-        bound.append(value)
-    return bound
+    entering = {wire.parameter: values[wire.outer] for wire in source.inputs}
+    bound = dict(entering)
+    parts: dict[Leaving, list[Value]] = {
+        leaving: [] for leaving in source.outputs if isinstance(leaving.port, ScanOutput)
+    }
+    results: dict[Value, Converted] = {}
+    for number in range(trips):
+        for parameter in source.graph.inputs:
+            shape = one_element(parameter)
+            if parameter is source.iteration:
+                bound[parameter] = c.i64(np.full(shape, number))
+            elif parameter not in entering:
+                # The condition is true in every iteration that runs.
+                bound[parameter] = c.constant(np.ones(shape), ElementType.BOOLEAN)
+        results = convert_body(c, source, bound)
+        for wire in source.states:
+            bound[wire.parameter] = results[wire.following]
+        for leaving, values_of_each in parts.items():
+            value = part_of(c, results[leaving.value])
+            values_of_each.append(forms.unsqueeze(c, value, [0]))
+    return [
+        results[leaving.value]
+        if leaving not in parts
+        else parts[leaving][0]
+        if trips == 1
+        else forms.concat(c, parts[leaving], 0)
+        for leaving in source.outputs
+    ]

@@ -13,12 +13,13 @@ from irloop.conversion.framework.carriers import CARRIERS
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.onnx.base import TINY_INTEGERS
 from irloop.dialects.onnx.convert import Cast6
+from irloop.dialects.wire_ends import Entering
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Invariant
 from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType, TensorType
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.loop_wires import Entering, LoopWires
+from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 
 if TYPE_CHECKING:
@@ -101,4 +102,4 @@ def _is_narrow(value: Value) -> bool:
 
 
 def _cast(forms: Forms, element: ElementType, value: Value) -> Value:
-    return forms.emit(Cast6(element), value)
+    return forms(Cast6(element), value)

@@ -6,25 +6,18 @@ axis of each item and concatenates forwards only; the builder uses it with a bat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from irloop.conversion.forms import onnx_shape_forms as shape_forms
 from irloop.conversion.framework.translation import Conversion
+from irloop.conversion.loops.loop_builder import LoopBuilder, Outputs
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.onnx import convert, elementwise, search
+from irloop.dialects.wire_ends import INVARIANT, Leaving, element_port, stacked_port
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
-    Carried,
-    InputPort,
-    Invariant,
-    LastValue,
-    OutputPort,
-    PortMap,
-    ScanInput,
     ScanOutput,
 )
-from irloop.graph.model import Body, Node, Value
-from irloop.graph.types import ElementType, Shape, TensorType, ValueType
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType, Shape, TensorType
 
 __all__ = ["OnnxLoopBuilder", "OnnxScanBuilder", "numbers_below", "reverse_axis"]
 
@@ -35,126 +28,58 @@ BOOL_SCALAR = TensorType(ElementType.BOOLEAN, Shape(()))
 BEFORE_THE_START = -(2**63)
 
 
-class OnnxLoopBuilder:
-    """Assembles an ONNX Loop.
-
-    The order of calls is fixed: `state` for each state, then `capture` for outer values, then
-    `finish`.
-    """
-
-    def __init__(self, c: Conversion, label: str) -> None:
-        self.c = c
-        self.inner = c.nested(label)
-        self.iteration = self.inner.parameter("iteration", I64_SCALAR)
-        self.inner.parameter("condition_in", BOOL_SCALAR)
-        self._initial: list[Value] = []
-        self._captured: dict[Value, Value] = {}
-        #: The unused state of an opset that requires at least one state.
-        self._unused: Value | None = None
-
-    def state(self, initial: Value, type: ValueType, name: str) -> Value:
-        """Add a state; return the body parameter that holds it."""
-        assert not self._captured, "states come before captures"
-        self._initial.append(initial)
-        return self.inner.parameter(name, type)
-
-    def _have_a_state(self) -> None:
-        if not self._initial and self.c.opset < onnx.STATELESS:
-            self._unused = self.state(self.c.i64(0), I64_SCALAR, "unused")
-
+class _OnnxBuilder(LoopBuilder):
     def capture(self, value: Value) -> Value:
         """Return the body parameter that holds an invariant outer value; add it if missing."""
-        self._have_a_state()
-        if value not in self._captured:
-            name = value.producer.name
-            self._captured[value] = self.inner.parameter(name, value.type)
-        return self._captured[value]
-
-    def finish(
-        self,
-        limit: Value | None,
-        starts: Value | None,
-        condition: Value,
-        states: list[Value],
-        scans: list[Value],
-    ) -> list[Value]:
-        """Make the Loop; return the states, then the stacked scan outputs.
-
-        `limit` is the maximum trip count and `starts` the condition before the first iteration;
-        None leaves the input out. `condition`, `states` and `scans` are values of the body.
-        """
-        self._have_a_state()
-        if self._unused is not None:
-            states = [self.inner(convert.Identity(), self._unused)]
-        for value in (condition, *states, *scans):
-            self.inner.result(value, self.inner.names.fresh(f"{value.producer.name}/out"))
-        node = _emit_loop(self.c, self.inner, limit, starts, self._initial, self._captured, scans)
-        return list(node.outputs[0 if self._unused is None else 1 :])
+        if value not in self.captured:
+            wire = self.enter(value, value.producer.name, INVARIANT, value.type)
+            self.captured[value] = wire.parameter
+        return self.captured[value]
 
 
-def _emit_loop(
-    c: Conversion,
-    inner: Conversion,
-    limit: Value | None,
-    starts: Value | None,
-    initial: list[Value],
-    captured: dict[Value, Value],
-    scans: list[Value],
-) -> Node:
-    """Emit an ONNX Loop node; its body is the graph of `inner`, which must be complete.
-
-    `limit` is the maximum trip count and `starts` the condition before the first iteration; None
-    omits the input. `initial` holds the initial values of the states, `captured` the body parameter
-    for each outer value that the body reads, and `scans` the body values that are stacked.
-    """
-    first_capture = 2 + len(initial)
-    inputs: list[InputPort] = [Carried(1, 1, 0)]
-    inputs += [Carried(2 + k, 2 + k, 1 + k) for k in range(len(initial))]
-    inputs += [Invariant(first_capture + k, first_capture + k) for k in range(len(captured))]
-    outputs: list[OutputPort] = [LastValue(1 + k, k) for k in range(len(initial))]
-    outputs += [ScanOutput(1 + len(initial) + k, len(initial) + k) for k in range(len(scans))]
-    ports = PortMap(tuple(inputs), tuple(outputs), iteration=0, condition=0)
-    node = c.graph.add_node(
-        onnx.Loop(),
-        c.names.fresh(f"{c.prefix}/Loop"),
-        (limit, starts, *initial, *captured),
-        len(outputs),
-        bodies=(Body("body", inner.graph, ports),),
-        location=c.location,
-    )
-    c.inference.visit(node)
-    return node
-
-
-class OnnxScanBuilder:
-    """Assembles an ONNX Scan: make states, then scanned inputs, then captures, then `finish`."""
+class OnnxLoopBuilder(_OnnxBuilder):
+    """Assembles an ONNX Loop."""
 
     def __init__(self, c: Conversion, label: str) -> None:
-        self.c = c
-        self.inner = c.nested(label)
-        self._initial: list[Value] = []
-        self._scanned: list[tuple[Value, int, bool]] = []
-        self._captured: dict[Value, Value] = {}
+        super().__init__(c, label)
+        self.iteration = self.wires.number(self.inner.names.fresh("iteration"))
+        self.wires.running = self.inner.parameter("condition_in", BOOL_SCALAR)
+
+    def stacked(self, value: Value) -> Leaving:
+        """Add an output that stacks a body value of all iterations along a new first axis."""
+        return self.wires.leave(value, stacked_port())
+
+    def finish(self, limit: Value | None, starts: Value | None, condition: Value) -> Outputs:
+        """Make the Loop; return the last values of the states and the scan outputs.
+
+        `limit` is the maximum trip count and `starts` the condition before the first iteration;
+        None leaves the input out. `condition` is the condition that the body returns.
+        """
+        wires = self.wires
+        wires.trip, wires.starts, wires.goes_on = limit, starts, condition
+        if not wires.states and self.c.opset < onnx.STATELESS:
+            unused = self.state(self.c.i64(0), I64_SCALAR, "unused")
+            unused.result = self.inner(convert.Identity(), unused.parameter)
+        return self.make(onnx.Loop())
+
+
+class OnnxScanBuilder(_OnnxBuilder):
+    """Assembles an ONNX Scan."""
+
+    def __init__(self, c: Conversion, label: str) -> None:
+        super().__init__(c, label)
         #: True for Scan-8, which has a batch axis, scans the first axis and concatenates forwards.
         self._batched = c.opset < onnx.Scan.since
 
-    def state(self, initial: Value, type: ValueType, name: str) -> Value:
-        """Add a state; return the body parameter that receives it."""
-        assert not self._scanned, "states come before scanned inputs"
-        assert not self._captured, "states come before captures"
-        self._initial.append(initial)
-        return self.inner.parameter(name, type)
-
     def scan(self, value: Value, axis: int, reverse: bool, name: str) -> Value:
         """Add a scan input; return the body parameter for one element of `value` along `axis`."""
-        assert not self._captured, "scanned inputs come before captures"
         if self._batched:
             value, axis = self._axis_first(value, axis), 0
-        self._scanned.append((value, axis, reverse))
         shape = shape_of(value)
         if shape.dims is not None:
             shape = Shape(shape.dims[:axis] + shape.dims[axis + 1 :])
-        return self.inner.parameter(name, TensorType(element_of(value), shape))
+        type = TensorType(element_of(value), shape)
+        return self.enter(value, name, element_port(axis, reverse), type).parameter
 
     def _axis_first(self, value: Value, axis: int) -> Value:
         rank = shape_of(value).rank
@@ -163,40 +88,32 @@ class OnnxScanBuilder:
         order = [axis, *(at for at in range(rank) if at != axis)]
         return shape_forms.transpose(self.c, value, order)
 
-    def capture(self, value: Value) -> Value:
-        """Return the body parameter for an outer value that is the same in every iteration."""
-        if value not in self._captured:
-            self._captured[value] = self.inner.parameter(value.producer.name, value.type)
-        return self._captured[value]
+    def stacked(self, value: Value, axis: int = 0, reverse: bool = False) -> Leaving:
+        """Add an output that stacks a body value of all iterations along a new axis."""
+        return self.wires.leave(value, stacked_port(axis, reverse))
 
-    def finish(self, states: list[Value], scans: list[tuple[Value, int, bool]]) -> list[Value]:
-        """Make the Scan; return its final states, then its scan outputs.
+    def finish(self) -> Outputs:
+        """Make the Scan; return the last values of the states and the scan outputs."""
+        return self._batch_of_one() if self._batched else self.make(onnx.Scan())
 
-        Each item of `scans` is (body value, axis, reverse).
-        """
-        for value in (*states, *(value for value, _, _ in scans)):
-            self.inner.result(value, self.inner.names.fresh(f"{value.producer.name}/out"))
-        if self._batched:
-            return self._batch_of_one(scans)
-        placed = [(axis, reverse) for _, axis, reverse in scans]
-        scanned = [value for value, _, _ in self._scanned]
-        return self._emit(onnx.Scan(), [*self._initial, *scanned], placed)
-
-    def _batch_of_one(self, scans: list[tuple[Value, int, bool]]) -> list[Value]:
+    def _batch_of_one(self) -> Outputs:
         """Emit a Scan-8 over a batch of one item; return its outputs without the batch axis.
 
-        Each item of `scans` is (body value, axis, reverse). Scan-8 can only concatenate forwards
-        along the first axis, so its scan outputs are then reversed and transposed as `scans`
-        requires.
+        Scan-8 can only concatenate forwards along the first axis, so its scan outputs are then
+        reversed and transposed as their ports require.
         """
-        c = self.c
-        items = [*self._initial, *(value for value, _, _ in self._scanned)]
-        batch = [shape_forms.unsqueeze(c, value, [0]) for value in items]
-        made = self._emit(onnx.Scan8(), [None, *batch], [(0, False)] * len(scans))
-        values = [shape_forms.squeeze(c, value, [0]) for value in made]
-        held = len(self._initial)
-        placed = zip(values[held:], scans, strict=True)
-        return [*values[:held], *(self._placed(value, *scan[1:]) for value, scan in placed)]
+        c, wires = self.c, self.wires
+        for wire in (*wires.states, *wires.slices):
+            wire.outer = shape_forms.unsqueeze(c, wire.outer, [0])
+        wanted = {leaving: leaving.port for leaving in wires.outputs}
+        for leaving in wanted:
+            leaving.port = stacked_port()
+        made = self.make(onnx.Scan8())
+        made = {wire: shape_forms.squeeze(c, value, [0]) for wire, value in made.items()}
+        for leaving, port in wanted.items():
+            assert isinstance(port, ScanOutput)
+            made[leaving] = self._placed(made[leaving], port.axis, port.reverse)
+        return made
 
     def _placed(self, value: Value, axis: int, reverse: bool) -> Value:
         """Move axis 0 of `value`, the axis of the iterations, to `axis`.
@@ -213,43 +130,6 @@ class OnnxScanBuilder:
         order = list(range(1, rank))
         return shape_forms.transpose(self.c, value, [*order[:axis], 0, *order[axis:]])
 
-    def _emit(
-        self,
-        op: onnx.Scan | onnx.Scan8,
-        given: Sequence[Value | None],
-        placed: list[tuple[int, bool]],
-    ) -> list[Value]:
-        """Emit a Scan node with the inputs `given`, and return its outputs.
-
-        `given` holds the initial states and the scanned inputs; for a Scan-8, the lengths of the
-        items come first (None if omitted). The captured values are appended. `placed` holds, for
-        each scan output, the axis along which it is joined, and whether it is joined in reverse
-        order.
-        """
-        held, seen = len(self._initial), len(self._scanned)
-        # The first input of a Scan-8 holds the lengths of the items.
-        first = len(given) - held - seen
-        inputs: list[InputPort] = [Carried(first + k, k, k) for k in range(held)]
-        inputs += [
-            ScanInput(first + held + k, held + k, axis, reverse)
-            for k, (_, axis, reverse) in enumerate(self._scanned)
-        ]
-        inputs += [Invariant(len(given) + k, held + seen + k) for k in range(len(self._captured))]
-        outputs: list[OutputPort] = [LastValue(k, k) for k in range(held)]
-        outputs += [ScanOutput(held + k, held + k, *place) for k, place in enumerate(placed)]
-        c = self.c
-        c.require(op)
-        node = c.graph.add_node(
-            op,
-            c.names.fresh(f"{c.prefix}/Scan"),
-            (*given, *self._captured),
-            len(outputs),
-            bodies=(Body("body", self.inner.graph, PortMap(tuple(inputs), tuple(outputs))),),
-            location=c.location,
-        )
-        c.inference.visit(node)
-        return list(node.outputs)
-
 
 def reverse_axis(c: Conversion, value: Value, axis: int) -> Value:
     """Reverse the elements along `axis`.
@@ -260,7 +140,7 @@ def reverse_axis(c: Conversion, value: Value, axis: int) -> Value:
     shape = shape_of(value)
     if c.opset >= 10 or shape.dims is None or isinstance(shape.dims[axis], int):
         return shape_forms.slice_(c, value, [-1], [BEFORE_THE_START], [axis], [-1])
-    length = shape_forms.gather(c, shape_forms.shape(c, value), c.i64(axis), 0)
+    length = shape_forms.gather(c, shape_forms.shape_of(c, value), c.i64(axis), 0)
     last = c(elementwise.Sub(), length, c.i64(1))
     places = c(elementwise.Sub(), last, numbers_below(c, length))
     return shape_forms.gather(c, value, places, axis)
@@ -279,4 +159,5 @@ def numbers_below(c: Conversion, count: Value) -> Value:
     truth, inner = ElementType.BOOLEAN, loop.inner
     number = inner(convert.Identity(), loop.iteration)
     starts, goes_on = c.constant(True, truth), inner.constant(True, truth)
-    return loop.finish(count, starts, goes_on, [], [number])[0]
+    numbers = loop.stacked(number)
+    return loop.finish(count, starts, goes_on)[numbers]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from irloop.conversion.forms import openvino_shape_forms as shape_forms
+from irloop.conversion.forms import openvino_forms as forms
 from irloop.conversion.framework.translation import (
     Conversion,
     Converted,
@@ -12,18 +13,19 @@ from irloop.conversion.framework.translation import (
     takes_virtual,
 )
 from irloop.conversion.loops.loop import part_of, without_iterations
-from irloop.conversion.loops.loop_parts import given
+from irloop.conversion.loops.loop_parts import convert_body, values_of, wires_of
 from irloop.conversion.loops.loop_states import LoopStates, enter
 from irloop.conversion.loops.openvino_loop_builder import (
     OpenVinoLoopBuilder,
-    Scanned,
     refuse_strings,
 )
 from irloop.dialects.loops import normal_axis
 from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.wire_ends import Entering, Leaving
+from irloop.dialects.wires import Wires
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Carried, ScanInput, ScanOutput
-from irloop.graph.model import Body, Value
+from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
 __all__ = ["import_scan"]
@@ -42,51 +44,89 @@ def import_scan(
 
     States and scanned inputs are tensors; a captured value may be a sequence.
     """
-    body = c.node.body()
-    length = _length(c, body, inputs)
+    source, values = wires_of(c), values_of(c, inputs)
+    scan = _Scan(c, source, values)
+    length = scan.known_length()
     if length == 0:
-        return without_iterations(c, body, inputs)
-    refuse_strings(c)
-    as_loop = c.in_tensor_iterator or length is None or _grows(c, body, inputs)
+        return without_iterations(c, source, values)
+    refuse_strings(c, source)
+    as_loop = c.in_tensor_iterator or length is None or scan.grows()
     loop = OpenVinoLoopBuilder(c)
     loop.inner.in_tensor_iterator = not as_loop
-    states = LoopStates(loop)
-    bound: list[Converted] = []
-    for index, node in enumerate(body.graph.parameters):
-        port = body.ports.by_parameter[index]
-        if isinstance(port, Carried):
-            bound.append(states.enter(given(c, inputs, port.external), body, port))
-        elif isinstance(port, ScanInput):
-            value = _tensor(c, inputs, port.external)
-            axis = _axis(c, port.axis, shape_of(value).rank)
-            piece = loop.sliced(value, axis, port.reverse, node.name)
-            bound.append(shape_forms.squeeze(loop.inner, piece, [axis]))
+    states = LoopStates(loop, source)
+    entering = {wire.parameter: wire for wire in source.inputs}
+    bound: dict[Value, Converted] = {}
+    for parameter in source.graph.inputs:
+        wire = entering[parameter]
+        if isinstance(wire.port, Carried):
+            bound[parameter] = states.enter(values[wire.outer], wire)
+        elif isinstance(wire.port, ScanInput):
+            value = scan.tensor(wire)
+            axis = _axis(c, wire.port.axis, shape_of(value).rank)
+            piece = loop.sliced(value, axis, wire.port.reverse, parameter.producer.name)
+            bound[parameter] = forms.squeeze(loop.inner, piece, [axis])
         else:
-            bound.append(enter(loop, given(c, inputs, port.external)))
-    scans = _run_body(loop, body, bound, states)
-    made_of = [*states.results, *(scan.value for scan in scans)]
-    if as_loop or not loop.reads_slices(made_of):
-        trip = _scan_length(c, body, inputs)
-        truth = ElementType.BOOLEAN
+            bound[parameter] = enter(loop, values[wire.outer])
+    results = convert_body(loop.inner, source, bound)
+    states.leave(results)
+    scans = _stack(loop, source, results)
+    if as_loop or not loop.reads_slices():
+        trip, truth = scan.length(), ElementType.BOOLEAN
         goes_on = loop.inner.constant(True, truth)
-        made = loop.loop(trip, c.constant(True, truth), goes_on, states.results, scans)
+        made = loop.loop(trip, c.constant(True, truth), goes_on)
     else:
-        made = loop.tensor_iterator(states.results, scans)
-    count = len(states.results)
-    return [*states.after(made[:count], []), *made[count:]]
+        made = loop.tensor_iterator()
+    return states.outputs(made, scans)
 
 
-def _grows(c: Conversion, body: Body, inputs: tuple[Converted | None, ...]) -> bool:
-    """True if the size of a state changes, which only a Loop allows.
+@dataclass(frozen=True)
+class _Scan:
+    """The Scan that is converted: its wires, and the converted values of its inputs."""
 
-    The specification of Scan forbids it, but a Loop written as a Scan may have such a state.
-    """
-    for port in body.ports.carried:
-        first = shape_of(_tensor(c, inputs, port.external)).dims or ()
-        later = shape_of(body.graph.output(port.result)).dims or first
-        if any(isinstance(x, int) and x != y for x, y in zip(first, later, strict=False)):
-            return True
-    return False
+    c: Conversion
+    source: Wires
+    values: Mapping[Value, Converted]
+
+    def tensor(self, wire: Entering) -> Value:
+        """The converted outer value of a wire, which must be a tensor."""
+        value = self.values[wire.outer]
+        if not isinstance(value, Value):
+            raise self.c.refuse(f"{value} cannot be scanned")
+        return value
+
+    def grows(self) -> bool:
+        """True if the size of a state changes, which only a Loop allows.
+
+        The specification of Scan forbids it, but a Loop written as a Scan may have such a state.
+        """
+        for wire in self.source.states:
+            first = shape_of(self.tensor(wire)).dims or ()
+            later = shape_of(wire.following).dims or first
+            if any(isinstance(x, int) and x != y for x, y in zip(first, later, strict=False)):
+                return True
+        return False
+
+    def known_length(self) -> int | None:
+        """The number of iterations, if it is known."""
+        for wire in self.source.slices:
+            shape = shape_of(self.tensor(wire))
+            if shape.dims is not None and isinstance(wire.port, ScanInput):
+                dim = shape.dims[normal_axis(wire.port.axis, len(shape.dims))]
+                if isinstance(dim, int):
+                    return dim
+        return None
+
+    def length(self) -> Value:
+        """The number of iterations as an i64 scalar."""
+        known = self.known_length()
+        if known is not None:
+            return self.c.i64(known)
+        wire = self.source.slices[0]
+        assert isinstance(wire.port, ScanInput)
+        value = self.tensor(wire)
+        axis = _axis(self.c, wire.port.axis, shape_of(value).rank)
+        shape = forms.shape_of(self.c, value)
+        return forms.gather(self.c, shape, self.c.i64(axis), 0)
 
 
 def _axis(c: Conversion, axis: int, rank: int | None) -> int:
@@ -99,50 +139,16 @@ def _axis(c: Conversion, axis: int, rank: int | None) -> int:
     return normal
 
 
-def _scanned(body: Body) -> list[ScanInput]:
-    return [port for port in body.ports.inputs if isinstance(port, ScanInput)]
-
-
-def _tensor(c: Conversion, inputs: tuple[Converted | None, ...], external: int) -> Value:
-    value = given(c, inputs, external)
-    if not isinstance(value, Value):
-        raise c.refuse(f"{value} cannot be scanned")
-    return value
-
-
-def _length(c: Conversion, body: Body, inputs: tuple[Converted | None, ...]) -> int | None:
-    for port in _scanned(body):
-        value = _tensor(c, inputs, port.external)
-        shape = shape_of(value)
-        if shape.dims is not None:
-            dim = shape.dims[normal_axis(port.axis, len(shape.dims))]
-            if isinstance(dim, int):
-                return dim
-    return None
-
-
-def _scan_length(c: Conversion, body: Body, inputs: tuple[Converted | None, ...]) -> Value:
-    known = _length(c, body, inputs)
-    if known is not None:
-        return c.i64(known)
-    port = _scanned(body)[0]
-    value = _tensor(c, inputs, port.external)
-    axis = _axis(c, port.axis, shape_of(value).rank)
-    return shape_forms.gather(c, shape_forms.shape_of(c, value), c.i64(axis), 0)
-
-
-def _run_body(
-    loop: OpenVinoLoopBuilder, body: Body, bound: Sequence[Converted], states: LoopStates
-) -> list[Scanned]:
-    inner = loop.inner
-    results = inner.convert_any(body.graph, bound)
-    states.leave([results[port.result] for port in body.ports.carried])
-    scans = []
-    for out in body.ports.outputs:
-        if isinstance(out, ScanOutput):
-            value = part_of(inner, results[out.result])
+def _stack(
+    loop: OpenVinoLoopBuilder, source: Wires, results: Mapping[Value, Converted]
+) -> dict[Leaving, Leaving]:
+    """Add the scan outputs to the new loop; return the new wire for each."""
+    inner, made = loop.inner, {}
+    for old in source.outputs:
+        if isinstance(old.port, ScanOutput):
+            value = part_of(inner, results[old.value])
             rank = shape_of(value).rank
-            axis = _axis(inner, out.axis, None if rank is None else rank + 1)
-            part = shape_forms.unsqueeze(inner, value, [axis])
-            scans.append(Scanned(part, axis, out.reverse))
-    return scans
+            axis = _axis(inner, old.port.axis, None if rank is None else rank + 1)
+            part = forms.unsqueeze(inner, value, [axis])
+            made[old] = loop.joined(part, axis, old.port.reverse)
+    return made

@@ -9,19 +9,18 @@ from irloop.conversion.forms import onnx_shape_forms as shape_forms
 from irloop.conversion.forms.axis_forms import merge_axes, split_axis
 from irloop.conversion.framework.translation import Conversion
 from irloop.conversion.loops.loop_parts import (
+    CopiedStates,
     LoopPlan,
     as_type,
-    bind_constant_parameters,
-    given,
     is_single,
-    zeros_like_type,
 )
 from irloop.conversion.loops.onnx_loop_builder import OnnxScanBuilder
 from irloop.dialects.loops import is_consistent
+from irloop.dialects.wire_ends import Leaving
 from irloop.graph.builder import shape_of
 from irloop.graph.clone import clone_graph
 from irloop.graph.inference import Inference
-from irloop.graph.loops import Carried, Concatenated, Invariant, LastValue, Sliced
+from irloop.graph.loops import Concatenated, Sliced
 from irloop.graph.model import Value
 from irloop.graph.types import Shape, TensorType, ValueType
 
@@ -37,22 +36,19 @@ SOME_LENGTH = 7919
 LENGTHS_APART = 1009
 
 
-def can_scan(plan: LoopPlan, inputs: tuple[Value | None, ...]) -> bool:
+def can_scan(plan: LoopPlan) -> bool:
     """Return whether a Scan can express a loop.
 
     Its slices must have no gaps or overlaps, and its states must be tensors that keep their shape.
     """
-    for port in plan.sliced:
-        value = inputs[port.external]
-        known_rank = value is not None and shape_of(value).rank is not None
+    for wire, port in plan.slices:
+        known_rank = shape_of(plan.converted(wire)).rank is not None
         if not is_consistent(port) or (port.part_size != 1 and not known_rank):
             return False
-    for state in plan.carried:
-        value = inputs[state.external]
-        if value is None:
-            return False
-        made = plan.result_type(state.result)
-        if not isinstance(made, TensorType) or shape_of(value).refine(made.shape) is None:
+    for state in plan.states:
+        made = state.following.type
+        initial = shape_of(plan.converted(state))
+        if not isinstance(made, TensorType) or initial.refine(made.shape) is None:
             return False
     return not _some_state_widens(plan) and not _some_state_grows(plan)
 
@@ -62,13 +58,11 @@ def _some_state_widens(plan: LoopPlan) -> bool:
 
     This is the case if the body parameter of the state has another or an unknown dimension.
     """
-    node = plan.body.graph.owner
-    assert node is not None
-    for port in plan.carried:
-        initial, held = node.inputs[port.external], plan.parameter_type(port.parameter)
-        if initial is None or not isinstance(held, TensorType):
+    for state in plan.states:
+        held = state.parameter.type
+        if not isinstance(held, TensorType):
             continue
-        pairs = zip(shape_of(initial).dims or (), held.shape.dims or (), strict=False)
+        pairs = zip(shape_of(state.outer).dims or (), held.shape.dims or (), strict=False)
         if any(isinstance(first, int) and first != later for first, later in pairs):
             return True
     return False
@@ -87,10 +81,10 @@ def _some_state_grows(plan: LoopPlan) -> bool:
     Made-up lengths of two operands may contradict each other. The operation then keeps its declared
     types, because such operands have equal sizes whenever the loop runs.
     """
-    types = [value.type for value in plan.body.graph.inputs]
-    if all(_is_known(types[port.parameter]) for port in plan.carried):
+    if all(_is_known(state.parameter.type) for state in plan.states):
         return False
-    one = [_of_lengths(type, repeat(SOME_LENGTH)) for type in types]
+    inputs = plan.wires.graph.inputs
+    one = [_of_lengths(value.type, repeat(SOME_LENGTH)) for value in inputs]
     return _changes_a_state(plan, one) or _changes_a_state(plan, _of_own_lengths(plan))
 
 
@@ -99,10 +93,13 @@ def _changes_a_state(plan: LoopPlan, types: Sequence[ValueType]) -> bool:
 
     `types` are the types that the body's parameters have at the start of the iteration.
     """
-    body = clone_graph(plan.body.graph)
+    graph = plan.wires.graph
+    body = clone_graph(graph)
     Inference(tolerant=True).run(body, types)
-    for port in plan.carried:
-        held, made = types[port.parameter], body.outputs[port.result].type
+    before = dict(zip(graph.inputs, types, strict=True))
+    after = {old: new.type for old, new in zip(graph.outputs, body.outputs, strict=True)}
+    for state in plan.states:
+        held, made = before[state.parameter], after[state.following]
         if not isinstance(held, TensorType) or not isinstance(made, TensorType):
             continue
         if held.shape.refine(made.shape) is None:
@@ -116,15 +113,13 @@ def _of_own_lengths(plan: LoopPlan) -> list[ValueType]:
     Each unknown dimension gets a different length. Only parameters that receive the same outer
     value get the same lengths.
     """
-    node = plan.body.graph.owner
-    assert node is not None
-    types = [value.type for value in plan.body.graph.inputs]
-    starts: dict[Value | None, int] = {}
-    ports: list[Carried | Invariant | Sliced] = [*plan.carried, *plan.invariant, *plan.sliced]
-    for port in ports:
-        start = starts.setdefault(node.inputs[port.external], len(starts) * LENGTHS_APART)
-        types[port.parameter] = _of_lengths(types[port.parameter], count(SOME_LENGTH + start, 2))
-    return types
+    types = {value: value.type for value in plan.wires.graph.inputs}
+    starts: dict[Value, int] = {}
+    for wire in (*plan.states, *plan.invariants, *plan.wires.slices):
+        start = starts.setdefault(wire.outer, len(starts) * LENGTHS_APART)
+        lengths = count(SOME_LENGTH + start, 2)
+        types[wire.parameter] = _of_lengths(wire.parameter.type, lengths)
+    return list(types.values())
 
 
 def _is_known(type: ValueType) -> bool:
@@ -144,49 +139,41 @@ def _of_lengths(type: ValueType, lengths: Iterator[int]) -> ValueType:
     return TensorType(type.element, Shape(dims))
 
 
-def export_as_scan(
-    c: Conversion, plan: LoopPlan, inputs: tuple[Value | None, ...]
-) -> list[Value | None]:
+def export_as_scan(plan: LoopPlan) -> list[Value | None]:
     """Write the IR body in `plan` as an ONNX Scan and return its outputs."""
-    scan = OnnxScanBuilder(c, "body")
+    c, scan = plan.c, OnnxScanBuilder(plan.c, "body")
     inner = scan.inner
-    bound: dict[int, Value] = {}
-    for port in plan.carried:
-        type = plan.parameter_type(port.parameter)
-        initial = as_type(c, given(c, inputs, port.external), type)
-        bound[port.parameter] = scan.state(initial, type, plan.parameter_name(port.parameter))
-    held = [out for out in plan.extra if _is_static(plan, out)]
-    for out in held:
-        type = plan.result_type(out.result)
-        scan.state(zeros_like_type(c, type), type, "last")
-    elements = {}
-    for sliced in plan.sliced:
-        whole = _in_parts(c, given(c, inputs, sliced.external), sliced)
-        name = plan.parameter_name(sliced.parameter)
-        elements[sliced.parameter] = scan.scan(whole, sliced.axis, sliced.stride < 0, name)
-    for fixed in plan.invariant:
-        value = as_type(c, given(c, inputs, fixed.external), plan.parameter_type(fixed.parameter))
-        bound[fixed.parameter] = scan.capture(value)
-    for sliced in plan.sliced:
-        element = elements[sliced.parameter]
-        if sliced.part_size == 1:
-            element = shape_forms.unsqueeze(inner, element, [sliced.axis])
-        bound[sliced.parameter] = as_type(inner, element, plan.parameter_type(sliced.parameter))
-    parameters = bind_constant_parameters(inner, plan, bound, None)
-    results = inner.convert_graph(plan.body.graph, parameters)
-    states = [
-        as_type(inner, results[port.result], plan.parameter_type(port.parameter))
-        for port in plan.carried
-    ]
-    states += [results[out.result] for out in held]
-    scans = [_part(inner, results[out.result], out) for out in plan.joined]
-    stacked = [out for out in plan.extra if out not in held]
-    scans += [(results[out.result], 0, False) for out in stacked]
-    return _outputs(c, plan, scan.finish(states, scans), held, stacked)
+    held = [old for old in plan.extra if _is_static(old.value.type)]
+    states = CopiedStates(plan, scan, held)
+    bound = states.bound
+    elements = []
+    for wire, port in plan.slices:
+        whole = _in_parts(c, plan.converted(wire), port)
+        name = wire.parameter.producer.name
+        elements.append(scan.scan(whole, port.axis, port.stride < 0, name))
+    for fixed in plan.invariants:
+        bound[fixed.parameter] = scan.capture(plan.initial(fixed))
+    for (wire, port), element in zip(plan.slices, elements, strict=True):
+        single = port.part_size == 1
+        piece = shape_forms.unsqueeze(inner, element, [port.axis]) if single else element
+        bound[wire.parameter] = as_type(inner, piece, wire.parameter.type)
+    results = plan.convert_body(inner, bound, None)
+    states.leave(results)
+    joined = [(_joined(scan, results[old.value], port), old, port) for old, port in plan.joined]
+    stacked = [(scan.stacked(results[old.value]), old) for old in plan.extra if old not in held]
+    made = scan.finish()
+    outputs = states.outputs(made)
+    for new, old, range_ in joined:
+        shape, value = shape_of(old.value), made[new]
+        if shape.rank != 0 and not is_single(shape.dim(range_.axis), range_):
+            value = merge_axes(c, value, range_.axis)
+        outputs[old.output] = value
+    for new, old in stacked:
+        outputs[old.output] = shape_forms.gather(c, made[new], c.i64(-1), 0)
+    return [outputs.get(output) for output in c.node.outputs]
 
 
-def _is_static(plan: LoopPlan, out: LastValue) -> bool:
-    type = plan.result_type(out.result)
+def _is_static(type: ValueType) -> bool:
     return isinstance(type, TensorType) and type.shape.is_static
 
 
@@ -205,41 +192,15 @@ def _in_parts(c: Conversion, value: Value, port: Sliced) -> Value:
     return split_axis(c, value, port.axis, port.part_size)
 
 
-def _part(inner: Conversion, result: Value, port: Concatenated) -> tuple[Value, int, bool]:
-    """Turn the body result of a concatenated output into an output of the Scan body.
+def _joined(scan: OnnxScanBuilder, result: Value, port: Concatenated) -> Leaving:
+    """Add the Scan output for a concatenated output of IR.
 
-    Returns the value, the axis along which the Scan joins it, and whether it joins in reverse
-    order. If an iteration adds only one element along the axis, the value loses the axis, because
-    the Scan inserts it again.
+    If an iteration adds only one element along the axis, the value loses the axis, because the Scan
+    inserts it again.
     """
-    shape = shape_of(result)
+    shape, reverse = shape_of(result), port.stride < 0
     if shape.rank == 0:
-        return result, 0, port.stride < 0
+        return scan.stacked(result, 0, reverse)
     if is_single(shape.dim(port.axis), port):
-        result = shape_forms.squeeze(inner, result, [port.axis])
-    return result, port.axis, port.stride < 0
-
-
-def _outputs(
-    c: Conversion,
-    plan: LoopPlan,
-    made: list[Value],
-    held: list[LastValue],
-    stacked: list[LastValue],
-) -> list[Value | None]:
-    outputs: list[Value | None] = [None] * len(c.node.outputs)
-    for external, state in plan.last.items():
-        outputs[external] = made[state]
-    for offset, out in enumerate(held):
-        outputs[out.external] = made[len(plan.carried) + offset]
-    first = len(plan.carried) + len(held)
-    for offset, port in enumerate(plan.joined):
-        shape = shape_of(plan.body.graph.output(port.result))
-        value = made[first + offset]
-        if shape.rank != 0 and not is_single(shape.dim(port.axis), port):
-            value = merge_axes(c, value, port.axis)
-        outputs[port.external] = value
-    first += len(plan.joined)
-    for offset, out in enumerate(stacked):
-        outputs[out.external] = shape_forms.gather(c, made[first + offset], c.i64(-1), 0)
-    return outputs
+        result = shape_forms.squeeze(scan.inner, result, [port.axis])
+    return scan.stacked(result, port.axis, reverse)

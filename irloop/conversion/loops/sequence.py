@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from irloop.conversion.forms import openvino_forms as forms
-from irloop.conversion.forms import openvino_shape_forms as shape_forms
 from irloop.conversion.framework.translation import (
     Conversion,
     Converted,
@@ -134,7 +133,7 @@ def item_at(c: Conversion, op: onnx.SequenceAt, sequence: Converted, position: V
         return picked(c, sequence.values, position)
     source = c.node.inputs[0]
     stack = as_stack(c, sequence, UNKNOWN_TYPE if source is None else source.type)
-    return shape_forms.gather(c, stack.tensor, shape_forms.as_scalar(c, position), 0)
+    return forms.gather(c, stack.tensor, forms.as_scalar(c, position), 0)
 
 
 @takes_virtual
@@ -142,7 +141,7 @@ def item_at(c: Conversion, op: onnx.SequenceAt, sequence: Converted, position: V
 def length(c: Conversion, op: onnx.SequenceLength, sequence: Converted) -> Value:
     """Write SequenceLength as a constant, or as the size of axis 0 if the items are stacked."""
     if isinstance(sequence, Stacked):
-        return shape_forms.size_of(c, sequence.tensor, 0)
+        return forms.size_of(c, sequence.tensor, 0)
     return c.i64(len(_items(sequence, "counting").values))
 
 
@@ -164,13 +163,13 @@ def split(
         rank = shape_of(value).rank
         assert rank is not None
         order = [axis, *(at for at in range(rank) if at != axis)]
-        moved = shape_forms.transpose(c, value, order)
+        moved = forms.transpose(c, value, order)
         keeps = sizes is not None or op.keepdims
-        return Stacked(shape_forms.unsqueeze(c, moved, [axis + 1]) if keeps else moved)
+        return Stacked(forms.unsqueeze(c, moved, [axis + 1]) if keeps else moved)
     known = c.constant_of(sizes)
     many = shape_of(sizes)
     if known is None and many.rank == 1 and isinstance(many.dim(0), int):
-        return Items(tuple(shape_forms.variadic_split_by(c, value, axis, sizes)))
+        return Items(tuple(forms.variadic_split_by(c, value, axis, sizes)))
     if known is None:
         raise c.refuse("the number of parts is not known", "make their sizes constant")
     parts = [int(item) for item in known.reshape(-1)]
@@ -179,7 +178,7 @@ def split(
             raise c.refuse("the size of the split axis is not known")
         whole, rest = divmod(size, parts[0])
         parts = [parts[0]] * whole + ([rest] if rest else [])
-    return Items(tuple(shape_forms.variadic_split(c, value, axis, parts)))
+    return Items(tuple(forms.variadic_split(c, value, axis, parts)))
 
 
 def _are_ones(c: Conversion) -> bool:
@@ -203,7 +202,7 @@ def concat(c: Conversion, op: onnx.ConcatFromSequence, sequence: Converted) -> V
             raise c.refuse("the rank of the items is not known")
         axis = op.axis % (rank if op.new_axis else rank - 1)
         rest = list(range(1, rank))
-        moved = shape_forms.transpose(c, sequence.tensor, [*rest[:axis], 0, *rest[axis:]])
+        moved = forms.transpose(c, sequence.tensor, [*rest[:axis], 0, *rest[axis:]])
         return moved if op.new_axis else _merged(c, moved, axis)
     values = list(_items(sequence, "joining").values)
     if not values:
@@ -213,9 +212,9 @@ def concat(c: Conversion, op: onnx.ConcatFromSequence, sequence: Converted) -> V
         raise c.refuse("the rank of the items is not known")
     if op.new_axis:
         axis = op.axis if rank is None else op.axis % (rank + 1)
-        values = [shape_forms.unsqueeze(c, value, [axis]) for value in values]
-        return shape_forms.concat(c, values, axis)
-    return shape_forms.concat(c, values, op.axis if rank is None else op.axis % rank)
+        values = [forms.unsqueeze(c, value, [axis]) for value in values]
+        return forms.concat(c, values, axis)
+    return forms.concat(c, values, op.axis if rank is None else op.axis % rank)
 
 
 def _merged(c: Conversion, value: Value, axis: int) -> Value:
@@ -224,18 +223,18 @@ def _merged(c: Conversion, value: Value, axis: int) -> Value:
     dims = shape.static()
     if dims is not None:
         joined = [*dims[:axis], dims[axis] * dims[axis + 1], *dims[axis + 2 :]]
-        return shape_forms.reshape_to(c, value, c.i64(joined), special_zero=False)
+        return forms.reshape_to(c, value, c.i64(joined), special_zero=False)
     rank = shape.rank
     assert rank is not None
-    whole = shape_forms.shape_of(c, value)
+    whole = forms.shape_of(c, value)
 
     def part(positions: list[int]) -> Value:
-        return shape_forms.gather(c, whole, c.i64(positions), 0)
+        return forms.gather(c, whole, c.i64(positions), 0)
 
     middle = forms.multiply(c, part([axis]), part([axis + 1]))
     before, after = list(range(axis)), list(range(axis + 2, rank))
     pieces = [*([part(before)] if before else []), middle, *([part(after)] if after else [])]
-    return shape_forms.reshape_to(c, value, shape_forms.concat(c, pieces, 0), special_zero=False)
+    return forms.reshape_to(c, value, forms.concat(c, pieces, 0), special_zero=False)
 
 
 @takes_virtual

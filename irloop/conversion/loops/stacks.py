@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from irloop.conversion.forms import openvino_forms as forms
-from irloop.conversion.forms import openvino_shape_forms as shape_forms
 from irloop.conversion.framework.translation import Conversion, Converted, RefusedError
 from irloop.conversion.framework.virtual_values import Items, Stacked
 from irloop.dialects.openvino.search import CumSum
@@ -36,7 +35,7 @@ COUNTED_LATE = "the number of items of its sequence is known only at run time"
 
 def stacked(c: Conversion, items: Sequence[Value]) -> Value:
     """Stack tensors of equal shapes along a new first axis."""
-    return shape_forms.concat(c, [shape_forms.unsqueeze(c, item, [0]) for item in items], 0)
+    return forms.concat(c, [forms.unsqueeze(c, item, [0]) for item in items], 0)
 
 
 def picked(c: Conversion, items: Sequence[Value], position: Value) -> Value:
@@ -45,22 +44,22 @@ def picked(c: Conversion, items: Sequence[Value], position: Value) -> Value:
     The items must have one known rank. All their elements are concatenated to one list, and the
     item is a slice of this list, reshaped.
     """
-    index = shape_forms.as_list(c, shape_forms.as_i64(c, position))
-    flat = [shape_forms.reshape(c, item, [-1]) for item in items]
-    sizes = shape_forms.concat(c, [shape_forms.shape_of(c, value) for value in flat], 0)
-    shapes = [shape_forms.shape_of(c, item) for item in items]
+    index = forms.as_list(c, forms.as_i64(c, position))
+    flat = [forms.reshape(c, item, [-1]) for item in items]
+    sizes = forms.concat(c, [forms.shape_of(c, value) for value in flat], 0)
+    shapes = [forms.shape_of(c, item) for item in items]
     size, shape = (
-        shape_forms.gather(c, table, at, 0)
+        forms.gather(c, table, at, 0)
         for table, at in (
             (sizes, index),
-            (stacked(c, shapes), shape_forms.as_scalar(c, position)),
+            (stacked(c, shapes), forms.as_scalar(c, position)),
         )
     )
-    end = shape_forms.gather(c, c(CumSum(), sizes, c.i64(0)), index, 0)
+    end = forms.gather(c, c(CumSum(), sizes, c.i64(0)), index, 0)
     start = forms.subtract(c, end, size)
-    whole = shape_forms.concat(c, flat, 0)
-    elements = shape_forms.slice_by(c, whole, start, end, [0], c.i64([1]))
-    return shape_forms.reshape_to(c, elements, shape, special_zero=False)
+    whole = forms.concat(c, flat, 0)
+    elements = forms.slice_by(c, whole, start, end, [0], c.i64([1]))
+    return forms.reshape_to(c, elements, shape, special_zero=False)
 
 
 def may_differ(items: Sequence[Value]) -> bool:
@@ -137,8 +136,8 @@ def as_items(c: Conversion, value: Converted, count: int) -> list[Value]:
         RefusedError: when the sequence is known to have another number of items.
     """
     if isinstance(value, Stacked):
-        parts = shape_forms.variadic_split(c, value.tensor, 0, [1] * count) if count else []
-        return [shape_forms.squeeze(c, part, [0]) for part in parts]
+        parts = forms.variadic_split(c, value.tensor, 0, [1] * count) if count else []
+        return [forms.squeeze(c, part, [0]) for part in parts]
     if not isinstance(value, Items) or len(value.values) != count:
         raise RefusedError(f"{value} is not a sequence of {count} tensors")
     return list(value.values)
@@ -158,10 +157,10 @@ def inserted(c: Conversion, stack: Value, item: Value, position: Value | None) -
             "a tensor holds items of one shape only",
             "give all items of the sequence one shape, for example by padding them",
         )
-    more = shape_forms.unsqueeze(c, item, [0])
+    more = forms.unsqueeze(c, item, [0])
     if position is None:
         return joined(c, [stack, more])
-    at = shape_forms.as_list(c, shape_forms.as_i64(c, position))
+    at = forms.as_list(c, forms.as_i64(c, position))
     before, after = _before(c, stack, at), _from(c, stack, at)
     return joined(c, [before, more, after])
 
@@ -170,22 +169,22 @@ def erased(c: Conversion, stack: Value, position: Value | None) -> Value:
     """Remove the slice at `position` of the first axis of `stack`; None removes the last slice."""
     if position is None:
         return _before(c, stack, c.i64([-1]))
-    at = shape_forms.as_list(c, shape_forms.as_i64(c, position))
+    at = forms.as_list(c, forms.as_i64(c, position))
     known = c.constant_of(at)
     if known is not None and int(known[0]) == -1:
         return _before(c, stack, at)
     if known is None:
-        at = shape_forms.non_negative(c, at, stack, 0)
+        at = forms.non_negative(c, at, stack, 0)
     after = _from(c, stack, forms.add(c, at, c.i64([1])))
-    return shape_forms.concat(c, [_before(c, stack, at), after], 0)
+    return forms.concat(c, [_before(c, stack, at), after], 0)
 
 
 def _before(c: Conversion, stack: Value, end: Value) -> Value:
-    return shape_forms.slice_by(c, stack, c.i64([0]), end, [0], c.i64([1]))
+    return forms.slice_by(c, stack, c.i64([0]), end, [0], c.i64([1]))
 
 
 def _from(c: Conversion, stack: Value, start: Value) -> Value:
-    return shape_forms.slice_by(c, stack, start, c.i64([TO_THE_END]), [0], c.i64([1]))
+    return forms.slice_by(c, stack, start, c.i64([TO_THE_END]), [0], c.i64([1]))
 
 
 def joined(c: Conversion, parts: Sequence[Value], axis: int = 0) -> Value:
@@ -201,7 +200,7 @@ def joined(c: Conversion, parts: Sequence[Value], axis: int = 0) -> Value:
         others = [other for other in filled or parts if other is not part]
         needs = others and not _never_empty(part, axis) and not _has_known_items(part, axis)
         fitted.append(_with_item_dims(c, part, others[0], axis) if needs else part)
-    return shape_forms.concat(c, fitted, axis)
+    return forms.concat(c, fitted, axis)
 
 
 def _never_empty(part: Value, axis: int) -> bool:
@@ -226,13 +225,13 @@ def _with_item_dims(c: Conversion, part: Value, other: Value, axis: int) -> Valu
     a part of [0, 1] beside another of [4, 3] becomes [0, 3]. Any other part keeps its shape.
     """
     rank = shape_of(part).rank
-    own, dims = shape_forms.shape_of(c, part), shape_forms.shape_of(c, other)
-    empty = forms.equal(c, shape_forms.gather(c, own, c.i64([axis]), 0), c.i64([0]))
+    own, dims = forms.shape_of(c, part), forms.shape_of(c, other)
+    empty = forms.equal(c, forms.gather(c, own, c.i64([axis]), 0), c.i64([0]))
     # A Concat would be shorter, but OpenVINO 2026.4 computes a Concat of numbers gathered from two
     # shapes wrongly.
     kept = [int(at != axis) for at in range(rank or 1)]
     pattern = forms.select(c, empty, forms.multiply(c, dims, c.i64(kept)), own)
-    value = shape_forms.reshape_to(c, part, pattern, special_zero=False)
+    value = forms.reshape_to(c, part, pattern, special_zero=False)
     if shape_of(value).dims is None:
         c.inference.declare(value, TensorType(element_of(part), Shape.of_rank(rank or 1)))
     return value

@@ -7,45 +7,36 @@ of another value, unless it cannot know the size.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from irloop.analysis.patterns import same_shape_source
 from irloop.analysis.states import sizes_hidden_by_tile
 from irloop.conversion.forms import openvino_forms as forms
-from irloop.conversion.forms import openvino_shape_forms as shape_forms
 from irloop.conversion.framework.translation import Conversion
 from irloop.dialects.openvino.slicing import Concat
+from irloop.dialects.wire_ends import Entering
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Value
 from irloop.graph.types import UNKNOWN_DIM, DynamicDim, Shape, TensorType, ValueType
 
-__all__ = ["CarriedValue", "changing_axes", "only_grows", "unstable_axes", "with_hidden_sizes"]
+__all__ = ["changing_axes", "only_grows", "unstable_axes", "with_hidden_sizes"]
 
 #: The most elements of the constant that a Tile repeats zero times.
 LARGEST_FILLED = 1 << 16
 
 
-class CarriedValue(NamedTuple):
-    """A state of a loop: its initial value, its body parameter and its next value."""
-
-    initial: Value
-    parameter: Value
-    following: Value
-
-
-def changing_axes(state: CarriedValue) -> set[int]:
+def changing_axes(state: Entering) -> set[int]:
     """The axes along which the next value of a state may differ in size from its initial value."""
-    made, before = shape_of(state.following).dims, shape_of(state.initial).dims
+    made, before = shape_of(state.following).dims, shape_of(state.outer).dims
     if made is None or before is None or len(made) != len(before):
         return set()
     pairs = enumerate(zip(made, before, strict=True))
     return {at for at, (x, y) in pairs if x != y or x == UNKNOWN_DIM}
 
 
-def unstable_axes(body: Graph, states: list[CarriedValue]) -> list[set[int]]:
+def unstable_axes(body: Graph, states: list[Entering]) -> list[set[int]]:
     """For each state, the axes along which its size may change from iteration to iteration.
 
     To find them, the types of the body are inferred once for parameters whose unknown sizes have
@@ -62,7 +53,7 @@ def unstable_axes(body: Graph, states: list[CarriedValue]) -> list[set[int]]:
         inference.restore_declared()
 
 
-def _kept_axes(state: CarriedValue) -> set[int]:
+def _kept_axes(state: Entering) -> set[int]:
     """The axes along which the next value of a state has the size, or the name, of the state."""
     before, after = shape_of(state.parameter).dims or (), shape_of(state.following).dims or ()
     pairs = enumerate(zip(before, after, strict=False))
@@ -80,7 +71,7 @@ def _with_names(type: ValueType, number: int) -> ValueType:
     return TensorType(type.element, Shape(tuple(dims)))
 
 
-def only_grows(state: CarriedValue) -> bool:
+def only_grows(state: Entering) -> bool:
     """True if the next value of a state is the state itself, or a Concat with it.
 
     Such a state has its initial size only if it never had another one.
@@ -113,10 +104,10 @@ def with_hidden_sizes(c: Conversion, value: Value, axes: set[int], number: Value
     marks = c.i64([int(at in axes) for at in range(len(dims))])
     more = forms.multiply(c, marks, nothing)
     once = c.i64([int(at not in empty) for at in range(len(dims))])
-    opened = shape_forms.tile(c, tiled, forms.add(c, once, more))
+    opened = forms.tile(c, tiled, forms.add(c, once, more))
     # Otherwise a concatenated output would lose its sizes if the Loop does not start.
     if sizes := sizes_hidden_by_tile(dims, axes):
-        opened = shape_forms.reshape(c, opened, sizes)
+        opened = forms.reshape(c, opened, sizes)
     c.inference.hint(opened, TensorType(element_of(value), shape))
     c.inference.visit(opened.producer)
     return opened

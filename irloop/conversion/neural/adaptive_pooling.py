@@ -71,7 +71,7 @@ def export_maximum(
     row = c.i64([bin_ * longest for bin_ in range(bins)])
     index = forms.gather(c, c.i64(table.reshape(-1)), forms.add(c, place, row), 0)
     shaped = forms.reshape(c, index, [0, 0, *wanted])
-    return [values, forms.cast(c, shaped, op.index_element_type)]
+    return [values, forms.convert(c, shaped, op.index_element_type)]
 
 
 def _sizes(c: Conversion, data: Value, shape: Value) -> tuple[list[int], list[int]] | None:
@@ -104,8 +104,8 @@ def _weights(c: Conversion, data: Value, shape: Value) -> Iterator[Value]:
     The sizes are known only at run time. A column is 1 / length for the elements of a bin, else 0.
     """
     for first, end, inside in _bins(c, data, shape):
-        length = forms.cast(c, forms.sub(c, end, first), element_of(data))
-        yield forms.div(c, forms.cast(c, inside, element_of(data)), length)
+        length = forms.convert(c, forms.subtract(c, end, first), element_of(data))
+        yield forms.divide(c, forms.convert(c, inside, element_of(data)), length)
 
 
 def _largest(c: Conversion, data: Value, shape: Value) -> Value:
@@ -115,7 +115,7 @@ def _largest(c: Conversion, data: Value, shape: Value) -> Value:
     for axis, (_, _, inside) in enumerate(bins, 2):
         there, back = _last(axis, rank)
         each = forms.unsqueeze(c, forms.transpose(c, result, there), [rank])
-        members = forms.where(c, inside, each, lowest)
+        members = forms.select(c, inside, each, lowest)
         best = forms.reduce(c, "Max", members, [rank - 1], keep=False)
         result = forms.transpose(c, best, back)
     return result
@@ -127,16 +127,16 @@ def _bins(c: Conversion, data: Value, shape: Value) -> Iterator[tuple[Value, Val
     The mask [size, bins] is true for the elements of each bin.
     """
     rank = c.rank_of(data)
-    sizes, wanted = forms.shape(c, data), forms.as_i64(c, shape)
+    sizes, wanted = forms.shape_of(c, data), forms.as_i64(c, shape)
     zero, one = c.i64(0), c.i64(1)
     for axis in range(2, rank):
         size = forms.gather(c, sizes, c.i64(axis), 0)
         count = forms.gather(c, wanted, c.i64(axis - 2), 0)
         number = forms.range_(c, zero, count, one)
-        first = forms.div(c, forms.mul(c, number, size), count)
-        beyond = forms.mul(c, forms.add(c, number, one), size)
-        up = forms.sub(c, forms.add(c, beyond, count), one)
-        end = forms.div(c, up, count)
+        first = forms.divide(c, forms.multiply(c, number, size), count)
+        beyond = forms.multiply(c, forms.add(c, number, one), size)
+        up = forms.subtract(c, forms.add(c, beyond, count), one)
+        end = forms.divide(c, up, count)
         place = forms.unsqueeze(c, forms.range_(c, zero, size, one), [1])
         begun = forms.logical_not(c, forms.less(c, place, first))
         yield first, end, c(comparison.And(), begun, forms.less(c, place, end))

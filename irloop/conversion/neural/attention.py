@@ -143,7 +143,7 @@ def _bias(c: Conversion, places: _Places, mask: Value | None, like: Value) -> Va
     if mask is not None:
         boolean = element_of(mask) is ElementType.BOOLEAN
         whole = forms.select(c, mask, zero, never) if boolean else mask
-        bias = _widened(c, forms.converted(c, whole, element_of(like)), places, never)
+        bias = _widened(c, forms.convert(c, whole, element_of(like)), places, never)
     for limit in places.limits():
         part = forms.select(c, limit, zero, never)
         bias = part if bias is None else forms.add(c, bias, part)
@@ -185,8 +185,8 @@ def _attended(
     element = element_of(scores)
     exact = scores
     if op.softmax_precision is not None:
-        exact = forms.converted(c, scores, op.softmax_precision)
-    shares = forms.converted(c, forms.softmax(c, exact, 3), element)
+        exact = forms.convert(c, scores, op.softmax_precision)
+    shares = forms.convert(c, forms.softmax(c, exact, 3), element)
     if bias is not None:
         # A query that may attend to no key gets zeros. (If all scores are minus infinity,
         # OpenVINO's CPU returns the lowest finite number as their maximum.)
@@ -194,7 +194,7 @@ def _attended(
         sees = forms.reduce(c, "Or", seen, [-1])
         shares = forms.select(c, sees, shares, forms.scalar(c, 0.0, shares))
     stages.append(shares)
-    values = forms.converted(c, v, element)
+    values = forms.convert(c, v, element)
     return c(matmul.MatMul(), shares, values), stages[op.qk_matmul_output_mode]
 
 
@@ -209,7 +209,7 @@ def _root_of_scale(c: Conversion, op: Attention, query: Value) -> Value:
     if isinstance(size, int):
         # If the size is 0, the tensor is empty, and any scale is right.
         return forms.scalar(c, max(size, 1) ** -0.25, query)
-    number = forms.convert(c, forms.size_of(c, query, 3), element_of(query))
+    number = forms.convert_always(c, forms.size_of(c, query, 3), element_of(query))
     return c(elementwise.Power(), number, forms.scalar(c, -0.25, query))
 
 

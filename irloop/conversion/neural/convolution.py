@@ -161,7 +161,7 @@ def export_binary(c: Conversion, op: ov.BinaryConvolution, data: Value, filters:
         raise c.refuse("its filter is not constant", "fold the filter into a constant")
     signs = c.constant(binary_signs(codes).astype(np.float32), element_of(data))
     two, one = (forms.scalar(c, number, data) for number in (2.0, 1.0))
-    values = forms.sub(c, forms.mul(c, data, two), one)
+    values = forms.subtract(c, forms.multiply(c, data, two), one)
     attributes = onnx_attributes(op, rank, kernel)
     padding = _onnx_padding(op, data, kernel, rank)
     if "auto_pad" in padding and op.pad_value:

@@ -116,11 +116,11 @@ def _sliced_export(
     rank = len(paddings)
     given = attributes | ({"output_padding": paddings} if any(paddings) else {})
     whole = convolved(c, onnx.ConvTranspose(**given), data, filters)
-    wanted = forms.cast(c, shape, ElementType.I64)
+    wanted = forms.convert(c, shape, ElementType.I64)
     axes = c.i64(list(range(2, 2 + rank)))
-    full = forms.gather(c, forms.shape(c, whole), axes, 0)
+    full = forms.gather(c, forms.shape_of(c, whole), axes, 0)
     if window.auto_pad.startswith("same"):
-        total = forms.sub(c, full, wanted)
+        total = forms.subtract(c, full, wanted)
         if window.auto_pad == "same_upper":
             total = forms.add(c, total, c.i64(1))
         begin = forms.floor_divide(c, total, c.i64(2))
@@ -130,7 +130,7 @@ def _sliced_export(
     begin = forms.maximum(c, begin, c.i64(0))
     end = forms.add(c, begin, wanted)
     # If the wanted size exceeds the whole result, zeros are appended.
-    missing = forms.maximum(c, forms.sub(c, end, full), c.i64(0))
+    missing = forms.maximum(c, forms.subtract(c, end, full), c.i64(0))
     widths = forms.concat(c, [c.i64([0] * (rank + 4)), missing], 0)
     padded = forms.pad(c, whole, widths, forms.scalar(c, 0.0, whole))
     return forms.slice_by(c, padded, begin, end, axes)

@@ -21,15 +21,17 @@ def export_greedy(c: Conversion, op: ov.CTCGreedyDecoder, data: Value, mask: Val
 
     ArgMax finds the label of each frame; TopK moves the kept labels to the front of their row.
     """
-    ended = forms.equal(c, forms.cast(c, mask, ElementType.F32), c.constant(0.0, ElementType.F32))
-    count = forms.transpose(c, forms.cast(c, ended, I64), [1, 0])
+    ended = forms.equal(
+        c, forms.convert(c, mask, ElementType.F32), c.constant(0.0, ElementType.F32)
+    )
+    count = forms.transpose(c, forms.convert(c, ended, I64), [1, 0])
     if c.opset < 11:
         raise c.refuse("CumSum needs ONNX opset 11 or later", opset=11)
     behind = c(search.CumSum(), count, c.i64(1))
     valid = forms.equal(c, behind, c.i64(0))
     labels = forms.transpose(c, _best(c, data), [1, 0])
     found, _ = _decoded(c, labels, valid, _last_class(c, data), merge=op.ctc_merge_repeated)
-    return forms.unsqueeze(c, forms.cast(c, found, element_of(data)), [2, 3])
+    return forms.unsqueeze(c, forms.convert(c, found, element_of(data)), [2, 3])
 
 
 @exports(ov.CTCGreedyDecoderSeqLen)
@@ -45,16 +47,16 @@ def export_greedy_by_length(
     ArgMax finds the label of each frame; TopK moves the kept labels to the front of their row.
     """
     labels = _best(c, data)
-    limit = forms.unsqueeze(c, forms.cast(c, length, I64), [1])
+    limit = forms.unsqueeze(c, forms.convert(c, length, I64), [1])
     valid = forms.less(c, _places(c, labels), limit)
     if blank is None:
         none = _last_class(c, data)
     else:
-        none = forms.reshape(c, forms.cast(c, blank, I64), [1])
+        none = forms.reshape(c, forms.convert(c, blank, I64), [1])
     found, counts = _decoded(c, labels, valid, none, merge=op.merge_repeated)
     return [
-        forms.cast(c, found, op.classes_index_type),
-        forms.cast(c, counts, op.sequence_length_type),
+        forms.convert(c, found, op.classes_index_type),
+        forms.convert(c, counts, op.sequence_length_type),
     ]
 
 
@@ -62,15 +64,15 @@ def _best(c: Conversion, data: Value) -> Value:
     """The class with the highest score in each frame; of equal scores, the first class."""
     target = search.ArgMax12(axis=2, keepdims=False)
     older = search.ArgMax(axis=2, keepdims=False)
-    return c(target if c.opset >= 12 else older, forms.cast(c, data, ElementType.F32))
+    return c(target if c.opset >= 12 else older, forms.convert(c, data, ElementType.F32))
 
 
 def _last_class(c: Conversion, data: Value) -> Value:
-    return forms.sub(c, forms.gather(c, forms.shape(c, data), c.i64([2]), 0), c.i64([1]))
+    return forms.subtract(c, forms.gather(c, forms.shape_of(c, data), c.i64([2]), 0), c.i64([1]))
 
 
 def _size(c: Conversion, labels: Value) -> Value:
-    return forms.gather(c, forms.shape(c, labels), c.i64(1), 0)
+    return forms.gather(c, forms.shape_of(c, labels), c.i64(1), 0)
 
 
 def _places(c: Conversion, labels: Value) -> Value:
@@ -100,7 +102,7 @@ def changed(c: Conversion, labels: Value) -> Value:
     The first element of a row is compared with -1, which is not a label.
     """
     first = forms.slice_(c, labels, [0], [1], [1])
-    none = forms.sub(c, forms.mul(c, first, c.i64(0)), c.i64(1))
+    none = forms.subtract(c, forms.multiply(c, first, c.i64(0)), c.i64(1))
     before = forms.concat(c, [none, forms.slice_(c, labels, [0], [-1], [1])], 1)
     return forms.logical_not(c, forms.equal(c, labels, before))
 
@@ -110,12 +112,12 @@ def packed(c: Conversion, labels: Value, kept: Value) -> tuple[Value, Value]:
 
     The rest of each row is filled with -1.
     """
-    number, places = forms.cast(c, kept, I64), _places(c, labels)
+    number, places = forms.convert(c, kept, I64), _places(c, labels)
     size = forms.reshape(c, _size(c, labels), [1])
     # Rank kept elements before the others; both groups stay in their old order.
-    rank = forms.sub(c, forms.mul(c, number, size), places)
+    rank = forms.subtract(c, forms.multiply(c, number, size), places)
     _, order = forms.topk(c, rank, size, 1)
     moved = c(gather.GatherElements(1), labels, order)
     counts = forms.reduce(c, "Sum", number, [1])
     front = forms.less(c, places, counts)
-    return forms.where(c, front, moved, c.i64(-1)), forms.squeeze(c, counts, [1])
+    return forms.select(c, front, moved, c.i64(-1)), forms.squeeze(c, counts, [1])

@@ -43,13 +43,13 @@ def export_loss(
     frames, classes = OnnxSizes(c).of(logits, 3)[1:]
     if blank is None:
         none = OnnxSizes(c).list([classes])
-        none = forms.sub(c, none, c.i64([1]))
+        none = forms.subtract(c, none, c.i64([1]))
     else:
         none = forms.reshape(c, forms.as_i64(c, blank), [1])
     target, counts = _targets(c, op, forms.as_i64(c, labels), forms.as_i64(c, label_length))
     states = _states(c, target, none)
     place = places(c, OnnxSizes(c).of(states, 2)[1])
-    chances = forms.log_softmax(c, forms.cast(c, logits, F32), 2)
+    chances = forms.log_softmax(c, forms.convert(c, logits, F32), 2)
     shape = OnnxSizes(c).list([1, frames, 1])
     index = forms.expand(c, forms.unsqueeze(c, states, [1]), shape)
     own = c(GatherElements(2), chances, index)
@@ -58,7 +58,7 @@ def export_loss(
     paths = _all_frames(c, op, states, place, own, active)
     total = _log_sum(c, *_ends(c, paths, counts))
     loss = c(elementwise.Neg(), forms.squeeze(c, total, [1]))
-    return forms.cast(c, loss, element_of(logits))
+    return forms.convert(c, loss, element_of(logits))
 
 
 def _targets(c: Conversion, op: ov.CTCLoss, labels: Value, length: Value) -> tuple[Value, Value]:
@@ -73,7 +73,7 @@ def _targets(c: Conversion, op: ov.CTCLoss, labels: Value, length: Value) -> tup
         pairs = (forms.unsqueeze(c, labels, [axis]) for axis in (2, 1))
         earlier = forms.less(c, place, forms.unsqueeze(c, place, [1]))
         again = c(comparison.And(), forms.equal(c, *pairs), earlier)
-        times = forms.reduce(c, "Sum", forms.cast(c, again, I64), [2], keep=False)
+        times = forms.reduce(c, "Sum", forms.convert(c, again, I64), [2], keep=False)
         kept = c(comparison.And(), kept, forms.equal(c, times, c.i64(0)))
     elif op.preprocess_collapse_repeated:
         kept = c(comparison.And(), kept, changed(c, labels))
@@ -86,8 +86,8 @@ def _states(c: Conversion, target: Value, blank: Value) -> Value:
     Each item begins and ends with a blank. A negative (missing) label becomes a blank, too.
     """
     missing = forms.less(c, target, c.i64(0))
-    labels = forms.unsqueeze(c, forms.where(c, missing, blank, target), [2])
-    blanks = forms.add(c, forms.mul(c, labels, c.i64(0)), blank)
+    labels = forms.unsqueeze(c, forms.select(c, missing, blank, target), [2])
+    blanks = forms.add(c, forms.multiply(c, labels, c.i64(0)), blank)
     pairs = forms.concat(c, [blanks, labels], 2)
     sizes = OnnxSizes(c)
     items, count = sizes.of(target, 2)
@@ -98,7 +98,7 @@ def _states(c: Conversion, target: Value, blank: Value) -> Value:
 
 def _shifted(c: Conversion, values: Value, by: int, fill: Value) -> Value:
     """Shift rows [N, S] to the right by `by` positions, and fill the left with `fill` [1, 1]."""
-    rows = forms.gather(c, forms.shape(c, values), c.i64([0]), 0)
+    rows = forms.gather(c, forms.shape_of(c, values), c.i64([0]), 0)
     before = forms.expand(c, fill, forms.concat(c, [rows, c.i64([by])], 0))
     return forms.slice_(c, forms.concat(c, [before, values], 1), [0], [-by], [1])
 
@@ -114,30 +114,31 @@ def _all_frames(
     [N, T] is true for the frames of an item, and false for its padding.
     """
     out, zero = c.constant([[OUT]], F32), c.constant(0.0, F32)
-    half = forms.div(c, place, c.i64(2))
-    is_blank = forms.equal(c, forms.mul(c, half, c.i64(2)), place)
+    half = forms.divide(c, place, c.i64(2))
+    is_blank = forms.equal(c, forms.multiply(c, half, c.i64(2)), place)
     skips = c(comparison.And(), forms.logical_not(c, is_blank), at_least(c, place, c.i64(2)))
     if op.ctc_merge_repeated:
         before = _shifted(c, states, 2, c.i64([[-1]]))
         other = forms.logical_not(c, forms.equal(c, states, before))
         skips = c(comparison.And(), skips, other)
-    first = forms.where(c, forms.equal(c, place, c.i64(0)), zero, out)
-    start = forms.expand(c, first, forms.shape(c, states))
+    first = forms.select(c, forms.equal(c, place, c.i64(0)), zero, out)
+    start = forms.expand(c, first, forms.shape_of(c, states))
     scan = OnnxScanBuilder(c, "frames")
     inner = scan.inner
-    paths = scan.state(start, start.type, "paths")
+    state = scan.state(start, start.type, "paths")
+    paths = state.parameter
     chance = scan.scan(chances, 1, False, "chances")
     runs = scan.scan(active, 1, False, "active")
     none = inner.constant([[OUT]], F32)
     stays = paths
     if not op.ctc_merge_repeated:
-        stays = forms.where(inner, scan.capture(is_blank), paths, none)
+        stays = forms.select(inner, scan.capture(is_blank), paths, none)
     skipped = _shifted(inner, paths, 2, none)
-    skipped = forms.where(inner, scan.capture(skips), skipped, none)
+    skipped = forms.select(inner, scan.capture(skips), skipped, none)
     ahead = _log_sum(inner, stays, _shifted(inner, paths, 1, none), skipped)
     ahead = forms.add(inner, ahead, chance)
-    ahead = forms.where(inner, forms.unsqueeze(inner, runs, [1]), ahead, paths)
-    return scan.finish([ahead], [])[0]
+    state.result = forms.select(inner, forms.unsqueeze(inner, runs, [1]), ahead, paths)
+    return scan.finish()[state]
 
 
 def _log_sum(c: Conversion, *values: Value) -> Value:
@@ -151,7 +152,7 @@ def _log_sum(c: Conversion, *values: Value) -> Value:
     most = forms.maximum(c, most, c.constant(LOWEST, F32))
     total = None
     for value in values:
-        part = c(elementwise.Exp(), forms.sub(c, value, most))
+        part = c(elementwise.Exp(), forms.subtract(c, value, most))
         total = part if total is None else forms.add(c, total, part)
     assert total is not None, "there is at least one value"
     return forms.add(c, c(elementwise.Log(), total), most)
@@ -167,8 +168,8 @@ def _ends(c: Conversion, paths: Value, counts: Value) -> tuple[Value, Value]:
     the second is a very low constant, used in place of the logarithm of 0.
     """
     count = forms.unsqueeze(c, counts, [1])
-    last = forms.mul(c, count, c.i64(2))
-    label = forms.maximum(c, forms.sub(c, last, c.i64(1)), c.i64(0))
+    last = forms.multiply(c, count, c.i64(2))
+    label = forms.maximum(c, forms.subtract(c, last, c.i64(1)), c.i64(0))
     blank_end, label_end = (c(GatherElements(1), paths, at) for at in (last, label))
     some = forms.less(c, c.i64(0), count)
-    return blank_end, forms.where(c, some, label_end, c.constant(OUT, F32))
+    return blank_end, forms.select(c, some, label_end, c.constant(OUT, F32))

@@ -81,7 +81,7 @@ def _inside(c: Conversion, place: Value, size: int) -> Value:
     low = forms.less(c, place, forms.scalar(c, 0.0, place))
     high = forms.less(c, place, forms.scalar(c, float(size), place))
     zero, one = forms.scalar(c, 0.0, place), forms.scalar(c, 1.0, place)
-    return forms.where(c, low, zero, forms.where(c, high, one, zero))
+    return forms.select(c, low, zero, forms.select(c, high, one, zero))
 
 
 def _moved_inside(
@@ -107,13 +107,13 @@ def _moved_inside(
         place = forms.gather(c, places, c.i64([axis]), 2)
         bounded.append(forms.clip(c, place, 0.0, float(size - 1)))
         inside = _inside(c, place, size)
-        kept = inside if kept is None else forms.mul(c, kept, inside)
+        kept = inside if kept is None else forms.multiply(c, kept, inside)
     assert kept is not None, "a convolution has at least one spatial axis"
-    moved = forms.sub(c, forms.concat(c, bounded, 2), base)
+    moved = forms.subtract(c, forms.concat(c, bounded, 2), base)
     outputs = [window.outputs(axis, size) for axis, size in enumerate(sizes)]
     new_offset = forms.reshape(c, moved, [-1, groups * elements * rank, *outputs])
     share = forms.reshape(c, kept, [-1, groups * elements, *outputs])
-    return new_offset, share if mask is None else forms.mul(c, mask, share)
+    return new_offset, share if mask is None else forms.multiply(c, mask, share)
 
 
 def _counts(window: Window, sizes: list[int]) -> tuple[int, int]:
@@ -154,12 +154,12 @@ def _gathered(
     for chosen in all_of(*corners):
         index, weight = chosen[0]
         for (place, share), size in zip(chosen[1:], sizes[1:], strict=True):
-            index = forms.add(c, forms.mul(c, index, c.i64(size)), place)
-            weight = forms.mul(c, weight, share)
+            index = forms.add(c, forms.multiply(c, index, c.i64(size)), place)
+            weight = forms.multiply(c, weight, share)
         parts.append(_corner_values(c, flat, index, weight, channels // groups, elements * windows))
     columns = reduce(lambda left, right: forms.add(c, left, right), parts)
     if mask is not None:
-        columns = forms.mul(c, columns, forms.reshape(c, mask, [-1, 1, elements * windows]))
+        columns = forms.multiply(c, columns, forms.reshape(c, mask, [-1, 1, elements * windows]))
     depth = channels // op.group * elements
     columns = forms.reshape(c, columns, [-1, op.group, depth, windows])
     weights = reshaped(c, filters, [op.group, outputs // op.group, depth], forms.reshape)
@@ -184,14 +184,14 @@ def _axis_corners(
     if not blend:
         place = forms.clip(c, place, 0.0, float(size - 1))
     first = c(onnx_elementwise.Floor(), place)
-    fraction = forms.sub(c, place, first)
-    rest = forms.sub(c, forms.scalar(c, 1.0, place), fraction)
+    fraction = forms.subtract(c, place, first)
+    rest = forms.subtract(c, forms.scalar(c, 1.0, place), fraction)
     result = []
     for step, weight in ((0.0, rest), (1.0, fraction)):
         element = forms.add(c, first, forms.scalar(c, step, place))
-        share = forms.mul(c, weight, _inside(c, element, size) if scale is None else scale)
+        share = forms.multiply(c, weight, _inside(c, element, size) if scale is None else scale)
         bounded = forms.clip(c, element, 0.0, float(size - 1))
-        result.append((forms.cast(c, bounded, ElementType.I64), share))
+        result.append((forms.convert(c, bounded, ElementType.I64), share))
     return result
 
 
@@ -206,7 +206,7 @@ def _corner_values(
     row = forms.reshape(c, index, [-1, 1, count])
     spread = forms.expand(c, row, c.i64([1, channels, 1]))
     values = c(GatherElements(axis=2), flat, spread)
-    return forms.mul(c, values, forms.reshape(c, weight, [-1, 1, count]))
+    return forms.multiply(c, values, forms.reshape(c, weight, [-1, 1, count]))
 
 
 @imports(onnx.DeformConv)

@@ -85,10 +85,10 @@ def _spread(forms: Forms, bias: Value, query: Value) -> Value:
     if given != 1 or positions == 1:
         return bias
     if isinstance(positions, int):
-        return forms.emit(Expand(), bias, forms.constant([1, 1, positions, 1]))
-    count = forms.unsqueezed(forms.size_of(query, 1), 0)
-    target = forms.joined([forms.constant([1, 1]), count, forms.constant([1])], 0)
-    return forms.emit(Expand(), bias, target)
+        return forms(Expand(), bias, forms.constant([1, 1, positions, 1]))
+    count = forms.unsqueeze(forms.size_of(query, 1), 0)
+    target = forms.concat([forms.constant([1, 1]), count, forms.constant([1])], 0)
+    return forms(Expand(), bias, target)
 
 
 def _found(joined: Node) -> _Attention | None:

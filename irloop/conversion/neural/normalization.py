@@ -39,7 +39,7 @@ def reduced(c: Conversion, kind: str, value: Value, axes: Sequence[int] | Value)
 
 def centred(c: Conversion, value: Value, axes: Sequence[int] | Value) -> Value:
     """Subtract from `value` its mean over `axes`."""
-    return forms.sub(c, value, reduced(c, "Mean", value, axes))
+    return forms.subtract(c, value, reduced(c, "Mean", value, axes))
 
 
 def standardized(
@@ -71,7 +71,7 @@ def standardized(
         deviation = c(onnx_math.Sqrt(), forms.add(c, variance, small))
     else:
         deviation = forms.add(c, c(onnx_math.Sqrt(), variance), small)
-    return forms.div(c, shifted, deviation)
+    return forms.divide(c, shifted, deviation)
 
 
 def _channels(value: Value, axes: Sequence[int] | Value) -> int | None:
@@ -173,10 +173,10 @@ def export_normalize_l2(c: Conversion, op: ov.NormalizeL2, x: Value, axes: Value
     listed: Sequence[int] | Value = axes if known is None else known
 
     def build(value: Value) -> Value:
-        total = reduced(c, "Sum", forms.mul(c, value, value), listed)
+        total = reduced(c, "Sum", forms.multiply(c, value, value), listed)
         small = forms.scalar(c, op.eps, value)
         combine = forms.maximum if op.is_maximum else forms.add
-        return forms.div(c, value, c(onnx_math.Sqrt(), combine(c, total, small)))
+        return forms.divide(c, value, c(onnx_math.Sqrt(), combine(c, total, small)))
 
     return in_f32(c, build, x)
 
@@ -198,12 +198,12 @@ def export_lrn(c: Conversion, op: ov.LRN, x: Value, axes: Value) -> Value:
         return forms.numeric(c, node, x)
 
     def build(value: Value) -> Value:
-        total = forms.mul(c, value, value)
+        total = forms.multiply(c, value, value)
         for axis in chosen:
             total = _window_sum(c, total, axis, rank, (op.size - 1) // 2)
-        scaled = forms.mul(c, total, forms.scalar(c, op.alpha / op.size ** len(chosen), value))
+        scaled = forms.multiply(c, total, forms.scalar(c, op.alpha / op.size ** len(chosen), value))
         base = forms.add(c, scaled, forms.scalar(c, op.bias, value))
-        return forms.div(c, value, c(onnx_math.Pow(), base, forms.scalar(c, op.beta, value)))
+        return forms.divide(c, value, c(onnx_math.Pow(), base, forms.scalar(c, op.beta, value)))
 
     return in_f32(c, build, x)
 
@@ -240,8 +240,8 @@ def export_group_norm(
     def build(value: Value, factor: Value, offset: Value) -> Value:
         grouped = forms.reshape(c, value, [0, op.num_groups, -1])
         unit = standardized(c, grouped, [2], op.epsilon)
-        whole = forms.reshape_to(c, unit, forms.shape(c, value))
-        scaled = forms.mul(c, whole, per_channel(c, factor, rank))
+        whole = forms.reshape_to(c, unit, forms.shape_of(c, value))
+        scaled = forms.multiply(c, whole, per_channel(c, factor, rank))
         return forms.add(c, scaled, per_channel(c, offset, rank))
 
     return in_f32(c, build, x, scale, bias)

@@ -99,13 +99,13 @@ def _batch_norm(c: Conversion, epsilon: float, x: Value, *parameters: Value) -> 
     wide = element
     if types != {element} and ElementType.DYNAMIC not in types:
         wide = max((element, *types), key=lambda item: item.bits)
-    gamma, beta, mean, variance = (forms.converted(c, value, wide) for value in parameters)
-    data = forms.converted(c, x, wide)
+    gamma, beta, mean, variance = (forms.convert(c, value, wide) for value in parameters)
+    data = forms.convert(c, x, wide)
     if c.opset >= 5:
         result = c(ov.BatchNormInference5(epsilon), data, gamma, beta, mean, variance)
     else:
         result = c(ov.BatchNormInference1(epsilon), gamma, beta, data, mean, variance)
-    return forms.converted(c, result, element)
+    return forms.convert(c, result, element)
 
 
 def _trained(
@@ -122,16 +122,16 @@ def _trained(
     rank = c.rank_of(x)
     axes = [0, *range(2, rank)]
     element = element_of(x)
-    data = forms.converted(c, x, element_of(mean))
+    data = forms.convert(c, x, element_of(mean))
     centre = forms.reduce(c, "Mean", data, axes)
     shifted = forms.subtract(c, data, centre)
     spread = forms.reduce(c, "Mean", forms.multiply(c, shifted, shifted), axes)
     deviation = c(ov_math.Sqrt(), forms.add(c, spread, forms.scalar(c, epsilon, spread)))
-    unit = forms.converted(c, forms.divide(c, shifted, deviation), element_of(scale))
+    unit = forms.convert(c, forms.divide(c, shifted, deviation), element_of(scale))
     result = scaled(c, unit, per_channel(c, scale, rank), per_channel(c, bias, rank))
     saved = [forms.reshape(c, value, [-1]) for value in (centre, spread)]
     running = [_running(c, *pair, momentum) for pair in zip((mean, variance), saved, strict=True)]
-    outputs = [forms.converted(c, result, element), *running, *saved]
+    outputs = [forms.convert(c, result, element), *running, *saved]
     return outputs[: len(c.node.outputs)]
 
 
@@ -218,8 +218,8 @@ def import_layer_norm(
 ) -> Outputs:
     axes = _trailing(c, x, op.axis)
     element = element_of(x)
-    wide = forms.converted(c, x, ElementType.F32 if element in _NARROW else element)
-    unit = forms.converted(c, standardized(c, wide, axes, op.epsilon), element)
+    wide = forms.convert(c, x, ElementType.F32 if element in _NARROW else element)
+    unit = forms.convert(c, standardized(c, wide, axes, op.epsilon), element)
     outputs = [scaled(c, unit, scale, bias)]
     if len(c.node.outputs) == 1:
         return outputs
@@ -228,7 +228,7 @@ def import_layer_norm(
     variance = forms.reduce(c, "Mean", forms.multiply(c, shifted, shifted), axes)
     root = c(ov_math.Sqrt(), forms.add(c, variance, forms.scalar(c, op.epsilon, wide)))
     inverse = forms.divide(c, forms.scalar(c, 1, wide), root)
-    statistics = (forms.converted(c, value, ElementType.F32) for value in (centre, inverse))
+    statistics = (forms.convert(c, value, ElementType.F32) for value in (centre, inverse))
     return [*outputs, *statistics][: len(c.node.outputs)]
 
 
@@ -241,7 +241,7 @@ def import_rms_norm(c: Conversion, op: onnx.RMSNormalization, x: Value, scale: V
         root = c(ov_math.Sqrt(), forms.add(c, square, forms.scalar(c, op.epsilon, value)))
         return forms.divide(c, value, root)
 
-    unit = forms.converted(c, forms.in_f32(c, build, x), element_of(scale))
+    unit = forms.convert(c, forms.in_f32(c, build, x), element_of(scale))
     return forms.multiply(c, unit, scale)
 
 

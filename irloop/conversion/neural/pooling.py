@@ -150,11 +150,11 @@ def export_average(
     window = op.window()
     element = element_of(data)
     whole = element.is_integer
-    x = forms.cast(c, data, ElementType.F32) if whole else data
+    x = forms.convert(c, data, ElementType.F32) if whole else data
     result = _average(c, op, window, x)
     if not whole:
         return result
-    return forms.cast(c, c(elementwise.Round(), result), element)
+    return forms.convert(c, c(elementwise.Round(), result), element)
 
 
 def _average(
@@ -178,7 +178,7 @@ def _average(
         return forms.numeric(c, pool, x)
     padded = _padded(c, plan, x, 0.0)
     mean = forms.numeric(c, onnx.AveragePool(**plan.attributes), padded)
-    return mean if include else forms.mul(c, mean, _inverse_fill(c, window, x))
+    return mean if include else forms.multiply(c, mean, _inverse_fill(c, window, x))
 
 
 def _average_by_convolution(
@@ -203,7 +203,7 @@ def _average_by_convolution(
         x,
         c.constant(weight, element_of(x)),
     )
-    return means if op.counts_padding() else forms.mul(c, means, _inverse_fill(c, window, x))
+    return means if op.counts_padding() else forms.multiply(c, means, _inverse_fill(c, window, x))
 
 
 def _rounds_up(window: Window, x: Value) -> bool:
@@ -295,13 +295,13 @@ def export_max(c: Conversion, op: ov.MaxPool | ov.MaxPool14, data: Value) -> lis
             "give the input static spatial dimensions, or less padding",
         )
     element, chosen = element_of(data), _max_element(c, data)
-    node = c.emit(onnx.MaxPool(**plan.attributes), forms.cast(c, data, chosen), n_outputs=2)
+    node = c.emit(onnx.MaxPool(**plan.attributes), forms.convert(c, data, chosen), n_outputs=2)
     values, indices = node.outputs
     rank = 2 + len(window.kernel)
     axis = op.axis % rank
     if axis:
         indices = c(elementwise.Mod(), indices, _volume(c, data, axis))
-    return [forms.cast(c, values, element), forms.cast(c, indices, op.index_element_type)]
+    return [forms.convert(c, values, element), forms.convert(c, indices, op.index_element_type)]
 
 
 def _volume(c: Conversion, data: Value, axis: int) -> Value:
@@ -314,5 +314,5 @@ def _volume(c: Conversion, data: Value, axis: int) -> Value:
             total *= dim
         return c.i64(total)
     rank = c.rank_of(data)
-    sizes = forms.gather(c, forms.shape(c, data), c.i64(list(range(axis, rank))), 0)
+    sizes = forms.gather(c, forms.shape_of(c, data), c.i64(list(range(axis, rank))), 0)
     return forms.reduce(c, "Prod", sizes, [0], keep=False)

@@ -385,13 +385,13 @@ def import_max_unpool(
         raise c.refuse("MaxUnpool needs known sizes", "give the input a static shape")
     inner = op.inner_shape(sizes)
     flat = c.constant(np.zeros(math.prod(inner)), element_of(data))
-    where = forms.reshape(c, forms.converted(c, indices, ElementType.I64), [-1])
+    where = forms.reshape(c, forms.convert(c, indices, ElementType.I64), [-1])
     values = forms.reshape(c, data, [-1])
     filled = c(scatter.ScatterElementsUpdate(), flat, where, values, c.i64(0))
     result = forms.reshape(c, filled, inner)
     if shape is None:
         return result
-    wanted = forms.converted(c, shape, ElementType.I64)
+    wanted = forms.convert(c, shape, ElementType.I64)
     missing = forms.subtract(c, wanted, c.i64(inner))
     zero = forms.scalar(c, 0.0, data)
     return forms.pad(c, result, c.i64([0] * len(inner)), missing, zero)

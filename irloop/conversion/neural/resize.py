@@ -102,13 +102,13 @@ def _of_integers(
 ) -> Value:
     """Interpolate integers as floats, round them, and clip them to their type."""
     element = element_of(data)
-    wide = forms.cast(c, data, ElementType.F32)
+    wide = forms.convert(c, data, ElementType.F32)
     found = c(elementwise.Round(), _exported(c, op, wide, sizes, scales, axes))
     if element.bits < 32:
         signed = element.value.startswith("i")
         low = -(2 ** (element.bits - 1)) if signed else 0
         found = forms.clip(c, found, low, low + 2**element.bits - 1)
-    return forms.cast(c, found, element)
+    return forms.convert(c, found, element)
 
 
 def _exported(
@@ -200,20 +200,20 @@ def _nearest_at_run_time(
     Positions are rounded up when an axis shrinks, else down.
     """
     rank = c.rank_of(data)
-    shape, result = forms.shape(c, data), data
-    wanted = forms.cast(c, sizes, ElementType.I64)
+    shape, result = forms.shape_of(c, data), data
+    wanted = forms.convert(c, sizes, ElementType.I64)
     for at, axis in enumerate(_axes_list(c, axes, rank)):
         count = forms.gather(c, wanted, c.i64(at), 0)
         size = forms.gather(c, shape, c.i64(axis), 0)
         step = forms.range_(c, c.i64(0), count, c.i64(1))
         number, have, want = (
-            forms.cast(c, value, ElementType.F32) for value in (step, size, count)
+            forms.convert(c, value, ElementType.F32) for value in (step, size, count)
         )
-        place = forms.div(c, number, forms.div(c, want, have))
+        place = forms.divide(c, number, forms.divide(c, want, have))
         up, down = c(elementwise.Ceil(), place), c(elementwise.Floor(), place)
-        rounded = forms.where(c, forms.less(c, want, have), up, down)
-        last = forms.sub(c, have, forms.scalar(c, 1.0, have))
-        index = forms.cast(c, forms.minimum(c, rounded, last), ElementType.I64)
+        rounded = forms.select(c, forms.less(c, want, have), up, down)
+        last = forms.subtract(c, have, forms.scalar(c, 1.0, have))
+        index = forms.convert(c, forms.minimum(c, rounded, last), ElementType.I64)
         result = forms.gather(c, result, index, axis)
     return result
 
@@ -342,11 +342,11 @@ def _emit_resize(
     empty = c.constant([], ElementType.F32)
     roi = empty if c.opset < 13 else None
     if sizes is not None:
-        whole = _all_sizes(c, data, forms.cast(c, sizes, ElementType.I64), chosen, rank)
+        whole = _all_sizes(c, data, forms.convert(c, sizes, ElementType.I64), chosen, rank)
         given: tuple[Value | None, ...] = (roi, empty if c.opset < 13 else None, whole)
     else:
         assert scales is not None, "sizes or scales are given"
-        given = (roi, _all_scales(c, forms.cast(c, scales, ElementType.F32), chosen, rank))
+        given = (roi, _all_scales(c, forms.convert(c, scales, ElementType.F32), chosen, rank))
     if c.opset < onnx.Resize11.since:
         return _emit_upsample(c, attributes["mode"], data, given[1])
     op = onnx.resize_since(c.opset)(**attributes)
@@ -377,7 +377,7 @@ def _all_sizes(c: Conversion, data: Value, sizes: Value, axes: list[int], rank: 
             whole[axis] = int(size)
         if all(isinstance(size, int) for size in whole):
             return c.i64(whole)
-    shape = forms.shape(c, data)
+    shape = forms.shape_of(c, data)
     every = forms.concat(c, [shape, sizes], 0)
     order = [rank + axes.index(axis) if axis in axes else axis for axis in range(rank)]
     return forms.gather(c, every, c.i64(order), 0)

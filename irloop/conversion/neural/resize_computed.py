@@ -53,40 +53,40 @@ def resized(c: Conversion, how: Resampling, data: Value, request: Request) -> Va
             "give the input a static shape and constant sizes",
         )
     weighted = how.mode != "nearest"
-    result = forms.converted(c, data, F32) if weighted else data
+    result = forms.convert(c, data, F32) if weighted else data
     for plan in _plans(c, how, data, request):
         result = plan.applied(how, result)
-    return forms.converted(c, result, element_of(data))
+    return forms.convert(c, result, element_of(data))
 
 
 def _plans(c: Conversion, how: Resampling, data: Value, request: Request) -> list[_Axis]:
     sizes = [forms.size_of(c, data, axis) for axis in request.axes]
     whole = forms.concat(c, [forms.reshape(c, size, [1]) for size in sizes], 0)
-    inner = forms.convert(c, whole, F32)
+    inner = forms.convert_always(c, whole, F32)
     if request.sizes is None:
         if request.scales is None:
             raise c.refuse("it has neither scales nor sizes")
-        factors = forms.converted(c, request.scales, F32)
+        factors = forms.convert(c, request.scales, F32)
         lengths = forms.multiply(c, inner, factors)
-        counts = forms.convert(c, c(elementwise.Floor(), lengths), ElementType.I64)
+        counts = forms.convert_always(c, c(elementwise.Floor(), lengths), ElementType.I64)
         if not how.is_fractional:
-            lengths = forms.convert(c, counts, F32)
+            lengths = forms.convert_always(c, counts, F32)
     else:
-        wanted = forms.converted(c, request.sizes, ElementType.I64)
-        factors = forms.divide(c, forms.convert(c, wanted, F32), inner)
+        wanted = forms.convert(c, request.sizes, ElementType.I64)
+        factors = forms.divide(c, forms.convert_always(c, wanted, F32), inner)
         counts = wanted
         if request.policy != "stretch":
             kind = "Min" if request.policy == "not_larger" else "Max"
             factors = forms.tile(c, forms.reduce(c, kind, factors, [0]), c.i64([len(sizes)]))
             half = c.constant(0.5, F32)
             rounded = c(elementwise.Floor(), forms.add(c, forms.multiply(c, factors, inner), half))
-            counts = forms.convert(c, rounded, ElementType.I64)
-        lengths = forms.convert(c, counts, F32)
+            counts = forms.convert_always(c, rounded, ElementType.I64)
+        lengths = forms.convert_always(c, counts, F32)
 
     def item(values: Value, at: int) -> Value:
         return forms.gather(c, values, c.i64(at), 0)
 
-    region = None if request.region is None else forms.converted(c, request.region, F32)
+    region = None if request.region is None else forms.convert(c, request.region, F32)
     many = len(request.axes)
     return [
         _Axis(
@@ -124,7 +124,9 @@ class _Axis:
         place = self._places(how.coordinates)
         if how.mode == "nearest":
             index = self._inside(self._rounded(place, how.nearest))
-            result = forms.gather(c, data, forms.convert(c, index, ElementType.I64), self.axis)
+            result = forms.gather(
+                c, data, forms.convert_always(c, index, ElementType.I64), self.axis
+            )
         else:
             result = self._weighted(how, place, data)
         if how.coordinates != "tf_crop_and_resize":
@@ -139,13 +141,13 @@ class _Axis:
         index, weights = self._taps(how, forms.unsqueeze(c, place, [1]))
         within = self._inside(index)
         if how.exclude_outside:
-            kept = forms.convert(c, forms.equal(c, within, index), F32)
+            kept = forms.convert_always(c, forms.equal(c, within, index), F32)
             weights = forms.multiply(c, weights, kept)
         if how.exclude_outside or how.antialias:
             total = forms.reduce(c, "Sum", weights, [1])
             none = forms.equal(c, total, self._number(0))
             weights = forms.divide(c, weights, forms.select(c, none, self._number(1), total))
-        read = forms.gather(c, data, forms.convert(c, within, ElementType.I64), self.axis)
+        read = forms.gather(c, data, forms.convert_always(c, within, ElementType.I64), self.axis)
         products = forms.multiply(c, read, self._along(weights, data, 1))
         return forms.reduce(c, "Sum", products, [self.axis + 1], keep=False)
 
@@ -164,9 +166,9 @@ class _Axis:
         else:
             narrow = forms.minimum(c, self.scale, self._number(1))
             wide = c(elementwise.Ceiling(), forms.divide(c, self._number(reach), narrow))
-            low = forms.convert(c, forms.subtract(c, self._number(1), wide), ElementType.I64)
+            low = forms.convert_always(c, forms.subtract(c, self._number(1), wide), ElementType.I64)
             high = forms.subtract(c, c.i64(2), low)
-            numbers = forms.convert(c, forms.range_(c, low, high, c.i64(1)), F32)
+            numbers = forms.convert_always(c, forms.range_(c, low, high, c.i64(1)), F32)
             offsets = forms.unsqueeze(c, numbers, [0])
         index = forms.add(c, first, offsets)
         distance = forms.multiply(c, forms.subtract(c, index, place), narrow)
@@ -196,7 +198,7 @@ class _Axis:
         `coordinates` is the coordinate_transformation_mode of the Resize.
         """
         c, half = self.c, self._number(0.5)
-        out = forms.convert(c, forms.range_(c, c.i64(0), self.count, c.i64(1)), F32)
+        out = forms.convert_always(c, forms.range_(c, c.i64(0), self.count, c.i64(1)), F32)
         if coordinates == "asymmetric":
             return forms.divide(c, out, self.scale)
         if coordinates == "align_corners":
@@ -206,7 +208,7 @@ class _Axis:
         centre = forms.divide(c, forms.add(c, out, half), self.scale)
         place = forms.subtract(c, centre, half)
         if coordinates == "half_pixel_symmetric":
-            count = forms.convert(c, self.count, F32)
+            count = forms.convert_always(c, self.count, F32)
             exact = forms.multiply(c, self.scale, self.size)
             missing = forms.subtract(c, self._number(1), forms.divide(c, count, exact))
             offset = forms.multiply(c, forms.multiply(c, self.size, half), missing)

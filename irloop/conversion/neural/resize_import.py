@@ -90,8 +90,8 @@ def _in_known_type(c: Conversion, how: Resampling, data: Value, *others: Any) ->
     element = element_of(data)
     weighted = how.mode != "nearest" and not element.is_float
     chosen = ElementType.F32 if weighted else STAND_INS.get(element, element)
-    found = _imported(c, how, ov_forms.converted(c, data, chosen), *others)
-    return ov_forms.converted(c, found, element)
+    found = _imported(c, how, ov_forms.convert(c, data, chosen), *others)
+    return ov_forms.convert(c, found, element)
 
 
 def _imported(
@@ -213,12 +213,12 @@ def _interpolated(
         return c(ov.Interpolate(**attributes | moved), data, counts, factors, c.i64(moving))
     every = c.i64(axes)
     if sizes is not None:
-        wanted = ov_forms.converted(c, sizes, ElementType.I64)
+        wanted = ov_forms.convert(c, sizes, ElementType.I64)
         ones = c.constant([1.0] * len(axes), ElementType.F32)
         moved = {"mode": _linear_name(how, len(axes))}
         return c(ov.Interpolate(**attributes | moved), data, wanted, ones, every)
     assert scales is not None, "sizes or scales are given"
-    factors = ov_forms.converted(c, scales, ElementType.F32)
+    factors = ov_forms.convert(c, scales, ElementType.F32)
     counts = c.i64([1] * len(axes))
     moved = {"mode": _linear_name(how, len(axes))}
     return c(ov.Interpolate(**attributes | moved), data, counts, factors, every)

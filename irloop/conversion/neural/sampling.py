@@ -108,14 +108,14 @@ def _units(c: Conversion, count: Value, element: ElementType, *, align: bool) ->
     With `align`, -1 and 1 are the centres of the first and the last element, otherwise their outer
     edges.
     """
-    numbers = forms.convert(c, forms.range_(c, c.i64(0), count, c.i64(1)), element)
+    numbers = forms.convert_always(c, forms.range_(c, c.i64(0), count, c.i64(1)), element)
     double = forms.multiply(c, numbers, forms.scalar(c, 2.0, numbers))
     one = forms.scalar(c, 1.0, numbers)
     if align:
         steps = forms.maximum(c, forms.subtract(c, count, c.i64(1)), c.i64(1))
     else:
         steps, double = count, forms.add(c, double, one)
-    return forms.subtract(c, forms.divide(c, double, forms.convert(c, steps, element)), one)
+    return forms.subtract(c, forms.divide(c, double, forms.convert_always(c, steps, element)), one)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ class _Sampler:
         """
         c = self.c
         unit = forms.gather(c, places, c.i64(self.axes - 1 - axis), 2)
-        count = forms.convert(c, size, element_of(self.grid))
+        count = forms.convert_always(c, size, element_of(self.grid))
         last = forms.subtract(c, count, self._number(1.0))
         half = self._number(0.5)
         moved = forms.add(c, unit, self._number(1.0))
@@ -286,12 +286,12 @@ class _Sampler:
         if self.padding == "reflection" and self.mode != "nearest":
             place = self._reflected(place, last)
         inside = forms.minimum(c, forms.maximum(c, place, self._number(0.0)), last)
-        index = forms.convert(c, inside, ElementType.I64)
+        index = forms.convert_always(c, inside, ElementType.I64)
         if self.padding == "reflection":
             rounded = c(elementwise.Round(mode="half_to_even"), inside)
-            index = forms.convert(c, rounded, ElementType.I64)
+            index = forms.convert_always(c, rounded, ElementType.I64)
         if self.padding != "zeros":
             return index, weight
         same = c(comparison.Equal(), inside, place)
-        share = forms.convert(c, same, element_of(self.grid))
+        share = forms.convert_always(c, same, element_of(self.grid))
         return index, share if weight is None else forms.multiply(c, weight, share)

@@ -198,7 +198,7 @@ def _whole_spectrum(c: Conversion, half: Value, axis: int, length: int, rank: in
             half = forms.slice_(c, half, [0], [kept], [axis])
         first, behind = mirrored(length)
     turned = forms.slice_(c, half, [first], [behind], [axis], [-1])
-    conjugate = forms.mul(c, turned, c.constant([1.0, -1.0], element_of(half)))
+    conjugate = forms.multiply(c, turned, c.constant([1.0, -1.0], element_of(half)))
     return forms.concat(c, [half, conjugate], axis)
 
 
@@ -258,9 +258,9 @@ def export_istft(
         batch = x if rank == 4 else forms.unsqueeze(c, x, [0])
         whole = _centred(c, shape, count)
         sums = _overlap_added(c, _frames(c, batch, whole, count), count, hop)
-        result = forms.div(c, sums, _weights(c, batch, whole, count, hop))
+        result = forms.divide(c, sums, _weights(c, batch, whole, count, hop))
         if op.normalized:
-            result = forms.mul(c, result, forms.scalar(c, count**0.5, result))
+            result = forms.multiply(c, result, forms.scalar(c, count**0.5, result))
         result = _trimmed(c, result, count // 2 if op.center else 0, length)
         return forms.squeeze(c, result, [1] if rank == 4 else [0, 1])
 
@@ -283,7 +283,7 @@ def _frames(c: Conversion, data: Value, window: Value, count: int) -> Value:
     matrix = np.stack((twice * np.cos(angle), -twice * np.sin(angle)), axis=1)
     rows = forms.reshape(c, forms.transpose(c, data, [0, 2, 1, 3]), [0, 0, 2 * bins])
     inverse = c.constant(matrix.reshape(2 * bins, count), element_of(data))
-    return forms.mul(c, c(matmul.MatMul(), rows, inverse), window)
+    return forms.multiply(c, c(matmul.MatMul(), rows, inverse), window)
 
 
 def _overlap_added(c: Conversion, frames: Value, count: int, hop: int) -> Value:
@@ -304,12 +304,12 @@ def _weights(c: Conversion, data: Value, window: Value, count: int, hop: int) ->
 
     A sum of 0 is replaced by infinity, so that a division by it gives 0.
     """
-    frames = forms.gather(c, forms.shape(c, data), c.i64([2]), 0)
+    frames = forms.gather(c, forms.shape_of(c, data), c.i64([2]), 0)
     wanted = forms.concat(c, [c.i64([1]), frames, c.i64([count])], 0)
-    squared = forms.expand(c, forms.mul(c, window, window), wanted)
+    squared = forms.expand(c, forms.multiply(c, window, window), wanted)
     sums = _overlap_added(c, squared, count, hop)
     zero, never = (forms.scalar(c, number, sums) for number in (0.0, float("inf")))
-    return forms.where(c, forms.equal(c, sums, zero), never, sums)
+    return forms.select(c, forms.equal(c, sums, zero), never, sums)
 
 
 def _trimmed(c: Conversion, signal: Value, margin: int, length: Value | None) -> Value:
@@ -324,6 +324,6 @@ def _trimmed(c: Conversion, signal: Value, margin: int, length: Value | None) ->
     wanted = forms.as_list(c, length)
     end = forms.add(c, wanted, c.i64([margin]))
     kept = forms.slice_by(c, signal, c.i64([margin]), end, axis)
-    have = forms.gather(c, forms.shape(c, kept), axis, 0)
-    pads = forms.concat(c, [c.i64([0] * 5), forms.sub(c, wanted, have)], 0)
+    have = forms.gather(c, forms.shape_of(c, kept), axis, 0)
+    pads = forms.concat(c, [c.i64([0] * 5), forms.subtract(c, wanted, have)], 0)
     return forms.pad(c, kept, pads, forms.scalar(c, 0.0, kept))

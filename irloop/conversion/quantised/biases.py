@@ -58,8 +58,8 @@ class QuantisedBiases(NodePass):
         steps, codes = steps_of(bias, *_scales(x, weights))
         assert codes is not None
         inputs = (w.constant(codes, ElementType.I32), w.constant(steps, ElementType.F32))
-        given = w.emit(DequantizeLinear13(axis=0), *inputs)
-        return w.emit(convolution.op, x, weights, given)
+        given = w(DequantizeLinear13(axis=0), *inputs)
+        return w(convolution.op, x, weights, given)
 
 
 def bias_of(node: Node) -> tuple[Node, Array] | None:

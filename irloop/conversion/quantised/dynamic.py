@@ -61,7 +61,7 @@ class DynamicRanges(NodePass):
         )
         codes, scale, zero = made.outputs
         emitter = Emitter(rewriter, before, before.name)
-        wide = [emitter.emit(Cast6(ElementType.F32), value) for value in (codes, zero)]
+        wide = [emitter(Cast6(ElementType.F32), value) for value in (codes, zero)]
         replaced = {node: wide[0], found.zero.producer: wide[1], before: scale}
         read = [item.producer for old in replaced for item in old.inputs if item is not None]
         for old, value in replaced.items():

@@ -80,17 +80,17 @@ def _stepped(
     """
     limited = forms.minimum(c, forms.maximum(c, x, low), high)
     steps = forms.scalar(c, levels - 1, x)
-    ratio = forms.div(c, forms.sub(c, limited, low), _difference(c, high, low))
-    whole = c(onnx_math.Round(), forms.mul(c, ratio, steps))
+    ratio = forms.divide(c, forms.subtract(c, limited, low), _difference(c, high, low))
+    whole = c(onnx_math.Round(), forms.multiply(c, ratio, steps))
     span = _difference(c, out_high, out_low)
-    return forms.add(c, forms.mul(c, forms.div(c, whole, steps), span), out_low)
+    return forms.add(c, forms.multiply(c, forms.divide(c, whole, steps), span), out_low)
 
 
 def _difference(c: Conversion, left: Value, right: Value) -> Value:
     """left - right, folded if both are constant."""
     known = [c.constant_of(item) for item in (left, right)]
     if known[0] is None or known[1] is None:
-        return forms.sub(c, left, right)
+        return forms.subtract(c, left, right)
     return c.constant(known[0] - known[1], element_of(left))
 
 
@@ -105,12 +105,12 @@ def _guarded(
     """
     least, most = forms.minimum(c, low, high), forms.maximum(c, low, high)
     steps = forms.scalar(c, levels - 1, x)
-    ratio = forms.div(c, forms.sub(c, x, low), forms.sub(c, high, low))
-    whole = c(onnx_math.Round(), forms.mul(c, ratio, steps))
-    span = forms.sub(c, out_high, out_low)
-    inner = forms.add(c, forms.mul(c, forms.div(c, whole, steps), span), out_low)
-    above = forms.where(c, forms.greater(c, x, most), out_high, inner)
-    return forms.where(c, forms.greater(c, x, least), above, out_low)
+    ratio = forms.divide(c, forms.subtract(c, x, low), forms.subtract(c, high, low))
+    whole = c(onnx_math.Round(), forms.multiply(c, ratio, steps))
+    span = forms.subtract(c, out_high, out_low)
+    inner = forms.add(c, forms.multiply(c, forms.divide(c, whole, steps), span), out_low)
+    above = forms.select(c, forms.greater(c, x, most), out_high, inner)
+    return forms.select(c, forms.greater(c, x, least), above, out_low)
 
 
 def _on_grid(c: Conversion, grid: Grid, result: Grid, x: Value) -> Value | None:
@@ -128,11 +128,11 @@ def _on_grid(c: Conversion, grid: Grid, result: Grid, x: Value) -> Value | None:
     if max(map(len, zeros)) > 1 or rank > (shape_of(x).rank or 0):
         return None
     zero, new_zero = (int(found[0]) for found in zeros)
-    ratio = forms.div(c, x, c.constant(_smallest(grid.scale), ElementType.F32))
+    ratio = forms.divide(c, x, c.constant(_smallest(grid.scale), ElementType.F32))
     codes = forms.clip(c, c(onnx_math.Round(), ratio), -zero, grid.levels - 1 - zero)
     if zero != new_zero:
         codes = forms.add(c, codes, forms.scalar(c, zero - new_zero, codes))
-    return forms.mul(c, codes, c.constant(_smallest(result.scale), ElementType.F32))
+    return forms.multiply(c, codes, c.constant(_smallest(result.scale), ElementType.F32))
 
 
 def _tell(
@@ -187,5 +187,5 @@ def _weights_on_grid(c: Conversion, grid: Grid, result: Grid, weights: Tensor) -
     wide = c(Cast6(ElementType.F32), c.tensor(ArrayTensor(narrow, ElementType.I8), name))
     if (result.zero != middle).any():
         zero = _smallest((result.zero - middle).astype(np.float32))
-        wide = forms.sub(c, wide, c.constant(zero, ElementType.F32))
-    return forms.mul(c, wide, c.constant(_smallest(result.scale), ElementType.F32))
+        wide = forms.subtract(c, wide, c.constant(zero, ElementType.F32))
+    return forms.multiply(c, wide, c.constant(_smallest(result.scale), ElementType.F32))

@@ -46,7 +46,7 @@ class IntegerProducts(NodePass):
     def rewrite(self, node: Node, w: Forms) -> Value:
         found = _product_inputs(node.output)
         assert found is not None
-        return w.emit(MatMulInteger(), *found)
+        return w(MatMulInteger(), *found)
 
 
 def _product_inputs(value: Value) -> tuple[Value, ...] | None:

@@ -69,7 +69,7 @@ class QuantisedWeights(NodePass):
         weights, zeros, scale = found
         axis = 1 if scale.axis is None else scale.axis
         zero = w.constant(zeros, element_of(weights))
-        return w.emit(DequantizeLinear13(axis=axis), weights, scale_value(w, scale), zero)
+        return w(DequantizeLinear13(axis=axis), weights, scale_value(w, scale), zero)
 
 
 def _is_weight(node: Node) -> bool:

@@ -51,7 +51,7 @@ class QuantisedPairs(NodePass):
         codes, zero, scale = found
         wide = quantised(w, codes, -codes.low, ElementType.U8)
         inputs = (scale_value(w, scale), w.constant(zero, ElementType.U8))
-        return w.emit(DequantizeLinear13(), wide, *inputs)
+        return w(DequantizeLinear13(), wide, *inputs)
 
 
 def quantised(emitter: Emitter, codes: Codes, zero: float, element: ElementType) -> Value:
@@ -60,7 +60,7 @@ def quantised(emitter: Emitter, codes: Codes, zero: float, element: ElementType)
     Its scale is `codes.scale`, and its zero point is `zero`.
     """
     inputs = (scale_value(emitter, codes.scale), emitter.constant(zero, element))
-    return emitter.emit(QuantizeLinear13(), codes.x, *inputs)
+    return emitter(QuantizeLinear13(), codes.x, *inputs)
 
 
 def _pair(value: Value) -> tuple[Codes, float, Scale] | None:

@@ -69,7 +69,7 @@ def _lengths(c: Conversion, lengths: Value, x: Value) -> Value | None:
     steps = None if dims is None else dims[1]
     if known is not None and isinstance(steps, int) and steps > 0 and (known >= steps).all():
         return None
-    return forms.cast(c, lengths, ElementType.I32)
+    return forms.convert(c, lengths, ElementType.I32)
 
 
 def _zeros(c: Conversion, shape: Sequence[int], like: Value) -> Value:
@@ -119,14 +119,14 @@ def _emit(
     element = element_of(inputs[0]) if inputs[0] is not None else ElementType.DYNAMIC
     narrow = element is ElementType.BF16 and c.opset < 22
     wide = [
-        forms.cast(c, item, ElementType.F32) if narrow and item is not None and at != 4 else item
+        forms.convert(c, item, ElementType.F32) if narrow and item is not None and at != 4 else item
         for at, item in enumerate(inputs)
     ]
     node = c.emit(op, *wide, n_outputs=1 + states)
     y, *ends = node.outputs
     results = [forms.transpose(c, y, [2, 1, 0, 3])]
     results += [forms.transpose(c, end, [1, 0, 2]) for end in ends]
-    return [forms.cast(c, item, element) for item in results] if narrow else results
+    return [forms.convert(c, item, element) for item in results] if narrow else results
 
 
 def _turned(c: Conversion, value: Value) -> Value:
@@ -255,7 +255,7 @@ class _Gates:
     def mixed(self, gate: Value, left: Value, right: Value) -> Value:
         """(1 - gate) * left + gate * right."""
         c = self.c
-        return forms.add(c, left, forms.mul(c, gate, forms.sub(c, right, left)))
+        return forms.add(c, left, forms.multiply(c, gate, forms.subtract(c, right, left)))
 
 
 def _check_ignored(c: Conversion, op: ov.LSTMCell1, inputs: Sequence[Value | None]) -> None:
@@ -298,11 +298,11 @@ def export_lstm_cell(
         total = forms.clip(c, total, -op.clip, op.clip)
     gates = _Gates(c, 0.0)
     f, i, candidate, o = forms.split(c, total, 1, [size] * 4)
-    kept = forms.mul(c, gates.activated(at_gate, f), memory)
-    added = forms.mul(c, gates.activated(at_gate, i), gates.activated(at_candidate, candidate))
+    kept = forms.multiply(c, gates.activated(at_gate, f), memory)
+    added = forms.multiply(c, gates.activated(at_gate, i), gates.activated(at_candidate, candidate))
     new_memory = forms.add(c, kept, added)
     shown = parts.onnx_activation(c, at_output, new_memory)
-    return [forms.mul(c, gates.activated(at_gate, o), shown), new_memory]
+    return [forms.multiply(c, gates.activated(at_gate, o), shown), new_memory]
 
 
 @exports(ov.GRUCell)
@@ -321,7 +321,7 @@ def export_gru_cell(
     r_candidate = parts.taken(c, r, range(2 * size, 3 * size), 0, "R_h", forms.gather)
     both = gates.activated(at_gate, gates.projected(h, r_gates, of_gates))
     z, reset = forms.split(c, both, 1, [size, size])
-    inner = gates.projected(forms.mul(c, reset, h), r_candidate, of_candidate)
+    inner = gates.projected(forms.multiply(c, reset, h), r_candidate, of_candidate)
     return gates.mixed(z, gates.activated(at_candidate, inner), h)
 
 
@@ -344,7 +344,7 @@ def _linear_gru_cell(
     of_gates, of_candidate = forms.split(c, from_input, 1, [2 * size, size])
     both = gates.activated(functions[0], gates.projected(h, r_gates, of_gates))
     z, reset = forms.split(c, both, 1, [size, size])
-    inner = forms.mul(c, reset, gates.projected(h, r_candidate, own))
+    inner = forms.multiply(c, reset, gates.projected(h, r_candidate, own))
     new = gates.activated(functions[1], forms.add(c, of_candidate, inner))
     return gates.mixed(z, new, h)
 

@@ -101,7 +101,7 @@ def _all_steps(c: Conversion, x: Value) -> Value:
     if isinstance(batch, int) and isinstance(time, int) and batch <= _STORED:
         return c.constant([time] * batch, ElementType.I32)
     lengths = forms.broadcast(c, _size_of_axis(c, x, 1), _size_of_axis(c, x, 0))
-    return forms.convert(c, lengths, ElementType.I32)
+    return forms.convert_always(c, lengths, ElementType.I32)
 
 
 def _in_source_layout(c: Conversion, op: onnx.Recurrent, results: list[Value]) -> list[Value]:

@@ -138,17 +138,17 @@ def onnx_activation(c: Conversion, function: Activation, x: Value) -> Value:
         case "elu":
             return c(onnx.Elu(alpha=alpha), x)
         case "affine":
-            scaled = onnx_forms.mul(c, x, onnx_forms.scalar(c, alpha, x))
+            scaled = onnx_forms.multiply(c, x, onnx_forms.scalar(c, alpha, x))
             return onnx_forms.add(c, scaled, onnx_forms.scalar(c, beta, x))
         case "scaledtanh":
-            inner = onnx_forms.mul(c, x, onnx_forms.scalar(c, beta, x))
-            return onnx_forms.mul(
+            inner = onnx_forms.multiply(c, x, onnx_forms.scalar(c, beta, x))
+            return onnx_forms.multiply(
                 c, c(onnx_elementwise.Tanh(), inner), onnx_forms.scalar(c, alpha, x)
             )
     # If x equals alpha, ThresholdedRelu returns 0, but the activation of a recurrent operation
     # returns x.
     below = onnx_forms.less(c, x, onnx_forms.scalar(c, alpha, x))
-    return onnx_forms.where(c, below, onnx_forms.scalar(c, 0.0, x), x)
+    return onnx_forms.select(c, below, onnx_forms.scalar(c, 0.0, x), x)
 
 
 def openvino_activation(c: Conversion, function: Activation, x: Value) -> Value:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from irloop.conversion.forms import openvino_forms as forms
 from irloop.conversion.framework.translation import Conversion
-from irloop.conversion.loops.openvino_loop_builder import OpenVinoLoopBuilder, Scanned
+from irloop.conversion.loops.openvino_loop_builder import OpenVinoLoopBuilder
 from irloop.conversion.recurrent import recurrent_parts as parts
 from irloop.dialects.onnx import recurrent as onnx
 from irloop.dialects.openvino import activation, matmul, reorder
@@ -93,34 +93,37 @@ def iterated(
     lengths = None
     states = [forms.squeeze(c, state, [1]) for state in layer.states]
     if layer.lengths is not None:
-        lengths = forms.unsqueeze(c, forms.converted(c, layer.lengths, ElementType.I32), [1])
+        lengths = forms.unsqueeze(c, forms.convert(c, layer.lengths, ElementType.I32), [1])
         states = [_started(c, lengths, state) for state in states]
         if reverse:
             projected = _reversed(c, projected, layer.lengths)
     loop = OpenVinoLoopBuilder(c)
     as_loop = c.in_tensor_iterator
     loop.inner.in_tensor_iterator = not as_loop
-    held = [loop.state(state, state.type, name) for state, name in zip(states, "hc", strict=False)]
+    wires = [loop.state(state, state.type, name) for state, name in zip(states, "hc", strict=False)]
+    held = [wire.parameter for wire in wires]
     backwards = reverse and lengths is None
     piece = loop.sliced(projected, 1, backwards, "step")
     step = _Step(loop, layer, functions, own_bias)
     new = step.run(forms.squeeze(loop.inner, piece, [1]), held)
-    shown, carried = new[0], new
+    shown = new[0]
     if lengths is not None:
-        shown, carried = _masked(loop, c, lengths, new, held)
-    scans = [Scanned(forms.unsqueeze(loop.inner, shown, [1]), 1, backwards)]
+        shown, new = _masked(loop, c, lengths, new, held)
+    for wire, value in zip(wires, new, strict=True):
+        wire.result = value
+    joined = loop.joined(forms.unsqueeze(loop.inner, shown, [1]), 1, backwards)
     if as_loop:
         # OpenVINO allows no TensorIterator in a TensorIterator.
         trip = forms.gather(c, forms.shape_of(c, projected), c.i64(1), 0)
         starts = c.constant(True, ElementType.BOOLEAN)
         goes_on = loop.inner.constant(True, ElementType.BOOLEAN)
-        made = loop.loop(trip, starts, goes_on, carried, scans)
+        made = loop.loop(trip, starts, goes_on)
     else:
-        made = loop.tensor_iterator(carried, scans)
-    y = made[-1]
+        made = loop.tensor_iterator()
+    y = made[joined]
     if layer.lengths is not None and reverse:
         y = _reversed(c, y, layer.lengths)
-    return [forms.unsqueeze(c, value, [1]) for value in (y, *made[: len(states)])]
+    return [forms.unsqueeze(c, value, [1]) for value in (y, *(made[wire] for wire in wires))]
 
 
 def _projected(c: Conversion, layer: Layer) -> tuple[Value, Value | None]:
@@ -146,7 +149,7 @@ def _started(c: Conversion, lengths: Value, state: Value) -> Value:
 
 def _reversed(c: Conversion, value: Value, lengths: Value) -> Value:
     """Reverse the order of the valid steps of each item in a value [B, T, ...]."""
-    whole = forms.converted(c, lengths, ElementType.I32)
+    whole = forms.convert(c, lengths, ElementType.I32)
     # A single step needs no reversal, and not every runtime accepts a length of 0.
     bounded = forms.maximum(c, whole, c.constant([1], ElementType.I32))
     return c(reorder.ReverseSequence(batch_axis=0, seq_axis=1), value, bounded)
@@ -161,16 +164,16 @@ def _masked(
     the states before the step. In a sequence that is already over, the output is 0 and the states
     stay as they were. `lengths` holds the length of each sequence.
 
-    An additional state, appended to the returned ones, counts the steps.
+    An additional state counts the steps.
     """
     inner = loop.inner
     zero = c.constant([0], ElementType.I32)
-    count = loop.state(zero, zero.type, "count")
-    runs = forms.less(inner, count, loop.invariant(lengths))
+    steps = loop.state(zero, zero.type, "count")
+    runs = forms.less(inner, steps.parameter, loop.invariant(lengths))
     kept = [forms.select(inner, runs, value, old) for value, old in zip(new, held, strict=True)]
     shown = forms.select(inner, runs, new[0], forms.scalar(inner, 0.0, new[0]))
-    following = forms.add(inner, count, inner.constant([1], ElementType.I32))
-    return shown, [*kept, following]
+    steps.result = forms.add(inner, steps.parameter, inner.constant([1], ElementType.I32))
+    return shown, kept
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ class BlockedProducts(NodePass):
             w.constant(found.scales[:, ::size].reshape(-1), ElementType.F32),
             w.constant(zeros, ElementType.U8),
         ]
-        return w.emit(MatMulNBits(columns=columns, rows=rows, block_size=size), x, *inputs)
+        return w(MatMulNBits(columns=columns, rows=rows, block_size=size), x, *inputs)
 
 
 def _weights(value: Value, depth: int) -> _Weights | None:

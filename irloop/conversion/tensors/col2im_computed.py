@@ -33,7 +33,7 @@ def col2im(c: Conversion, op: Col2Im, data: Value, image: Value, block: Value, r
             raise c.refuse(f"the number of its {name} is {len(given)}, and not {times * rank}")
     axes = [_Axis.of(c, op, image, block, at, rank) for at in range(rank)]
     sizes = [*(axis.block for axis in axes), *(axis.count for axis in axes)]
-    value = _reshaped(c, forms.converted(c, data, real), [c.i64(-1), *sizes])
+    value = _reshaped(c, forms.convert(c, data, real), [c.i64(-1), *sizes])
     for done, axis in enumerate(axes):
         left = rank - done
         # The block and the position along this axis come first; move them to the end and merge
@@ -49,7 +49,7 @@ def col2im(c: Conversion, op: Col2Im, data: Value, image: Value, block: Value, r
         value = forms.reshape_to(c, product, dims, special_zero=False)
     batch = forms.gather(c, forms.shape_of(c, data), c.i64(0), 0)
     result = _reshaped(c, value, [batch, c.i64(-1), *(axis.size for axis in axes)])
-    return forms.converted(c, result, element)
+    return forms.convert(c, result, element)
 
 
 def _reshaped(c: Conversion, value: Value, sizes: list[Value]) -> Value:
@@ -97,7 +97,7 @@ class _Axis:
         starts = forms.subtract(c, starts, c.i64(self.begin))
         places = forms.add(c, forms.unsqueeze(c, inside, [1]), forms.unsqueeze(c, starts, [0]))
         flat = forms.reshape(c, places, [-1, 1])
-        return forms.convert(c, forms.equal(c, flat, self._numbers(c, self.size)), element)
+        return forms.convert_always(c, forms.equal(c, flat, self._numbers(c, self.size)), element)
 
     def _numbers(self, c: Conversion, count: Value) -> Value:
         return forms.range_(c, c.i64(0), count, c.i64(1))

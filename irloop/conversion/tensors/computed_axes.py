@@ -25,11 +25,11 @@ def _marks(c: Conversion, axes: Value, rank: int) -> Value:
     Negative axes count from the end.
     """
     listed = forms.as_list(c, axes)
-    turned = forms.where(
+    turned = forms.select(
         c, forms.less(c, listed, c.i64([0])), forms.add(c, listed, c.i64([rank])), listed
     )
     matches = forms.equal(c, c.i64([[axis] for axis in range(rank)]), turned)
-    hits = forms.reduce(c, "Sum", forms.cast(c, matches, ElementType.I32), [1], keep=False)
+    hits = forms.reduce(c, "Sum", forms.convert(c, matches, ElementType.I32), [1], keep=False)
     return forms.less(c, c.constant([0], ElementType.I32), hits)
 
 
@@ -43,7 +43,7 @@ def squeeze(c: Conversion, value: Value, axes: Value) -> Value:
 
 
 def _without(c: Conversion, value: Value, axes: Value, marks: Value) -> Value:
-    kept = c(Compress(axis=0), forms.shape(c, value), forms.logical_not(c, marks))
+    kept = c(Compress(axis=0), forms.shape_of(c, value), forms.logical_not(c, marks))
     removed = length(axes)
     if removed is not None:
         # This Reshape makes the rank of the result known.
@@ -65,12 +65,12 @@ def unsqueeze(c: Conversion, value: Value, axes: Value) -> Value:
     if rank == 0:
         return forms.reshape(c, value, [1] * added)
     marks = _marks(c, axes, rank + added)
-    old = forms.cast(c, forms.logical_not(c, marks), ElementType.I32)
+    old = forms.convert(c, forms.logical_not(c, marks), ElementType.I32)
     # For each position, the old axis: the number of old axes up to this position, minus one.
-    place = forms.sub(c, c(CumSum(), old, c.i64(0)), c.constant([1], ElementType.I32))
+    place = forms.subtract(c, c(CumSum(), old, c.i64(0)), c.constant([1], ElementType.I32))
     first = forms.maximum(c, forms.as_i64(c, place), c.i64([0]))
-    dims = forms.gather(c, forms.shape(c, value), first, 0)
-    pattern = forms.where(c, marks, c.i64([1]), dims)
+    dims = forms.gather(c, forms.shape_of(c, value), first, 0)
+    pattern = forms.select(c, marks, c.i64([1]), dims)
     return forms.reshape_to(c, value, pattern, special_zero=c.opset < 14)
 
 
@@ -91,10 +91,10 @@ def reduce(c: Conversion, kind: str, value: Value, axes: Value, *, keep: bool = 
         return forms.reduce_computed(c, kind, value, axes, keep=keep)
     rank = needed_rank(c, value)
     marks = _marks(c, axes, rank)
-    shape = forms.shape(c, value)
+    shape = forms.shape_of(c, value)
     one_kind = "Sum" if kind == "Mean" else kind
-    starts = forms.where(c, marks, c.i64([0]), c.i64([1]))
-    ends = forms.where(c, marks, c.i64([1]), forms.add(c, shape, c.i64([1])))
+    starts = forms.select(c, marks, c.i64([0]), c.i64([1]))
+    ends = forms.select(c, marks, c.i64([1]), forms.add(c, shape, c.i64([1])))
     result = value
     for axis in range(rank):
         # Concatenate the reduced and the unreduced values, so that a slice selects one of them.
@@ -102,7 +102,7 @@ def reduce(c: Conversion, kind: str, value: Value, axes: Value, *, keep: bool = 
         start, end = (forms.gather(c, ends_of, c.i64([axis]), 0) for ends_of in (starts, ends))
         result = forms.slice_by(c, both, start, end, c.i64([axis]))
     if kind == "Mean":
-        counted = forms.where(c, marks, shape, c.i64([1]))
+        counted = forms.select(c, marks, shape, c.i64([1]))
         count = forms.reduce(c, "Prod", counted, [0], keep=False)
-        result = forms.div(c, result, forms.cast(c, count, element_of(value)))
+        result = forms.divide(c, result, forms.convert(c, count, element_of(value)))
     return result if keep else _without(c, result, axes, marks)

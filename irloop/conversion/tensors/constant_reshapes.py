@@ -39,4 +39,4 @@ class ConstantReshapes(NodePass):
             return None
         if w.rewriter.inference.constant(operand) is not None:
             return None
-        return w.reshaped(data, dims)
+        return w.reshape(data, dims)

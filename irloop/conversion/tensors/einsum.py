@@ -87,7 +87,7 @@ def _product(c: Conversion, text: str, operands: tuple[Value, ...]) -> Value:
     total: Value | None = None
     for operand, term in zip(operands, terms, strict=True):
         aligned = _aligned(c, operand, term, order)
-        total = aligned if total is None else forms.mul(c, total, aligned)
+        total = aligned if total is None else forms.multiply(c, total, aligned)
     assert total is not None, "an equation has at least one operand"
     summed = list(range(len(result), len(order)))
     return forms.reduce(c, "Sum", total, summed, keep=False) if summed else total
@@ -133,4 +133,4 @@ def _diagonal(c: Conversion, value: Value, first: int, second: int) -> Value:
         raise c.refuse("a diagonal of unknown size needs opset 12", opset=12)
     dims = [size if axis in (first, second) else 1 for axis in range(rank)]
     marks = c.constant(np.eye(size).reshape(dims), element_of(value))
-    return forms.reduce(c, "Sum", forms.mul(c, value, marks), [second], keep=False)
+    return forms.reduce(c, "Sum", forms.multiply(c, value, marks), [second], keep=False)

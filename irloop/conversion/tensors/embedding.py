@@ -5,10 +5,11 @@ These are the EmbeddingBag operations, EmbeddingSegmentsSum, SegmentMax and Spar
 
 from __future__ import annotations
 
+from irloop.conversion.forms import onnx_forms
 from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.framework.known_inputs import ints, needed_rank
 from irloop.conversion.framework.translation import Conversion, exports
-from irloop.conversion.tensors.scatter_parts import ONNX, neutral, rows_by_comparing, rows_table
+from irloop.conversion.tensors.scatter_parts import neutral, rows_by_comparing, rows_table
 from irloop.dialects.onnx import comparison as onnx_comparison
 from irloop.dialects.onnx import matmul as onnx_matmul
 from irloop.dialects.onnx import scatter as onnx_scatter
@@ -60,7 +61,7 @@ def _rows(c: Conversion, table: Value, indices: Value, weights: Value | None, ax
     rank = needed_rank(c, table, "table") - 1 + axes
     if rank > axes:
         weights = forms.unsqueeze(c, weights, list(range(axes, rank)))
-    return forms.mul(c, rows, weights)
+    return forms.multiply(c, rows, weights)
 
 
 @exports(ov.EmbeddingBagOffsetsSum)
@@ -105,18 +106,18 @@ def _by_offsets(
     """
     table, indices, offsets = inputs
     starts = forms.as_list(c, offsets)
-    count = forms.gather(c, forms.shape(c, forms.as_list(c, indices)), c.i64(0), 0)
+    count = forms.gather(c, forms.shape_of(c, forms.as_list(c, indices)), c.i64(0), 0)
     positions = forms.unsqueeze(c, forms.range_(c, c.i64(0), count, c.i64(1)), [1])
     reached = forms.logical_not(c, forms.less(c, positions, forms.unsqueeze(c, starts, [0])))
-    number = forms.reduce(c, "Sum", forms.cast(c, reached, ElementType.I64), [1], keep=False)
-    segments = forms.sub(c, number, c.i64(1))
-    bags = forms.gather(c, forms.shape(c, starts), c.i64([0]), 0)
+    number = forms.reduce(c, "Sum", forms.convert(c, reached, ElementType.I64), [1], keep=False)
+    segments = forms.subtract(c, number, c.i64(1))
+    bags = forms.gather(c, forms.shape_of(c, starts), c.i64([0]), 0)
     rows = _rows(c, table, forms.as_list(c, indices), weights, 1)
     total = _sums(c, rows, segments, bags, table)
     sizes = _counts(c, segments, bags)
     if mean:
-        divisor = forms.cast(c, forms.maximum(c, sizes, c.i64([1])), element_of(table))
-        total = forms.div(c, total, _with_rank_of(c, divisor, table))
+        divisor = forms.convert(c, forms.maximum(c, sizes, c.i64([1])), element_of(table))
+        total = forms.divide(c, total, _with_rank_of(c, divisor, table))
     return _filled(c, total, sizes, table, default)
 
 
@@ -147,9 +148,9 @@ def _sums(c: Conversion, rows: Value, segments: Value, count: Value, table: Valu
     element = element_of(table)
     if element in (ElementType.F16, ElementType.BF16):
         # Runtimes do not support adding f16 in ScatterND.
-        wide = [forms.cast(c, value, ElementType.F32) for value in (rows, table)]
-        return forms.cast(c, _sums(c, wide[0], segments, count, wide[1]), element)
-    rest = forms.slice_(c, forms.shape(c, table), [1], [2**31 - 1], [0])
+        wide = [forms.convert(c, value, ElementType.F32) for value in (rows, table)]
+        return forms.convert(c, _sums(c, wide[0], segments, count, wide[1]), element)
+    rest = forms.slice_(c, forms.shape_of(c, table), [1], [2**31 - 1], [0])
     shape = forms.concat(c, [count, rest], 0)
     if c.opset >= 16:
         blank = forms.constant_of_shape(c, shape, 0, element)
@@ -161,7 +162,7 @@ def _sums(c: Conversion, rows: Value, segments: Value, count: Value, table: Valu
     # Reshape to one flat row per index. The width is computed, because a Reshape cannot infer -1 if
     # there are no indices.
     width = forms.reduce(c, "Prod", rest, [0])
-    length = forms.shape(c, segments)
+    length = forms.shape_of(c, segments)
     flat = forms.reshape_to(c, rows, forms.concat(c, [length, width], 0))
     return forms.reshape_to(c, c(onnx_matmul.MatMul(), members, flat), shape)
 
@@ -173,7 +174,7 @@ def _membership(c: Conversion, segments: Value, count: Value, element: ElementTy
     each index, `count` is the number of segments, and `element` is the type of the table.
     """
     numbers = forms.unsqueeze(c, forms.range_(c, c.i64(0), count, c.i64(1)), [1])
-    return forms.cast(c, forms.equal(c, numbers, forms.unsqueeze(c, segments, [0])), element)
+    return forms.convert(c, forms.equal(c, numbers, forms.unsqueeze(c, segments, [0])), element)
 
 
 def _counts(c: Conversion, segments: Value, count: Value) -> Value:
@@ -209,7 +210,7 @@ def _filled(
     if known is None:
         given = forms.logical_not(c, forms.less(c, index, c.i64([0])))
         empty = c(onnx_comparison.And(), empty, given)
-    return forms.where(c, _with_rank_of(c, empty, table), row, total)
+    return forms.select(c, _with_rank_of(c, empty, table), row, total)
 
 
 @exports(ov.SegmentMax)
@@ -223,7 +224,7 @@ def export_segment_max(
         size = forms.add(c, last, c.i64([1]))
     else:
         size = forms.as_list(c, count)
-    rest = forms.slice_(c, forms.shape(c, data), [1], [2**31 - 1], [0])
+    rest = forms.slice_(c, forms.shape_of(c, data), [1], [2**31 - 1], [0])
     shape = forms.concat(c, [size, rest], 0)
     element = element_of(data)
     lowest = lowest_number(element)
@@ -231,18 +232,18 @@ def export_segment_max(
     inside = forms.less(c, where, size)
     # An index beyond the end is replaced by 0, and its value by the lowest number, which does not
     # change the maximum.
-    kept = forms.where(c, inside, where, c.i64([0]))
+    kept = forms.select(c, inside, where, c.i64([0]))
     bottom = c.constant(neutral("max", element), element)
-    rows = forms.where(c, _with_rank_of(c, inside, data), data, bottom)
+    rows = forms.select(c, _with_rank_of(c, inside, data), data, bottom)
     places = forms.unsqueeze(c, kept, [1])
     if c.has(18, *rows_table(blank, places, rows)):
         found = c(onnx_scatter.ScatterND16("max"), blank, places, rows)
     else:
-        found = rows_by_comparing(c, ONNX, "max", (blank, places, rows))
+        found = rows_by_comparing(c, onnx_forms, "max", (blank, places, rows))
     if op.fill_mode.lower() == "lowest":
         return found
     empty = forms.equal(c, _counts(c, where, size), c.i64([0]))
-    return forms.where(c, _with_rank_of(c, empty, data), c.constant(0, element), found)
+    return forms.select(c, _with_rank_of(c, empty, data), c.constant(0, element), found)
 
 
 @exports(ov.SparseFillEmptyRows)
@@ -261,17 +262,17 @@ def export_sparse_fill(
     count = forms.gather(c, forms.as_list(c, dense_shape), c.i64([0]), 0)
     numbers = forms.range_(c, c.i64(0), forms.reshape(c, count, []), c.i64(1))
     same = forms.equal(c, forms.unsqueeze(c, numbers, [1]), forms.unsqueeze(c, rows, [0]))
-    found = forms.reduce(c, "Sum", forms.cast(c, same, ElementType.I64), [1], keep=False)
+    found = forms.reduce(c, "Sum", forms.convert(c, same, ElementType.I64), [1], keep=False)
     empty = forms.equal(c, found, c.i64(0))
     missing = forms.reshape(c, c(onnx_search.NonZero(), empty), [-1])
-    lengths = forms.shape(c, missing)
+    lengths = forms.shape_of(c, missing)
     first = forms.unsqueeze(c, missing, [1])
-    added = forms.concat(c, [first, forms.sub(c, first, first)], 1)
+    added = forms.concat(c, [first, forms.subtract(c, first, first)], 1)
     whole = forms.concat(c, [where, added], 0)
     filler = forms.expand(c, forms.reshape(c, default, [1]), lengths)
     order = _order_of_rows(c, forms.gather(c, whole, c.i64(0), 1))
     return [
-        forms.cast(c, forms.gather(c, whole, order, 0), element),
+        forms.convert(c, forms.gather(c, whole, order, 0), element),
         forms.gather(c, forms.concat(c, [values, filler], 0), order, 0),
         empty,
     ]
@@ -279,9 +280,9 @@ def export_sparse_fill(
 
 def _order_of_rows(c: Conversion, rows: Value) -> Value:
     """The positions that sort row numbers in ascending order; equal ones keep their order."""
-    count = forms.shape(c, rows)
+    count = forms.shape_of(c, rows)
     positions = forms.range_(c, c.i64(0), forms.reshape(c, count, []), c.i64(1))
-    keys = forms.add(c, forms.mul(c, rows, count), positions)
+    keys = forms.add(c, forms.multiply(c, rows, count), positions)
     _, order = forms.topk(c, keys, count, 0, largest=False)
     return order
 

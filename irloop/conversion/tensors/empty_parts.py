@@ -51,7 +51,7 @@ def _joined_without_empty(node: Node, w: Forms) -> Sequence[Value] | None:
     left = [value for value in node.inputs if value is not None and not _is_empty(value)]
     if not left or len(left) == len(node.inputs):
         return None
-    return [w.emit(node.op, *left)]
+    return [w(node.op, *left)]
 
 
 def _split_without_empty(node: Node, w: Forms) -> Sequence[Value] | None:

@@ -111,7 +111,7 @@ def export_gather_nd(c: Conversion, op: ov.GatherND, data: Value, indices: Value
     found = _gather_nd(c, op.batch_dims, data, indices)
     if op.batch_dims < 2:
         return found
-    dims = onnx_forms.shape(c, found)
+    dims = onnx_forms.shape_of(c, found)
     rest = onnx_forms.slice_(c, dims, [op.batch_dims], [2**31 - 1], [0])
     pattern = onnx_forms.concat(c, [c.i64([-1]), rest], 0)
     return onnx_forms.reshape_to(c, found, pattern)
@@ -134,7 +134,7 @@ def _with_batch(c: Conversion, indices: Value, batch_dims: int) -> Value:
     if batch_dims == 0:
         return indices
     rank = needed_rank(c, indices, "indices")
-    shape = onnx_forms.shape(c, indices)
+    shape = onnx_forms.shape_of(c, indices)
     column = onnx_forms.concat(
         c, [onnx_forms.slice_(c, shape, [0], [rank - 1], [0]), c.i64([1])], 0
     )
@@ -158,20 +158,20 @@ def export_gather_tree(
     """
     f = onnx_forms
     element = element_of(ids)
-    shape = f.shape(c, ids)
+    shape = f.shape_of(c, ids)
     steps = f.gather(c, shape, c.i64([0]), 0)
     token = f.reshape(c, end, [1])
-    last = f.minimum(c, f.as_list(c, f.cast(c, lengths, ElementType.I64)), steps)
-    last = f.unsqueeze(c, f.sub(c, last, c.i64([1])), [1])
+    last = f.minimum(c, f.as_list(c, f.convert(c, lengths, ElementType.I64)), steps)
+    last = f.unsqueeze(c, f.subtract(c, last, c.i64([1])), [1])
     shape = f.slice_(c, shape, [1], [3], [0])
     width = f.gather(c, shape, c.i64(1), 0)
     beam = f.expand(c, f.range_(c, c.i64(0), width, c.i64(1)), shape)
     follow = _followed_beams if isinstance(shape_of(ids).dim(0), int) else _scanned_beams
     beams = follow(c, (ids, parents, last, token), beam)
     # Replace everything after the first end token by end tokens.
-    ended = f.cast(c, f.equal(c, beams, token), ElementType.I32)
+    ended = f.convert(c, f.equal(c, beams, token), ElementType.I32)
     behind = f.less(c, c.constant(0, ElementType.I32), c(CumSum(), ended, c.i64(0)))
-    return f.cast(c, f.where(c, behind, token, beams), element)
+    return f.convert(c, f.select(c, behind, token, beams), element)
 
 
 Beams = tuple[Value, Value, Value, Value]
@@ -195,15 +195,16 @@ def _scanned_beams(c: Conversion, tree: Beams, beam: Value) -> Value:
     ids, parents, last, token = tree
     scan = OnnxScanBuilder(c, "steps")
     held = scan.state(beam, beam.type, "beam")
-    size = onnx_forms.gather(c, onnx_forms.shape(c, ids), c.i64(0), 0)
+    size = onnx_forms.gather(c, onnx_forms.shape_of(c, ids), c.i64(0), 0)
     numbers = onnx_forms.range_(c, c.i64(0), size, c.i64(1))
     here, above, step = (
         scan.scan(value, 0, True, name)
         for value, name in ((ids, "here"), (parents, "above"), (numbers, "step"))
     )
     place = (here, above, scan.capture(last), scan.capture(token))
-    token_here, following = _beam_step(scan.inner, place, step, held)
-    return scan.finish([following], [(token_here, 0, True)])[1]
+    token_here, held.result = _beam_step(scan.inner, place, step, held.parameter)
+    tokens = scan.stacked(token_here, 0, True)
+    return scan.finish()[tokens]
 
 
 def _beam_step(c: Conversion, place: Beams, step: Value, beam: Value) -> tuple[Value, Value]:
@@ -211,9 +212,9 @@ def _beam_step(c: Conversion, place: Beams, step: Value, beam: Value) -> tuple[V
     f = onnx_forms
     here, above, last, token = place
     active = f.logical_not(c, f.less(c, last, step))
-    token_here = f.where(c, active, c(onnx.GatherElements(1), here, beam), token)
-    parent = f.cast(c, c(onnx.GatherElements(1), above, beam), ElementType.I64)
-    return token_here, f.where(c, active, parent, beam)
+    token_here = f.select(c, active, c(onnx.GatherElements(1), here, beam), token)
+    parent = f.convert(c, c(onnx.GatherElements(1), above, beam), ElementType.I64)
+    return token_here, f.select(c, active, parent, beam)
 
 
 @imports(onnx.GatherND)

@@ -149,12 +149,12 @@ def export_attention(
     """
     if scale is None:
         scale = _usual_scale(c, query)
-    scores = forms.mul(c, _product(c, query, _with_last_axes_exchanged(c, key)), scale)
+    scores = forms.multiply(c, _product(c, query, _with_last_axes_exchanged(c, key)), scale)
     if op.causal:
         mask = _causal_mask(c, scores)
     if mask is not None and element_of(mask) is ElementType.BOOLEAN:
         lowest = forms.scalar(c, float("-inf"), scores)
-        scores = forms.where(c, mask, scores, lowest)
+        scores = forms.select(c, mask, scores, lowest)
     elif mask is not None and shape_of(mask).rank != 0:
         scores = forms.add(c, scores, mask)
     return _product(c, forms.softmax(c, scores, -1), value)
@@ -165,14 +165,14 @@ def _usual_scale(c: Conversion, query: Value) -> Value:
     width = shape_of(query).dim(-1)
     if isinstance(width, int):
         return forms.scalar(c, width**-0.5, query)
-    size = forms.gather(c, forms.shape(c, query), c.i64(-1), 0)
-    root = c(Sqrt(), forms.cast(c, size, element_of(query)))
-    return forms.div(c, forms.scalar(c, 1.0, query), root)
+    size = forms.gather(c, forms.shape_of(c, query), c.i64(-1), 0)
+    root = c(Sqrt(), forms.convert(c, size, element_of(query)))
+    return forms.divide(c, forms.scalar(c, 1.0, query), root)
 
 
 def _causal_mask(c: Conversion, scores: Value) -> Value:
     """Return a mask [queries, keys] that is true where the key is not after its query."""
-    shape = forms.shape(c, scores)
+    shape = forms.shape_of(c, scores)
     zero, one = c.i64(0), c.i64(1)
     rows = forms.range_(c, zero, forms.gather(c, shape, c.i64(-2), 0), one)
     columns = forms.range_(c, zero, forms.gather(c, shape, c.i64(-1), 0), one)
@@ -190,9 +190,9 @@ def export_inverse(c: Conversion, op: ov.Inverse, x: Value) -> Value:
     expansion = _Expansion(
         cells,
         size,
-        lambda a, b: forms.mul(c, a, b),
+        lambda a, b: forms.multiply(c, a, b),
         lambda a, b: forms.add(c, a, b),
-        lambda a, b: forms.sub(c, a, b),
+        lambda a, b: forms.subtract(c, a, b),
     )
     every = tuple(range(size))
     one, zero = forms.scalar(c, 1.0, x), forms.scalar(c, 0.0, x)
@@ -204,11 +204,11 @@ def export_inverse(c: Conversion, op: ov.Inverse, x: Value) -> Value:
         rows = tuple(item for item in every if item != down)
         columns = tuple(item for item in every if item != along)
         minor = expansion.minor(rows, columns) if rows else one
-        factors.append(forms.sub(c, zero, minor) if (row + column) % 2 else minor)
+        factors.append(forms.subtract(c, zero, minor) if (row + column) % 2 else minor)
     if size == 1:
-        return forms.div(c, one, x)
+        return forms.divide(c, one, x)
     cofactors = forms.concat(c, factors, rank - 2)
-    shares = forms.div(c, cofactors, expansion.minor(every, every))
+    shares = forms.divide(c, cofactors, expansion.minor(every, every))
     return forms.reshape(c, shares, [*(0,) * (rank - 2), size, size])
 
 

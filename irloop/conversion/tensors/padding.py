@@ -60,8 +60,8 @@ def _export_cropped(
     first, last = onnx_forms.as_list(c, begins), onnx_forms.as_list(c, ends)
     wide = [onnx_forms.maximum(c, sizes, zero) for sizes in (first, last)]
     padded = _export(c, mode, data, wide[0], wide[1], fill)
-    starts = onnx_forms.maximum(c, onnx_forms.sub(c, zero, first), zero)
-    to_the_end = onnx_forms.where(c, onnx_forms.less(c, last, zero), last, c.i64([TO_THE_END]))
+    starts = onnx_forms.maximum(c, onnx_forms.subtract(c, zero, first), zero)
+    to_the_end = onnx_forms.select(c, onnx_forms.less(c, last, zero), last, c.i64([TO_THE_END]))
     return onnx_forms.slice_by(c, padded, starts, to_the_end)
 
 
@@ -75,9 +75,9 @@ def _export(
     value = None if fill is None or mode != "constant" else onnx_forms.as_scalar(c, fill)
     element = element_of(data)
     if element is ElementType.BOOLEAN and c.opset < 13:
-        given = None if value is None else onnx_forms.cast(c, value, ElementType.U8)
-        padded = onnx_forms.pad(c, onnx_forms.cast(c, data, ElementType.U8), pads, given, mode)
-        return onnx_forms.cast(c, padded, element_of(data))
+        given = None if value is None else onnx_forms.convert(c, value, ElementType.U8)
+        padded = onnx_forms.pad(c, onnx_forms.convert(c, data, ElementType.U8), pads, given, mode)
+        return onnx_forms.convert(c, padded, element_of(data))
     return onnx_forms.pad(c, data, pads, value, mode)
 
 
@@ -146,11 +146,11 @@ def _on_all_axes(c: Conversion, data: Value, pads: Value, axes: Value) -> Value:
     """
     f = openvino_forms
     rank = needed_rank(c, data)
-    listed = f.as_list(c, f.converted(c, axes, ElementType.I64))
+    listed = f.as_list(c, f.convert(c, axes, ElementType.I64))
     negative = f.less(c, listed, c.i64(0))
     begins = f.select(c, negative, f.add(c, listed, c.i64(rank)), listed)
     places = f.concat(c, [begins, f.add(c, begins, c.i64(rank))], 0)
-    numbers = f.converted(c, pads, ElementType.I64)
+    numbers = f.convert(c, pads, ElementType.I64)
     return c(ScatterUpdate(), c.i64([0] * (2 * rank)), places, numbers, c.i64(0))
 
 

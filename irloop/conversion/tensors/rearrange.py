@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from irloop.conversion.forms import onnx_forms, openvino_forms
+from irloop.conversion.forms import onnx_forms
 from irloop.conversion.forms.sizes import OnnxSizes, OpenVinoSizes, Size
 from irloop.conversion.framework.known_inputs import ints, length, needed_ints, needed_rank
 from irloop.conversion.framework.translation import Conversion, exports, imports
@@ -67,8 +67,7 @@ def _space_to_depth(
     split = sizes.reshape(data, [batch, channels, *parts])
     outer, inner = range(2, 2 * k + 2, 2), range(3, 2 * k + 3, 2)
     order = [0, *inner, 1, *outer] if blocks_first else [0, 1, *inner, *outer]
-    forms = onnx_forms if isinstance(sizes, OnnxSizes) else openvino_forms
-    moved = forms.transpose(c, split, order)
+    moved = sizes.forms.transpose(c, split, order)
     return sizes.reshape(moved, [batch, sizes.times(channels, block**k), *smaller])
 
 
@@ -115,9 +114,9 @@ def _cropped(c: Conversion, whole: Value, begins: Value, ends: Value) -> Value:
     first, last = ints(c, begins), ints(c, ends)
     if first is None or last is None:
         cut = onnx_forms.as_list(c, ends)
-        behind = onnx_forms.sub(c, c.i64([0]), cut)
+        behind = onnx_forms.subtract(c, c.i64([0]), cut)
         nothing = onnx_forms.equal(c, cut, c.i64([0]))
-        stops = onnx_forms.where(c, nothing, c.i64([TO_THE_END]), behind)
+        stops = onnx_forms.select(c, nothing, c.i64([TO_THE_END]), behind)
         return onnx_forms.slice_by(c, whole, onnx_forms.as_list(c, begins), stops)
     axes = [at for at, pair in enumerate(zip(first, last, strict=True)) if any(pair)]
     if not axes:
@@ -285,14 +284,13 @@ class _Columns:
         count = math.prod(kernel)
         self.channels = sizes.by(rows, count)
         self.element = element_of(data)
-        forms = onnx_forms if isinstance(sizes, OnnxSizes) else openvino_forms
-        self.cast = forms.cast if isinstance(sizes, OnnxSizes) else openvino_forms.converted
         real = self.element if self.element.is_float else ElementType.F32
-        whole = self.cast(c, data, real)
+        whole = sizes.forms.convert(c, data, real)
         self.value = sizes.reshape_to(whole, c.i64([-1, count, *counts]), may_be_empty=False)
         self.ones = c.constant(np.eye(count).reshape(count, 1, *kernel), real)
 
     def image(self, value: Value) -> Value:
         """Reshape an image [n c, 1, image...] to [n, c, image...]."""
         whole = self.sizes.reshape(value, [*self.batch, self.channels, *self.space])
-        return self.cast(self.sizes.c, whole, self.element)
+        made: Value = self.sizes.forms.convert(self.sizes.c, whole, self.element)
+        return made

@@ -73,8 +73,8 @@ def _export_logical(kind: str) -> Callable[..., Value]:
     """
 
     def rule(c: Conversion, op: ov.Reduction, data: Value, axes: Value) -> Value:
-        numbers = forms.cast(c, data, ElementType.I32)
-        return forms.cast(c, _export(kind)(c, op, numbers, axes), ElementType.BOOLEAN)
+        numbers = forms.convert(c, data, ElementType.I32)
+        return forms.convert(c, _export(kind)(c, op, numbers, axes), ElementType.BOOLEAN)
 
     return rule
 
@@ -163,9 +163,9 @@ def _import(kind: str) -> Callable[..., Value]:
         # OpenVINO's CPU supports logical reductions only over constant axes, so reduce u8 instead.
         # Over no elements, the results are right, too: the maximum is 0 (false) and the minimum 255
         # (true).
-        numbers = ov_forms.convert(c, data, ElementType.U8)
+        numbers = ov_forms.convert_always(c, data, ElementType.U8)
         reduced = ov_forms.reduce(c, kind, numbers, listed, keep=op.keepdims)
-        return ov_forms.convert(c, reduced, ElementType.BOOLEAN)
+        return ov_forms.convert_always(c, reduced, ElementType.BOOLEAN)
 
     return rule
 
@@ -239,8 +239,8 @@ def in_float(c: Conversion, build: Callable[[Value], Value], data: Value) -> Val
     element = element_of(data)
     if not element.is_integer:
         return build(data)
-    wide = ov_forms.convert(c, data, ElementType.F32)
-    return ov_forms.convert(c, build(wide), element)
+    wide = ov_forms.convert_always(c, data, ElementType.F32)
+    return ov_forms.convert_always(c, build(wide), element)
 
 
 @imports(onnx.ReduceLogSumExp1, onnx.ReduceLogSumExp18)

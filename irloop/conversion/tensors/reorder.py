@@ -39,11 +39,11 @@ def _reversed_by_input(c: Conversion, op: ov.Reverse, data: Value, axes: Value) 
     """Reverse along axes that an input lists, or marks in a mask."""
     f = onnx_forms
     if op.mode.lower() == "mask":
-        marks = f.cast(c, f.as_list(c, axes), ElementType.BOOLEAN)
+        marks = f.convert(c, f.as_list(c, axes), ElementType.BOOLEAN)
         chosen = f.reshape(c, c(onnx_search.NonZero(), marks), [-1])
     else:
         chosen = f.as_list(c, f.as_i64(c, axes))
-    count = f.shape(c, chosen)
+    count = f.shape_of(c, chosen)
     last, end = (
         f.constant_of_shape(c, count, number, ElementType.I64) for number in (-1, -TO_THE_END)
     )
@@ -105,8 +105,8 @@ def _rolled_by_input(c: Conversion, data: Value, shift: Value, axes: Value) -> V
     for axis in range(rank):
         from_start, from_end = (f.equal(c, named, c.i64([at])) for at in (axis, axis - rank))
         is_named = c(onnx_comparison.Or(), from_start, from_end)
-        total = f.reduce(c, "Sum", f.where(c, is_named, steps, nothing), [0], keep=True)
-        data = _rolled(c, data, axis, f.sub(c, nothing, total))
+        total = f.reduce(c, "Sum", f.select(c, is_named, steps, nothing), [0], keep=True)
+        data = _rolled(c, data, axis, f.subtract(c, nothing, total))
     return data
 
 
@@ -121,7 +121,7 @@ def _rolled(c: Conversion, data: Value, axis: int, steps: int | Value) -> Value:
         head = onnx_forms.slice_(c, data, [0], [cut], [axis])
         return onnx_forms.concat(c, [tail, head], axis)
     # Mod has the sign of the divisor, so the cut is inside the axis. Max avoids a divisor of 0.
-    size = onnx_forms.gather(c, onnx_forms.shape(c, data), c.i64([axis]), 0)
+    size = onnx_forms.gather(c, onnx_forms.shape_of(c, data), c.i64([axis]), 0)
     whole = onnx_forms.maximum(c, size, c.i64([1]))
     backwards = c.i64([-steps]) if isinstance(steps, int) else steps
     begin = c(onnx_elementwise.Mod(), backwards, whole)

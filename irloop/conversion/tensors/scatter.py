@@ -6,8 +6,6 @@ from irloop.conversion.forms import onnx_forms, openvino_forms
 from irloop.conversion.framework.known_inputs import needed_axis, needed_rank
 from irloop.conversion.framework.translation import Conversion, exports, imports
 from irloop.conversion.tensors.scatter_parts import (
-    ONNX,
-    OPENVINO,
     elements_by_comparing,
     elements_table,
     neutral,
@@ -46,7 +44,7 @@ def _elements(
     reduction: Reduction = "none",
 ) -> Value:
     if not c.has(SINCE[reduction], *elements_table(data, indices, axis)):
-        return elements_by_comparing(c, ONNX, reduction, axis, (data, indices, updates))
+        return elements_by_comparing(c, onnx_forms, reduction, axis, (data, indices, updates))
     where = indices
     if element_of(indices) not in (ElementType.I32, ElementType.I64):
         where = onnx_forms.as_i64(c, indices)
@@ -103,7 +101,7 @@ def _boolean(
         RefusedError: for the reduction mean.
     """
     data, indices, updates = values
-    wide = [onnx_forms.cast(c, value, ElementType.I32) for value in (data, updates)]
+    wide = [onnx_forms.convert(c, value, ElementType.I32) for value in (data, updates)]
     kind: Reduction = "max" if reduction in ("sum", "max") else "min"
     if reduction == "mean":
         raise c.refuse("booleans have no mean")
@@ -111,7 +109,7 @@ def _boolean(
     if not op.use_init_val:
         start = _without_initial(c, kind, wide[0], indices, wide[1], axis)
     found = _elements(c, start, indices, wide[1], axis, kind)
-    return onnx_forms.cast(c, found, ElementType.BOOLEAN)
+    return onnx_forms.convert(c, found, ElementType.BOOLEAN)
 
 
 def _without_initial(
@@ -122,7 +120,9 @@ def _without_initial(
     A scatter into the result ignores the initial values, as `use_init_val` = false demands.
     """
     number = neutral(reduction, element_of(data))
-    blank = onnx_forms.expand(c, c.constant(number, element_of(data)), onnx_forms.shape(c, updates))
+    blank = onnx_forms.expand(
+        c, c.constant(number, element_of(data)), onnx_forms.shape_of(c, updates)
+    )
     return _elements(c, data, indices, blank, axis)
 
 
@@ -142,8 +142,8 @@ def _mean(
     if not op.use_init_val:
         data = _without_initial(c, "sum", data, indices, updates, axis)
     one = c.constant(1, element)
-    ones = onnx_forms.expand(c, one, onnx_forms.shape(c, updates))
-    counts = onnx_forms.expand(c, c.constant(0, element), onnx_forms.shape(c, data))
+    ones = onnx_forms.expand(c, one, onnx_forms.shape_of(c, updates))
+    counts = onnx_forms.expand(c, c.constant(0, element), onnx_forms.shape_of(c, data))
     counts = _elements(c, counts, indices, ones, axis, "add")
     if op.use_init_val:
         counts = onnx_forms.add(c, counts, one)
@@ -152,7 +152,7 @@ def _mean(
     total = _elements(c, data, indices, updates, axis, "add")
     if element.is_integer:
         return onnx_forms.floor_divide(c, total, counts)
-    return onnx_forms.div(c, total, counts)
+    return onnx_forms.divide(c, total, counts)
 
 
 def _coordinates(
@@ -160,7 +160,7 @@ def _coordinates(
 ) -> Value:
     where = onnx_forms.as_i64(c, indices)
     if not c.has(SINCE[reduction], *rows_table(data, where, updates)):
-        return rows_by_comparing(c, ONNX, reduction, (data, where, updates))
+        return rows_by_comparing(c, onnx_forms, reduction, (data, where, updates))
     if c.opset < 16:
         return c(onnx.ScatterND(), data, where, updates)
     return c(onnx.ScatterND16(reduction), data, where, updates)
@@ -180,12 +180,12 @@ def export_scatter_nd_15(
     reduction = op.reduction.lower()
     if reduction == "sub":
         zero = c.constant(0, element_of(updates))
-        return _coordinates(c, data, indices, onnx_forms.sub(c, zero, updates), "add")
+        return _coordinates(c, data, indices, onnx_forms.subtract(c, zero, updates), "add")
     if reduction != "none" and element_of(data) is ElementType.BOOLEAN:
         kind: Reduction = "max" if reduction in ("sum", "max") else "min"
-        wide = [onnx_forms.cast(c, value, ElementType.I32) for value in (data, updates)]
+        wide = [onnx_forms.convert(c, value, ElementType.I32) for value in (data, updates)]
         found = _coordinates(c, wide[0], indices, wide[1], kind)
-        return onnx_forms.cast(c, found, ElementType.BOOLEAN)
+        return onnx_forms.convert(c, found, ElementType.BOOLEAN)
     return _coordinates(c, data, indices, updates, _TO_ONNX[reduction])
 
 
@@ -238,7 +238,7 @@ def import_scatter_elements_16(
         newer = ov.ScatterElementsUpdate12(_TO_OPENVINO[op.reduction])
         return c(newer, data, indices, updates, c.i64(op.axis))
     inputs = (data, indices, updates)
-    return elements_by_comparing(c, OPENVINO, op.reduction, op.axis, inputs)
+    return elements_by_comparing(c, openvino_forms, op.reduction, op.axis, inputs)
 
 
 @imports(onnx.ScatterND)
@@ -262,4 +262,4 @@ def import_scatter_nd_16(
         return _import_rows(c, data, indices, updates)
     if c.has(15, *rows_table(data, indices, updates)):
         return c(ov.ScatterNDUpdate15(_TO_OPENVINO[op.reduction]), data, indices, updates)
-    return rows_by_comparing(c, OPENVINO, op.reduction, (data, indices, updates))
+    return rows_by_comparing(c, openvino_forms, op.reduction, (data, indices, updates))

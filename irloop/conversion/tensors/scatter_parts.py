@@ -9,10 +9,8 @@ coordinates, times the size of the data).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import ModuleType
 
-from irloop.conversion.forms import onnx_forms, openvino_forms
 from irloop.conversion.framework.known_inputs import needed_rank
 from irloop.conversion.framework.translation import Conversion
 from irloop.dialects.slices import TO_THE_END
@@ -21,9 +19,6 @@ from irloop.graph.model import Value
 from irloop.graph.types import Dim, ElementType
 
 __all__ = [
-    "ONNX",
-    "OPENVINO",
-    "DialectForms",
     "elements_by_comparing",
     "elements_table",
     "neutral",
@@ -38,37 +33,11 @@ LARGEST_TABLE = 2**26
 _KINDS = {"add": "Sum", "mul": "Prod", "min": "Min", "max": "Max"}
 
 
-@dataclass(frozen=True, slots=True)
-class DialectForms:
-    """Functions that emit operations of one dialect, for code that import and export share.
-
-    `forms` is the module with these functions. The fields `shape`, `select` and `multiply` are
-    functions from it whose names differ between the dialects.
-    """
-
-    forms: ModuleType
-    shape: Callable[[Conversion, Value], Value]
-    select: Callable[[Conversion, Value, Value, Value], Value]
-    multiply: Callable[[Conversion, Value, Value], Value]
-
-    def size(self, c: Conversion, value: Value, axis: int) -> Value:
-        """One dimension as an i64 scalar."""
-        found: Value = self.forms.gather(c, self.shape(c, value), c.i64(axis), 0)
-        return found
-
-    def combined(self, c: Conversion, reduction: str, left: Value, right: Value) -> Value:
-        """Combine two tensors elementwise by a scatter's `reduction`: add, mul, min or max."""
-        if reduction == "mul":
-            return self.multiply(c, left, right)
-        function = {"add": "add", "min": "minimum", "max": "maximum"}[reduction]
-        found: Value = getattr(self.forms, function)(c, left, right)
-        return found
-
-
-ONNX = DialectForms(onnx_forms, onnx_forms.shape, onnx_forms.where, onnx_forms.mul)
-OPENVINO = DialectForms(
-    openvino_forms, openvino_forms.shape_of, openvino_forms.select, openvino_forms.multiply
-)
+def _combined(c: Conversion, f: ModuleType, reduction: str, left: Value, right: Value) -> Value:
+    """Combine two tensors elementwise by a scatter's `reduction`: add, mul, min or max."""
+    verbs = {"add": f.add, "mul": f.multiply, "min": f.minimum, "max": f.maximum}
+    made: Value = verbs[reduction](c, left, right)
+    return made
 
 
 def neutral(reduction: str, element: ElementType) -> float:
@@ -90,7 +59,7 @@ def neutral(reduction: str, element: ElementType) -> float:
 
 def elements_by_comparing(
     c: Conversion,
-    dialect: DialectForms,
+    f: ModuleType,
     reduction: str,
     axis: int,
     inputs: tuple[Value, Value, Value],
@@ -105,25 +74,24 @@ def elements_by_comparing(
             other than `axis`, or the table would be too large.
     """
     data, indices, updates = inputs
-    f = dialect.forms
     rank = needed_rank(c, data)
     at = axis % rank
     smaller = _smaller_sides(c, data, indices, at)
     if smaller:
         part = f.slice_(c, data, [0] * len(smaller), list(smaller.values()), list(smaller))
-        found = elements_by_comparing(c, dialect, reduction, at, (part, indices, updates))
+        found = elements_by_comparing(c, f, reduction, at, (part, indices, updates))
         return _completed(c, f, found, data, smaller)
     _require_small(c, shape_of(indices).count(), shape_of(data).dim(at))
-    size = dialect.size(c, data, at)
-    where = _non_negative(c, dialect, f.as_i64(c, indices), size)
+    size = f.gather(c, f.shape_of(c, data), c.i64(at), 0)
+    where = _non_negative(c, f, f.as_i64(c, indices), size)
     # Compare indices [.., n, ..], as [.., n, 1, ..], with 0, 1, ... along the new axis.
     positions = f.range_(c, c.i64(0), size, c.i64(1))
     positions = f.reshape(c, positions, [-1] + [1] * (rank - 1 - at))
     meets = f.equal(c, f.unsqueeze(c, where, [at + 1]), positions)
     blank = _blank(c, reduction, data, lambda: f.unsqueeze(c, data, [at]))
-    table = dialect.select(c, meets, f.unsqueeze(c, updates, [at + 1]), blank)
+    table = f.select(c, meets, f.unsqueeze(c, updates, [at + 1]), blank)
     found = f.reduce(c, _KINDS[reduction], table, [at], keep=False)
-    return dialect.combined(c, reduction, data, found)
+    return _combined(c, f, reduction, data, found)
 
 
 def _blank(c: Conversion, reduction: str, data: Value, own: Callable[[], Value]) -> Value:
@@ -138,9 +106,10 @@ def _blank(c: Conversion, reduction: str, data: Value, own: Callable[[], Value])
     return c.constant(neutral(reduction, element_of(data)), element_of(data))
 
 
-def _non_negative(c: Conversion, dialect: DialectForms, indices: Value, size: Value) -> Value:
-    f = dialect.forms
-    return dialect.select(c, f.less(c, indices, c.i64(0)), f.add(c, indices, size), indices)
+def _non_negative(c: Conversion, f: ModuleType, indices: Value, size: Value) -> Value:
+    negative, moved = f.less(c, indices, c.i64(0)), f.add(c, indices, size)
+    made: Value = f.select(c, negative, moved, indices)
+    return made
 
 
 def _smaller_sides(c: Conversion, data: Value, indices: Value, axis: int) -> dict[int, int]:
@@ -214,7 +183,7 @@ def _require_small(c: Conversion, updates: Dim | None, places: Dim | None) -> No
 
 
 def rows_by_comparing(
-    c: Conversion, dialect: DialectForms, reduction: str, inputs: tuple[Value, Value, Value]
+    c: Conversion, f: ModuleType, reduction: str, inputs: tuple[Value, Value, Value]
 ) -> Value:
     """Emit a ScatterND with a reduction; `inputs` are data, indices and updates.
 
@@ -225,14 +194,13 @@ def rows_by_comparing(
         RefusedError: if the number of coordinates is not known, or the table would be too large.
     """
     data, indices, updates = inputs
-    f = dialect.forms
     depth = shape_of(indices).dim(-1) if shape_of(indices).rank else None
     if not isinstance(depth, int):
         raise c.refuse("the number of its coordinates is not known", "declare the input shapes")
     _require_small(c, shape_of(updates).count(), shape_of(data).count())
-    dims = dialect.shape(c, data)
+    dims = f.shape_of(c, data)
     lead = f.slice_(c, dims, [0], [depth], [0])
-    places = _places(c, dialect, f.as_i64(c, indices), lead, depth)
+    places = _places(c, f, f.as_i64(c, indices), lead, depth)
     count = f.reduce(c, "Prod", lead, [0], keep=False)
     numbers = f.unsqueeze(c, f.range_(c, c.i64(0), count, c.i64(1)), [0])
     meets = f.unsqueeze(c, f.equal(c, places, numbers), [2])
@@ -242,22 +210,21 @@ def rows_by_comparing(
     rows = f.reshape_to(c, updates, f.concat(c, [c.i64([-1, 1]), inner], 0))
     whole = f.concat(c, [c.i64([1]), f.unsqueeze(c, count, [0]), inner], 0)
     blank = _blank(c, reduction, data, lambda: f.reshape_to(c, data, whole))
-    table = dialect.select(c, meets, rows, blank)
+    table = f.select(c, meets, rows, blank)
     found = f.reduce(c, _KINDS[reduction], table, [0], keep=False)
-    return dialect.combined(c, reduction, data, f.reshape_to(c, found, dims))
+    return _combined(c, f, reduction, data, f.reshape_to(c, found, dims))
 
 
-def _places(c: Conversion, dialect: DialectForms, indices: Value, lead: Value, depth: int) -> Value:
+def _places(c: Conversion, f: ModuleType, indices: Value, lead: Value, depth: int) -> Value:
     """Convert ScatterND coordinates [..., depth] to flat indices [updates, 1].
 
     `lead` holds the sizes of the first `depth` axes of the data; an index is a position in these
     axes when they are flattened. Negative coordinates count from the end of their axis.
     """
-    f = dialect.forms
-    flat = _non_negative(c, dialect, f.reshape(c, indices, [-1, depth]), lead)
+    flat = _non_negative(c, f, f.reshape(c, indices, [-1, depth]), lead)
     place = c.i64([[0]])
     for at in range(depth):
         size = f.slice_(c, lead, [at], [at + 1], [0])
         step = f.slice_(c, flat, [at], [at + 1], [1])
-        place = f.add(c, dialect.multiply(c, place, size), step)
+        place = f.add(c, f.multiply(c, place, size), step)
     return place

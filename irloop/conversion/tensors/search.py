@@ -27,22 +27,22 @@ def export_topk(
     element, largest = element_of(data), op.mode.lower() == "max"
     values, indices = onnx_forms.topk(c, _sortable(c, data), count, op.axis, largest=largest)
     if element_of(values) is not element:
-        values = onnx_forms.cast(c, _flipped(c, values, element), element)
+        values = onnx_forms.convert(c, _flipped(c, values, element), element)
     if op.sort.lower() == "index":
         indices, order = onnx_forms.topk(c, indices, count, op.axis, largest=False)
         values = c(onnx_gather.GatherElements(op.axis), values, order)
-    return [values, onnx_forms.cast(c, indices, op.index_element_type)]
+    return [values, onnx_forms.convert(c, indices, op.index_element_type)]
 
 
 def _sortable(c: Conversion, data: Value) -> Value:
     """Convert `data` to a type that ONNX Runtime's TopK supports and that keeps the order."""
     element = element_of(data)
     if element is ElementType.U64:
-        return _flipped(c, onnx_forms.cast(c, data, ElementType.I64), element)
+        return _flipped(c, onnx_forms.convert(c, data, ElementType.I64), element)
     narrow = element.is_integer and element is not ElementType.I64
     if narrow:
-        return onnx_forms.cast(c, data, ElementType.I64)
-    return data if element is ElementType.F64 else onnx_forms.cast(c, data, ElementType.F32)
+        return onnx_forms.convert(c, data, ElementType.I64)
+    return data if element is ElementType.F64 else onnx_forms.convert(c, data, ElementType.F32)
 
 
 def _flipped(c: Conversion, value: Value, element: ElementType) -> Value:
@@ -102,7 +102,7 @@ def export_nonzero(c: Conversion, op: ov.NonZero, data: Value) -> Value:
     rank = shape_of(data).rank
     if rank == 0:
         data = onnx_forms.reshape(c, data, [1])
-    return onnx_forms.cast(c, c(onnx.NonZero(), data), op.output_type)
+    return onnx_forms.convert(c, c(onnx.NonZero(), data), op.output_type)
 
 
 @imports(onnx.NonZero)
@@ -207,14 +207,14 @@ def _count_below(
     c: Conversion, table: Value, values: Value, strictly: bool, output: ElementType
 ) -> Value:
     element = _common(element_of(table), element_of(values))
-    left = onnx_forms.cast(c, table, element)
-    right = onnx_forms.unsqueeze(c, onnx_forms.cast(c, values, element), [-1])
+    left = onnx_forms.convert(c, table, element)
+    right = onnx_forms.unsqueeze(c, onnx_forms.convert(c, values, element), [-1])
     if strictly:
         below = onnx_forms.less(c, left, right)
     else:
         below = onnx_forms.logical_not(c, onnx_forms.less(c, right, left))
-    ones = onnx_forms.cast(c, below, ElementType.I64)
-    return onnx_forms.cast(c, onnx_forms.reduce(c, "Sum", ones, [-1], keep=False), output)
+    ones = onnx_forms.convert(c, below, ElementType.I64)
+    return onnx_forms.convert(c, onnx_forms.reduce(c, "Sum", ones, [-1], keep=False), output)
 
 
 def _common(left: ElementType, right: ElementType) -> ElementType:

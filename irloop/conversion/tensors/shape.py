@@ -23,13 +23,13 @@ __all__: list[str] = []
 
 @exports(ov.ShapeOf)
 def export_shape_of(c: Conversion, op: ov.ShapeOf, data: Value) -> Value:
-    return onnx_forms.shape(c, onnx_forms.representable(c, data))
+    return onnx_forms.shape_of(c, onnx_forms.representable(c, data))
 
 
 @exports(ov.ShapeOf3)
 def export_shape_of_3(c: Conversion, op: ov.ShapeOf3, data: Value) -> Value:
-    return onnx_forms.cast(
-        c, onnx_forms.shape(c, onnx_forms.representable(c, data)), op.output_type
+    return onnx_forms.convert(
+        c, onnx_forms.shape_of(c, onnx_forms.representable(c, data)), op.output_type
     )
 
 
@@ -153,12 +153,12 @@ def _is_certain(data: Value, axes: list[int]) -> bool:
 def _squeezed_where_one(c: Conversion, data: Value, axes: list[int]) -> Value:
     """Remove the dimensions in `axes` that are 1 at run time; the others stay."""
     f = onnx_forms
-    shape = f.shape(c, data)
-    rank = f.shape(c, shape)
+    shape = f.shape_of(c, data)
+    rank = f.shape_of(c, shape)
     numbers = f.range_(c, c.i64(0), f.reshape(c, rank, []), c.i64(1))
-    chosen = f.where(c, f.less(c, c.i64(axes), c.i64(0)), f.add(c, c.i64(axes), rank), c.i64(axes))
+    chosen = f.select(c, f.less(c, c.i64(axes), c.i64(0)), f.add(c, c.i64(axes), rank), c.i64(axes))
     matches = f.equal(c, f.unsqueeze(c, numbers, [1]), f.unsqueeze(c, chosen, [0]))
-    hits = f.reduce(c, "Sum", f.cast(c, matches, ElementType.I64), [1], keep=False)
+    hits = f.reduce(c, "Sum", f.convert(c, matches, ElementType.I64), [1], keep=False)
     listed = f.less(c, c.i64([0]), hits)
     goes = c(And(), listed, f.equal(c, shape, c.i64([1])))
     kept = c(Compress(axis=0), shape, f.logical_not(c, goes))
@@ -251,17 +251,17 @@ def _transposed_by(c: Conversion, data: Value, order: Value) -> Value:
     f = onnx_forms
     rank = needed_rank(c, data)
     axes = f.as_list(c, order)
-    shape = f.shape(c, data)
+    shape = f.shape_of(c, data)
     strides = c.i64([1])
     for at in range(rank - 1, 0, -1):
         last = f.gather(c, strides, c.i64([0]), 0)
-        step = f.mul(c, last, f.gather(c, shape, c.i64([at]), 0))
+        step = f.multiply(c, last, f.gather(c, shape, c.i64([at]), 0))
         strides = f.concat(c, [step, strides], 0)
     moved_shape, moved_strides = f.gather(c, shape, axes, 0), f.gather(c, strides, axes, 0)
     places = c.i64([0])
     for at in range(rank):
         size, step = (f.gather(c, item, c.i64(at), 0) for item in (moved_shape, moved_strides))
-        steps = f.mul(c, f.range_(c, c.i64(0), size, c.i64(1)), step)
+        steps = f.multiply(c, f.range_(c, c.i64(0), size, c.i64(1)), step)
         column = f.reshape(c, steps, [-1] + [1] * (rank - 1 - at))
         places = f.add(c, places, column)
     return f.gather(c, f.reshape(c, data, [-1]), places, 0)
@@ -354,7 +354,7 @@ def export_tile(c: Conversion, op: ov.Tile, data: Value, repeats: Value) -> Valu
 def import_tile_1(c: Conversion, op: onnx.Tile1, data: Value, tiles: Value, axis: Value) -> Value:
     at = needed_ints(c, axis, "axis")[0]
     rank = needed_rank(c, data)
-    number = openvino_forms.as_list(c, openvino_forms.converted(c, tiles, ElementType.I64))
+    number = openvino_forms.as_list(c, openvino_forms.convert(c, tiles, ElementType.I64))
     pieces = [c.i64([1] * (at % rank)), number, c.i64([1] * (rank - at % rank - 1))]
     filled = [piece for piece in pieces if length(piece) != 0]
     return openvino_forms.tile(c, data, openvino_forms.concat(c, filled, 0))

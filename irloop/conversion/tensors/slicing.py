@@ -91,10 +91,10 @@ def _slices_by(c: Conversion, data: Value, axis: int, lengths: Value, count: int
 def _without_rest(c: Conversion, data: Value, axis: int, lengths: Value) -> Value:
     """Replace a length of -1 by the part of the axis that the other lengths leave."""
     sizes = onnx_forms.as_list(c, lengths)
-    dim = onnx_forms.gather(c, onnx_forms.shape(c, data), c.i64([axis]), 0)
+    dim = onnx_forms.gather(c, onnx_forms.shape_of(c, data), c.i64([axis]), 0)
     given = onnx_forms.reduce(c, "Sum", sizes, [0])
-    rest = onnx_forms.sub(c, dim, onnx_forms.add(c, given, c.i64([1])))
-    return onnx_forms.where(c, onnx_forms.less(c, sizes, c.i64([0])), rest, sizes)
+    rest = onnx_forms.subtract(c, dim, onnx_forms.add(c, given, c.i64([1])))
+    return onnx_forms.select(c, onnx_forms.less(c, sizes, c.i64([0])), rest, sizes)
 
 
 def _slices(c: Conversion, data: Value, axis: int, lengths: list[int]) -> list[Value]:
@@ -285,7 +285,7 @@ def export_slice_scatter(
 
     The positions are numbered like the elements of the flattened data.
     """
-    shape = onnx_forms.shape(c, data)
+    shape = onnx_forms.shape_of(c, data)
     count = onnx_forms.reduce(c, "Prod", shape, [0], keep=False)
     numbers = onnx_forms.range_(c, c.i64(0), count, c.i64(1))
     places = onnx_forms.reshape_to(c, numbers, shape, special_zero=c.opset < 14)
@@ -317,7 +317,7 @@ def import_tensor_scatter(
     steps = f.range_(c, c.i64(0), f.size_of(c, update, at), c.i64(1))
     places = f.reshape(c, steps, [-1] + [1] * (rank - 1 - at))
     if indices is not None:
-        starts = f.reshape(c, f.converted(c, indices, ElementType.I64), [-1] + [1] * (rank - 1))
+        starts = f.reshape(c, f.convert(c, indices, ElementType.I64), [-1] + [1] * (rank - 1))
         places = f.add(c, starts, places)
     if op.mode == "circular":
         places = c(FloorMod(), places, f.size_of(c, cache, at))

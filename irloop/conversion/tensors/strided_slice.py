@@ -138,7 +138,7 @@ class _Bounds:
         if not plan.shrunk:
             return given
         shrinks = c.constant([item in plan.shrunk for item in positions], ElementType.BOOLEAN)
-        return onnx_forms.where(c, shrinks, c.i64([1] * len(positions)), given)
+        return onnx_forms.select(c, shrinks, c.i64([1] * len(positions)), given)
 
     def _is_open(self, which: int, at: int) -> bool:
         mask = (self.op.begin_mask, self.op.end_mask)[which]
@@ -186,15 +186,15 @@ class _Bounds:
             begin = onnx_forms.gather(c, onnx_forms.as_list(c, self.lists[0]), at, 0)
             behind = onnx_forms.add(c, begin, c.i64([1]))
             is_last = onnx_forms.equal(c, begin, c.i64([-1]))
-            behind = onnx_forms.where(c, is_last, c.i64([TO_THE_END]), behind)
-            given = onnx_forms.where(c, c.constant(shrunk, ElementType.BOOLEAN), behind, given)
+            behind = onnx_forms.select(c, is_last, c.i64([TO_THE_END]), behind)
+            given = onnx_forms.select(c, c.constant(shrunk, ElementType.BOOLEAN), behind, given)
         if self.strides is None:
             given = self._opened(which, positions, shrunk, given)
         if all(number is None for number in fixed):
             return given
         mask = c.constant([number is not None for number in fixed], ElementType.BOOLEAN)
         numbers = c.i64([number or 0 for number in fixed])
-        return onnx_forms.where(c, mask, numbers, given)
+        return onnx_forms.select(c, mask, numbers, given)
 
     def _opened(
         self, which: int, positions: list[_Position], shrunk: list[bool], given: Value
@@ -217,10 +217,10 @@ class _Bounds:
         at = c.i64([item.at for item in positions])
         steps = onnx_forms.gather(c, onnx_forms.as_list(c, self.steps), at, 0)
         forwards, backwards = ((0, TO_THE_END), (TO_THE_END, -TO_THE_END))
-        bounds = onnx_forms.where(
+        bounds = onnx_forms.select(
             c,
             onnx_forms.less(c, steps, c.i64([0])),
             c.i64([backwards[which]]),
             c.i64([forwards[which]]),
         )
-        return onnx_forms.where(c, c.constant(opens, ElementType.BOOLEAN), bounds, given)
+        return onnx_forms.select(c, c.constant(opens, ElementType.BOOLEAN), bounds, given)

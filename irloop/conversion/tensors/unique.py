@@ -24,12 +24,12 @@ def export_unique(
     chosen = ElementType.I64 if element.is_integer else ElementType.F32
     if element in (ElementType.F64, ElementType.U64):
         chosen = element
-    wide = onnx_forms.cast(c, data, chosen)
+    wide = onnx_forms.convert(c, data, chosen)
     outputs = list(c.emit(onnx.Unique(at, op.sorted), wide, n_outputs=4).outputs)
-    outputs[0] = onnx_forms.cast(c, outputs[0], element)
+    outputs[0] = onnx_forms.convert(c, outputs[0], element)
     types = (op.index_element_type, op.index_element_type, op.count_element_type)
     counted = zip(outputs[1:], types, strict=True)
-    return [outputs[0], *(onnx_forms.cast(c, value, type) for value, type in counted)]
+    return [outputs[0], *(onnx_forms.convert(c, value, type) for value, type in counted)]
 
 
 @imports(onnx.Unique)
@@ -55,9 +55,9 @@ def _newer(c: Conversion, op: onnx.Unique, data: Value) -> list[Value]:
     axis = None if op.axis is None else c.i64(op.axis)
     wide = data
     if axis is not None and element.bits <= 8:
-        wide = openvino_forms.convert(c, data, ElementType.I32)
+        wide = openvino_forms.convert_always(c, data, ElementType.I32)
     groups, *others = c.emit(ov.Unique(op.in_order), wide, axis, n_outputs=4).outputs
-    return [openvino_forms.converted(c, groups, element), *others]
+    return [openvino_forms.convert(c, groups, element), *others]
 
 
 class _Groups:
@@ -83,7 +83,7 @@ class _Groups:
             places = f.gather(c, places, self._order(f.gather(c, rows, places, 0)), 0)
         # A slice is a member of the group whose first slice is the first slice equal to it.
         member = f.equal(c, f.unsqueeze(c, first, [1]), f.unsqueeze(c, places, [0]))
-        ones = f.convert(c, member, ElementType.I64)
+        ones = f.convert_always(c, member, ElementType.I64)
         groups = f.range_(c, c.i64(0), f.size_of(c, places, 0), c.i64(1))
         chosen = f.multiply(c, ones, f.unsqueeze(c, groups, [0]))
         self.outputs = [
@@ -110,11 +110,11 @@ class _Groups:
         """
         c, f = self.c, openvino_forms
         left, right = f.unsqueeze(c, rows, [1]), f.unsqueeze(c, rows, [0])
-        differs = f.convert(c, f.logical_not(c, f.equal(c, left, right)), ElementType.I32)
+        differs = f.convert_always(c, f.logical_not(c, f.equal(c, left, right)), ElementType.I32)
         before = c(ov.CumSum(exclusive=True), differs, c.i64(2))
         undecided = f.equal(c, before, c.constant(0, ElementType.I32))
         decides = c(comparison.LogicalAnd(), undecided, f.less(c, right, left))
         larger = c(reduction.ReduceLogicalOr(), decides, c.i64([2]))
-        rank = f.reduce(c, "Sum", f.convert(c, larger, ElementType.I64), [1], keep=False)
+        rank = f.reduce(c, "Sum", f.convert_always(c, larger, ElementType.I64), [1], keep=False)
         _, order = f.topk(c, rank, f.size_of(c, rank, 0), 0, mode="min")
         return order

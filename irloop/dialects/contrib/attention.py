@@ -64,9 +64,9 @@ def attended(s: Steps, query: Term, key: Term, value: Term, scores: Scores) -> t
         found = found + mask_added(s, scores.mask, key, scores.filter)
     if scores.causal:
         hidden = later_places(s, query, key, scores.past)
-        found = s.where(hidden, s.like(-3.4028234663852886e38, found), found)
+        found = s.select(hidden, s.like(-3.4028234663852886e38, found), found)
     weights = s.softmax(found)
-    return s.cast(weights @ widened(s, value), query.element), s.cast(found, query.element)
+    return s.convert(weights @ widened(s, value), query.element), s.convert(found, query.element)
 
 
 def later_places(s: Steps, query: Term, key: Term, past: Term | None) -> Term:
@@ -98,7 +98,7 @@ def mask_added(s: Steps, mask: Term, key: Term, filter: float) -> Term:
         CannotDecomposeError: for a mask of another form.
     """
     zero = s.constant(0.0, ElementType.F32)
-    return s.where(seen_by(s, mask, key), zero, s.constant(filter, ElementType.F32))
+    return s.select(seen_by(s, mask, key), zero, s.constant(filter, ElementType.F32))
 
 
 def seen_by(s: Steps, mask: Term, key: Term) -> Term:
@@ -135,7 +135,7 @@ def seen_by_lengths(s: Steps, mask: Term, key: Term) -> Term:
     if known and entries not in (items, 2 * (items or 0), 3 * (items or 0) + 2):
         raise CannotDecomposeError(f"its mask has {entries} entries for a batch of {items}")
     batch = s.size(key, 0)
-    numbers = s.cast(mask, ElementType.I64)
+    numbers = s.convert(mask, ElementType.I64)
     places = s.reshape(s.range(0, s.size(key, 2)), [1, 1, 1, -1])
     seen = places < s.reshape(s.slice(numbers, 0, 0, batch), [-1, 1, 1, 1])
     if known and entries != 2 * (items or 0):
@@ -146,7 +146,7 @@ def seen_by_lengths(s: Steps, mask: Term, key: Term) -> Term:
         has_starts = s.op("Equal", s.size(mask, 0), s.op("Add", batch, batch))
         padded = s.concat(0, numbers, s.expand(s.i64([0]), [batch]))
         first = s.slice(padded, 0, batch, s.op("Add", batch, batch))
-        first = s.where(has_starts, first, 0)
+        first = s.select(has_starts, first, 0)
     return s.op("And", seen, s.op("Not", places < s.reshape(first, [-1, 1, 1, 1])))
 
 

@@ -124,7 +124,7 @@ class GroupNorm(_GroupNorm, type="GroupNorm", inputs=3):
         return inference.same_as_first(args)
 
     def decompose(self, s: Steps, x: Term, gamma: Term, beta: Term) -> Term:
-        return s.cast(self.normed(s, widened(s, x), gamma, beta), x.element)
+        return s.convert(self.normed(s, widened(s, x), gamma, beta), x.element)
 
 
 class SkipGroupNorm(_GroupNorm, type="SkipGroupNorm", inputs=(4, 5), outputs=None):
@@ -152,4 +152,4 @@ class SkipGroupNorm(_GroupNorm, type="SkipGroupNorm", inputs=(4, 5), outputs=Non
         if bias is not None:
             total = total + s.reshape(widened(s, bias), [-1] if self.channels_last else [-1, 1, 1])
         result = self.normed(s, total, gamma, beta)
-        return s.cast(result, x.element), s.cast(total, x.element)
+        return s.convert(result, x.element), s.convert(total, x.element)

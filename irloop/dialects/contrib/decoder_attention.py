@@ -22,7 +22,7 @@ def placed(s: Steps, buffer: Term, x: Term, at: Term) -> Term:
     """
     places = s.range(0, s.size(buffer, 2))
     here = s.reshape(s.op("Equal", places, at), [1, 1, -1, 1])
-    return s.where(here, x, buffer)
+    return s.select(here, x, buffer)
 
 
 class DecoderMaskedMultiHeadAttention(
@@ -84,7 +84,7 @@ class DecoderMaskedMultiHeadAttention(
         present = (k, v)
         if key.rank == 3 and past_key is not None and past_value is not None:
             if self.past_present_share_buffer and past_length is not None:
-                at = s.reshape(s.cast(past_length, ElementType.I64), [1])
+                at = s.reshape(s.convert(past_length, ElementType.I64), [1])
                 present = (placed(s, past_key, k, at), placed(s, past_value, v, at))
                 k, v = (s.slice(item, 2, 0, at + 1) for item in present)
             else:
@@ -145,17 +145,17 @@ class PackedAttention(ContribOp, type="PackedAttention", inputs=(5, 6)):
         projected = x @ weights + bias
         # Token t of the batch without padding is at offsets[t] of the padded batch.
         batch, places, tokens = s.size(offsets, 0), s.size(offsets, 1), s.size(x, 0)
-        flat = s.cast(s.reshape(offsets, [-1]), ElementType.I64)
+        flat = s.convert(s.reshape(offsets, [-1]), ElementType.I64)
         used = s.slice(flat, 0, 0, tokens)
         zeros = s.expand(s.like(0.0, x), [s.op("Mul", batch, places), width])
         padded = s.op("ScatterND", zeros, s.unsqueeze(used, 1), projected)
         rows = s.reshape(padded, s.vector([batch, places, width]))
         q, k, v = (heads_of(s, part, self.num_heads) for part in s.split(rows, 2, sizes))
-        numbers = s.cast(before, ElementType.I64)
+        numbers = s.convert(before, ElementType.I64)
         lengths = s.slice(numbers, 0, 1) - s.slice(numbers, 0, 0, -1)
         seen = s.unsqueeze(s.range(0, places), 0) < s.unsqueeze(lengths, 1)
         scale = self.scale or 1 / math.sqrt(sizes[0] // self.num_heads)
-        mask = s.cast(seen, ElementType.I32)
+        mask = s.convert(seen, ElementType.I32)
         result, _ = attended(s, q, k, v, Scores(scale, mask, bias=addend))
         whole = s.reshape(joined(s, result, sizes[2]), [-1, sizes[2]])
         return s.gather(whole, used, 0)

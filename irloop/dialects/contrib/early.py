@@ -133,9 +133,9 @@ class ThresholdedRelu1(_Early, type="ThresholdedRelu", domain="", until=9, input
     def decompose(self, s: Steps, x: Term) -> Term:
         above = x > self.alpha
         if s.opset >= 9:
-            return s.where(above, x, 0)
+            return s.select(above, x, 0)
         # The maximum is finite where the factor is 0.
-        return s.most(x, s.like(self.alpha, x)) * s.cast(above, x.element)
+        return s.maximum(x, s.like(self.alpha, x)) * s.convert(above, x.element)
 
 
 class MeanVarianceNormalization1(

@@ -154,11 +154,11 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
             q = self._normed(s, q, q_norm, self.q_norm_epsilon)
             k = self._normed(s, k, k_norm, self.k_norm_epsilon)
         places = s.size(query, 1)
-        length = s.reshape(s.cast(total, ElementType.I64), [1])
-        used = s.unsqueeze(s.cast(s.reshape(last_places, [-1]), ElementType.I64), 1) + 1
+        length = s.reshape(s.convert(total, ElementType.I64), [1])
+        used = s.unsqueeze(s.convert(s.reshape(last_places, [-1]), ElementType.I64), 1) + 1
         # A first prompt fills the cache from its start, regardless of the padding of its items.
         is_first = s.op("Equal", places, length)
-        before = s.where(is_first, 0, used - places)
+        before = s.select(is_first, 0, used - places)
         rows = s.unsqueeze(s.range(0, places), 0) + before
         if self.do_rotary:
             if cos is None or sin is None:
@@ -167,9 +167,9 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
             if position_ids is not None:
                 # In a first prompt ONNX Runtime reads only the first position number and counts up
                 # from it.
-                given = s.cast(position_ids, ElementType.I64)
+                given = s.convert(position_ids, ElementType.I64)
                 start = s.slice(s.slice(given, 0, 0, 1), 1, 0, 1)
-                turned = s.where(is_first, start + s.unsqueeze(s.range(0, places), 0), given)
+                turned = s.select(is_first, start + s.unsqueeze(s.range(0, places), 0), given)
             q, k = self._rotated(s, q, k, cos, sin, turned)
         keys, values = k, v
         if past_key is not None and past_value is not None:
@@ -180,12 +180,12 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         scores = self._scores(s, q, keys, addend, size)
         hidden = self._hidden(s, keys, rows, used) if self.causal else None
         if hidden is not None:
-            scores = s.where(hidden, s.like(HIDDEN, scores), scores)
+            scores = s.select(hidden, s.like(HIDDEN, scores), scores)
         weights = self._weights(s, scores, sink)
         if hidden is not None and self.local_window_size > 0:
             # A padding position whose window lies beyond the end of the item has no visible key.
-            weights = s.where(hidden, 0.0, weights)
-        result = s.cast(weights @ self._shared(s, values), query.element)
+            weights = s.select(hidden, 0.0, weights)
+        result = s.convert(weights @ self._shared(s, values), query.element)
         return [joined(s, result, self.num_heads * size), keys, values][: s.n_outputs]
 
     def _heads(
@@ -207,13 +207,13 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         wide = widened(s, x)
         number = self.qk_norm_epsilon if epsilon is None else epsilon
         found = divided_by_rms(s, wide, widened(s, weight), -1, number)[0]
-        return s.cast(found, x.element)
+        return s.convert(found, x.element)
 
     def _rotated(
         self, s: Steps, q: Term, k: Term, cos: Term, sin: Term, places: Term
     ) -> tuple[Term, Term]:
         # The positions of padding may be negative, so clamp them to the first row of the tables.
-        rows = s.most(s.cast(places, ElementType.I64), s.i64(0))
+        rows = s.maximum(s.convert(places, ElementType.I64), s.i64(0))
         angles = [s.unsqueeze(s.gather(table, rows, 0), 1) for table in (cos, sin)]
         turn = bool(self.rotary_interleaved)
         return (
@@ -234,12 +234,12 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         old cache with the new keys or values. The second is true where there is nothing to copy.
         """
         room = s.size(past, 2)
-        at = s.unsqueeze(s.range(0, s.most(room, length)), 0)
+        at = s.unsqueeze(s.range(0, s.maximum(room, length)), 0)
         fresh = at - before
         is_old = fresh < 0
-        index = s.where(is_old, s.least(at, room), fresh + room)
+        index = s.select(is_old, s.minimum(at, room), fresh + room)
         last = room + places - 1
-        return s.least(index, last), s.op("Not", s.op("Or", is_old, fresh < places))
+        return s.minimum(index, last), s.op("Not", s.op("Or", is_old, fresh < places))
 
     def _appended(self, s: Steps, past: Term, new: Term, index: Term, empty: Term) -> Term:
         """Emit the new key or value cache from old entries `past` and `new` entries.
@@ -248,11 +248,11 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         the entries of the new cache from `past` followed by `new`. Where `empty` [batch, position]
         is true, an entry is 0. The result has the element type of `past`.
         """
-        both = s.concat(2, past, s.cast(new, past.element))
+        both = s.concat(2, past, s.convert(new, past.element))
         size = new.dim(3, "the size of a head")
         wanted: list[int | Term] = [s.size(index, 0), self.kv_num_heads, s.size(index, 1), size]
         found = s.op("GatherElements", both, s.expand(s.unsqueeze(index, 1, 3), wanted), axis=2)
-        return s.where(s.unsqueeze(empty, 1, 3), 0, found)
+        return s.select(s.unsqueeze(empty, 1, 3), 0, found)
 
     def _shared(self, s: Steps, x: Term) -> Term:
         """Repeat the key heads of `x` [batch, key heads, ...] for all query heads.
@@ -292,7 +292,7 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         """
         own = s.unsqueeze(rows, 1, 3)
         columns = s.reshape(s.range(0, s.size(keys, 2)), [1, 1, 1, -1])
-        hidden = columns > s.least(own, s.unsqueeze(used, 1, 3) - 1)
+        hidden = columns > s.minimum(own, s.unsqueeze(used, 1, 3) - 1)
         if self.local_window_size <= 0:
             return hidden
         early = s.op("Not", columns > own - self.local_window_size)
@@ -306,6 +306,6 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
             if sink is None
             else s.reshape(widened(s, sink), [1, self.num_heads, 1, 1])
         )
-        most = s.most(s.reduce("ReduceMax", scores, [-1]), extra)
+        most = s.maximum(s.reduce("ReduceMax", scores, [-1]), extra)
         powers = s.op("Exp", scores - most)
         return powers / (s.reduce("ReduceSum", powers, [-1]) + s.op("Exp", extra - most))

@@ -7,18 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from irloop.dialects.contrib.terms import CannotDecomposeError, ScanBody, Steps, Term, WriteOut
 from irloop.dialects.onnx.control_flow import Scan
+from irloop.dialects.wire_ends import INVARIANT, LAST, STATE, element_port, stacked_port
+from irloop.dialects.wires import Wires
 from irloop.graph.builder import Builder, element_of, shape_of
 from irloop.graph.loops import (
-    Carried,
     InputPort,
-    Invariant,
-    LastValue,
-    OutputPort,
-    PortMap,
     ScanInput,
-    ScanOutput,
 )
-from irloop.graph.model import Body, Graph, Value
+from irloop.graph.model import Graph, Value
 from irloop.graph.op import Constant, Op
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 
@@ -81,36 +77,26 @@ class NodeSteps(Steps):
     ) -> tuple[list[Term], Term]:
         inner = self._builder.nested("body")
         steps = NodeSteps(inner, self.opset, 1, lambda _: None)
-        operands = [*states, *elements, *fixed]
-        parts = range(len(states), len(states) + len(elements))
-        own = [
-            Term(
-                steps,
-                inner.parameter(f"given_{at}", _element(term) if at in parts else term.value.type),
-            )
-            for at, term in enumerate(operands)
-        ]
-        following, output = body(
-            steps, own[: len(states)], [own[at] for at in parts], own[parts.stop :]
-        )
+        wires = Wires(inner.graph)
+
+        def enter(terms: Sequence[Term], port: InputPort) -> list[Term]:
+            made = []
+            for term in terms:
+                type = _element(term) if isinstance(port, ScanInput) else term.value.type
+                name = inner.names.fresh(f"given_{len(wires.inputs)}")
+                made.append(Term(steps, wires.enter(term.value, name, port, type).parameter))
+            return made
+
+        own = enter(states, STATE), enter(elements, element_port(0, reverse))
+        following, output = body(steps, *own, enter(fixed, INVARIANT))
+        lasts = []
+        for state, term in zip(wires.states, following, strict=True):
+            state.result = term.value
+            lasts.append(wires.leave(term.value, LAST, state))
         # If two results are the same value, ONNX Runtime writes only one of them (ORT102).
-        copy = steps.op("Identity", output)
-        for at, term in enumerate((*following, copy)):
-            inner.result(term.value, f"result_{at}")
-        count = len(states)
-        inputs: list[InputPort] = [Carried(at, at, at) for at in range(count)]
-        inputs += [ScanInput(at, at, 0, reverse) for at in parts]
-        inputs += [Invariant(at, at) for at in range(parts.stop, len(operands))]
-        outputs: list[OutputPort] = [LastValue(at, at) for at in range(count)]
-        outputs.append(ScanOutput(count, count, 0, reverse))
-        node = self._builder.emit(
-            Scan(),
-            *[term.value for term in operands],
-            n_outputs=count + 1,
-            bodies=(Body("body", inner.graph, PortMap(tuple(inputs), tuple(outputs))),),
-        )
-        made = [Term(self, value) for value in node.outputs]
-        return made[:count], made[count]
+        copy = wires.leave(steps.op("Identity", output).value, stacked_port(0, reverse))
+        wires.emit(self._builder, Scan())
+        return [Term(self, last.output) for last in lasts], Term(self, copy.output)
 
     def constant(self, data: Any, element: ElementType) -> Term:
         return Term(self, self._builder.constant(data, element))

@@ -28,7 +28,7 @@ LARGER_EPSILON = 9.999999747378752e-06
 def widened(s: Steps, x: Term) -> Term:
     """Convert f16 and bf16 to f32, because ONNX Runtime computes sums of them in f32."""
     narrow = x.element in (ElementType.F16, ElementType.BF16)
-    return s.cast(x, ElementType.F32) if narrow else x
+    return s.convert(x, ElementType.F32) if narrow else x
 
 
 def normalized(
@@ -119,7 +119,7 @@ class SkipLayerNormalization(
         total = self.sum(s, x, skip, bias)
         scale, shift = widened(s, gamma), None if beta is None else widened(s, beta)
         result, mean, inverse = normalized(s, total, scale, shift, -1, self.epsilon)
-        return s.cast(result, x.element), mean, inverse, s.cast(total, x.element)
+        return s.convert(result, x.element), mean, inverse, s.convert(total, x.element)
 
 
 class SkipSimplifiedLayerNormalization(
@@ -148,7 +148,7 @@ class SkipSimplifiedLayerNormalization(
         total = self.sum(s, x, skip, bias)
         result, inverse = divided_by_rms(s, total, widened(s, gamma), -1, self.epsilon)
         mean = s.op("ConstantOfShape", s.op("Shape", inverse))
-        return s.cast(result, x.element), mean, inverse, s.cast(total, x.element)
+        return s.convert(result, x.element), mean, inverse, s.convert(total, x.element)
 
 
 class SimplifiedLayerNormalization(
@@ -180,9 +180,9 @@ class SimplifiedLayerNormalization(
 
     def decompose(self, s: Steps, x: Term, scale: Term) -> Sequence[Term]:
         wide = widened(s, x)
-        factor = s.cast(scale, wide.element)
+        factor = s.convert(scale, wide.element)
         result, inverse = divided_by_rms(s, wide, factor, self.axis, self.epsilon)
-        return s.cast(result, scale.element), inverse
+        return s.convert(result, scale.element), inverse
 
 
 class LayerNormalization1(
@@ -222,10 +222,10 @@ class LayerNormalization1(
 
     def decompose(self, s: Steps, x: Term, scale: Term, bias: Term | None) -> Sequence[Term]:
         wide = widened(s, x)
-        factor = s.cast(scale, wide.element)
-        shift = None if bias is None else s.cast(bias, wide.element)
+        factor = s.convert(scale, wide.element)
+        shift = None if bias is None else s.convert(bias, wide.element)
         result, mean, inverse = normalized(s, wide, factor, shift, self.axis, self.epsilon)
-        return s.cast(result, scale.element), mean, inverse
+        return s.convert(result, scale.element), mean, inverse
 
 
 class EmbedLayerNormalization(
@@ -279,9 +279,9 @@ class EmbedLayerNormalization(
         if segments is not None and segment_ids is not None:
             total = total + s.gather(segments, segment_ids, 0)
         wide = widened(s, total)
-        scale, shift = s.cast(gamma, wide.element), s.cast(beta, wide.element)
+        scale, shift = s.convert(gamma, wide.element), s.convert(beta, wide.element)
         result = normalized(s, wide, scale, shift, -1, self.epsilon)[0]
-        found = [s.cast(result, words.element)]
+        found = [s.convert(result, words.element)]
         if s.n_outputs > 1:
             zeros = s.expand(s.constant([0], ElementType.I32), [s.size(ids, 0)])
             found.append(zeros if mask is None else s.reduce("ReduceSum", mask, [1], keep=False))

@@ -209,7 +209,7 @@ def coded(s: Steps, x: Term, scale: Term) -> Term:
 
 def real_product(s: Steps, a: Term, b: Term, scale: Term) -> Term:
     """The product of two matrices of quantised integers, times `scale`, in f32."""
-    return s.cast(s.op("MatMulInteger", a, b), ElementType.F32) * scale
+    return s.convert(s.op("MatMulInteger", a, b), ElementType.F32) * scale
 
 
 class QuantizeWithOrder(ContribOp, type="QuantizeWithOrder", inputs=2):
@@ -253,7 +253,7 @@ class DequantizeWithOrder(ContribOp, type="DequantizeWithOrder", inputs=2):
         if self.to not in (ElementType.F32, ElementType.F16):
             raise CannotDecomposeError(f"it dequantizes to {self.to}, f16 and f32 are defined")
         codes = stored(s, loaded(s, x, self.order_input), self.order_output)
-        return s.cast(real(s, codes, scale), self.to)
+        return s.convert(real(s, codes, scale), self.to)
 
 
 class QOrderedMatMul(ContribOp, type="QOrderedMatMul", inputs=(5, 8)):
@@ -401,12 +401,12 @@ class QOrderedAttention(ContribOp, type="QOrderedAttention", inputs=(17, 20)):
         parts = [self._projected(s, rows, x_scale, given[at:12:3]) for at in range(3)]
         (query, q_scale), (key, k_scale), (value, v_scale) = parts
         scores = real_product(s, query, s.swap_last(key), s.scalar(q_scale) * s.scalar(k_scale))
-        codes = s.cast(coded(s, scores, scores_scale), ElementType.F32)
+        codes = s.convert(coded(s, scores, scores_scale), ElementType.F32)
         size = query.dim(-1, "the size of a head")
         distances = codes - s.reduce("ReduceMax", codes, [-1])
         powers = s.op("Exp", distances * (s.scalar(scores_scale) * (1 / math.sqrt(size))))
         if mask is not None:
-            powers = s.where(seen_by(s, mask, key), powers, 0.0)
+            powers = s.select(seen_by(s, mask, key), powers, 0.0)
         shares = coded(s, powers / s.reduce("ReduceSum", powers, [-1]), softmax_scale)
         found = real_product(s, shares, value, s.scalar(softmax_scale) * s.scalar(v_scale))
         width = value.dim(-1, "the size of a head") * self.num_heads

@@ -147,7 +147,7 @@ class QLinearSoftmax(_Unary, type="QLinearSoftmax", inputs=5):
             # ONNX Runtime returns the code 0 here, whatever the zero point is.
             return s.op("Expand", s.like(0, x), s.op("Shape", x))
         # Scaled codes would overflow. ONNX Runtime scales the differences from the largest code.
-        codes = s.cast(x, ElementType.F32)
+        codes = s.convert(x, ElementType.F32)
         # The axes over which the results add up to 1.
         axis = self.axis % x.rank
         axes = (axis,) if self.opset >= 13 else tuple(range(axis, x.rank))
@@ -259,7 +259,7 @@ class QLinearWhere(ContribOp, type="QLinearWhere", inputs=9):
     def decompose(self, s: Steps, condition: Term, *inputs: Term) -> Term:
         x, x_scale, x_zero, y, y_scale, y_zero, scale, zero = inputs
         first, second = dequantized(s, x, x_scale, x_zero), dequantized(s, y, y_scale, y_zero)
-        return quantized(s, s.where(condition, first, second), scale, zero, x)
+        return quantized(s, s.select(condition, first, second), scale, zero, x)
 
 
 class QLinearConv(ContribOp, type="QLinearConv", inputs=(8, 9)):
@@ -308,7 +308,7 @@ class NhwcMaxPool(ContribOp, type="NhwcMaxPool", inputs=1):
     def decompose(self, s: Steps, x: Term) -> Term:
         first = channels_first(s, x)
         # MaxPool takes 8-bit integers since opset 12.
-        first = first if s.opset >= 12 else s.cast(first, ElementType.F32)
+        first = first if s.opset >= 12 else s.convert(first, ElementType.F32)
         found = s.op(
             "MaxPool",
             first,
@@ -319,4 +319,4 @@ class NhwcMaxPool(ContribOp, type="NhwcMaxPool", inputs=1):
             pads=self.pads,
             strides=self.strides,
         )
-        return channels_last(s, s.cast(found, x.element))
+        return channels_last(s, s.convert(found, x.element))

@@ -69,9 +69,9 @@ def unpacked(
         array = unpacked_array(known.reshape(rows, -1), bits, high_first=high_first)
         element = ElementType.U4 if bits == 4 and s.opset >= U4_SINCE else ElementType.U8
         stored = s.constant(array[:, :count].reshape(shape), element)
-        return s.cast(stored, ElementType.F32)
+        return s.convert(stored, ElementType.F32)
     whole = separated(s, s.reshape(codes, [rows, -1]), bits, high_first=high_first)
-    kept = s.slice(s.cast(whole, ElementType.F32), 1, 0, count)
+    kept = s.slice(s.convert(whole, ElementType.F32), 1, 0, count)
     return s.reshape(kept, list(shape))
 
 
@@ -130,7 +130,7 @@ class DynamicQuantizeMatMul(ContribOp, type="DynamicQuantizeMatMul", inputs=(3, 
     ) -> Term:
         codes, a_scale, a_zero = s.ops("DynamicQuantizeLinear", a, n_outputs=3)
         product = s.op("MatMulInteger", codes, b, a_zero, zero)
-        found = s.cast(product, ElementType.F32) * (scale * a_scale)
+        found = s.convert(product, ElementType.F32) * (scale * a_scale)
         return found if bias is None else found + bias
 
 
@@ -153,7 +153,7 @@ class MatMulIntegerToFloat(ContribOp, type="MatMulIntegerToFloat", inputs=(4, 7)
         b_zero: Term | None,
         bias: Term | None,
     ) -> Term:
-        product = s.cast(integer_product(s, a, b, a_zero, b_zero), a_scale.element)
+        product = s.convert(integer_product(s, a, b, a_zero, b_zero), a_scale.element)
         found = product * (b_scale * a_scale)
         return found if bias is None else found + bias
 
@@ -192,7 +192,7 @@ class QGemm(ContribOp, type="QGemm", inputs=(6, 9)):
         total = integer_product(s, left, right, a_zero, b_zero)
         if c is not None:
             total = total + c
-        found = s.cast(total, ElementType.F32) * (b_scale * a_scale * self.alpha)
+        found = s.convert(total, ElementType.F32) * (b_scale * a_scale * self.alpha)
         return found if scale is None else quantized(s, found, scale, zero, a)
 
 
@@ -248,7 +248,7 @@ class MatMulNBits(ContribOp, type="MatMulNBits", inputs=(3, 6)):
         found = widened(s, x) @ s.swap_last(weights)
         if bias is not None:
             found = found + widened(s, bias)
-        return s.cast(found, x.element)
+        return s.convert(found, x.element)
 
     def _zeros(self, s: Steps, zeros: Term | None, blocks: int) -> Term | float:
         if zeros is None:
@@ -282,12 +282,12 @@ class MatMulBnb4(ContribOp, type="MatMulBnb4", inputs=3):
         blocks = -(-count // max(self.block_size, 1))
         codes = s.reshape(unpacked(s, b, 4, [1, count], high_first=True), [-1])
         table = NF4 if self.quant_type else (*FP4, *(-number for number in FP4))
-        numbers = s.gather(s.constant(table, ElementType.F32), s.cast(codes, ElementType.I32), 0)
+        numbers = s.gather(s.constant(table, ElementType.F32), s.convert(codes, ElementType.I32), 0)
         wide = s.expand(s.unsqueeze(widened(s, absmax), 1), [blocks, self.block_size])
         factors = s.slice(s.reshape(wide, [-1]), 0, 0, count)
         weights = s.reshape(numbers * factors, [self.rows, self.columns])
         found = widened(s, x) @ (s.swap_last(weights) if self.trans_b else weights)
-        return s.cast(found, x.element)
+        return s.convert(found, x.element)
 
 
 class GatherBlockQuantized(ContribOp, type="GatherBlockQuantized", inputs=(3, 4)):
@@ -321,21 +321,21 @@ class GatherBlockQuantized(ContribOp, type="GatherBlockQuantized", inputs=(3, 4)
         blocks = scales.dim(-1, "the number of blocks")
         lead: list[int | Term] = [0] * (rows.rank - 1)
         if zeros is not None:
-            shift = s.cast(self._rows(s, zeros, indices), ElementType.F32)
+            shift = s.convert(self._rows(s, zeros, indices), ElementType.F32)
             shift = s.unsqueeze(s.slice(shift, shift.rank - 1, 0, blocks), shift.rank)
         else:
             middle = float(1 << (self.bits - 1)) if packed else 0.0
             shift = s.constant(middle, ElementType.F32)
-        numbers = s.reshape(s.cast(rows, ElementType.F32), [*lead, blocks, -1]) - shift
+        numbers = s.reshape(s.convert(rows, ElementType.F32), [*lead, blocks, -1]) - shift
         found = numbers * s.unsqueeze(widened(s, factors), factors.rank)
-        return s.cast(s.reshape(found, [*lead, -1]), scales.element)
+        return s.convert(s.reshape(found, [*lead, -1]), scales.element)
 
     def _rows(self, s: Steps, table: Term, indices: Term) -> Term:
         if table.element is ElementType.U8:
             # Rows are unpacked after they are gathered, because only a few of them are needed.
             return separated(s, s.gather(table, indices, 0), self.bits)
         stored = ElementType.U8 if table.element is ElementType.U4 else ElementType.I8
-        return s.gather(s.cast(table, stored), indices, 0)
+        return s.gather(s.convert(table, stored), indices, 0)
 
 
 class QAttention(ContribOp, type="QAttention", inputs=(5, 9), outputs=None):
@@ -370,7 +370,7 @@ class QAttention(ContribOp, type="QAttention", inputs=(5, 9), outputs=None):
     ) -> Sequence[Term]:
         if self.do_rotary or self.past_present_share_buffer:
             raise CannotDecomposeError("ONNX Runtime rotates and shares buffers on CUDA only")
-        product = s.cast(integer_product(s, x, weight, x_zero, zero), ElementType.F32)
+        product = s.convert(integer_product(s, x, weight, x_zero, zero), ElementType.F32)
         projected = product * (scale * x_scale) + bias
         width = weight.dim(1, "the size of the weights")
         return self_attention(

@@ -24,7 +24,7 @@ def product(s: Steps, x: Term, weights: Term, scale: Term, zero: Term) -> Term:
     """
     codes, x_scale, x_zero = s.ops("DynamicQuantizeLinear", x, n_outputs=3)
     found = s.op("MatMulInteger", codes, weights, x_zero, zero)
-    return s.cast(found, ElementType.F32) * (scale * x_scale)
+    return s.convert(found, ElementType.F32) * (scale * x_scale)
 
 
 def applied(s: Steps, x: Term, function: Activation, limit: float | None) -> Term:
@@ -98,9 +98,9 @@ class DynamicQuantizeLSTM(ContribOp, type="DynamicQuantizeLSTM", inputs=(12, 12)
         batch = s.size(x, 1)
         if lengths is not None:
             # ONNX Runtime does not read the rows after the end of the longest item.
-            most = s.reduce("ReduceMax", s.cast(lengths, ElementType.I64), [0])
+            most = s.reduce("ReduceMax", s.convert(lengths, ElementType.I64), [0])
             rows = s.unsqueeze(s.range(0, s.size(x, 0)), 1, 2)
-            x = s.where(rows < most, x, 0.0)
+            x = s.select(rows < most, x, 0.0)
         scans = []
         for number, is_reverse in enumerate(directions):
             of = partial(self._part, s, at=number)
@@ -117,7 +117,7 @@ class DynamicQuantizeLSTM(ContribOp, type="DynamicQuantizeLSTM", inputs=(12, 12)
             elements = [gates]
             if lengths is not None:
                 elements.append(s.range(0, s.size(x, 0)))
-                weights.append(s.cast(lengths, ElementType.I64))
+                weights.append(s.convert(lengths, ElementType.I64))
             body = partial(
                 self._step,
                 size,
@@ -164,4 +164,4 @@ class DynamicQuantizeLSTM(ContribOp, type="DynamicQuantizeLSTM", inputs=(12, 12)
         if not limited:
             return (state, inner), state
         runs = s.unsqueeze(place[0] < rest[-1], 1)
-        return (s.where(runs, state, h), s.where(runs, inner, c)), s.where(runs, state, 0.0)
+        return (s.select(runs, state, h), s.select(runs, inner, c)), s.select(runs, state, 0.0)

@@ -46,7 +46,7 @@ class ExpandDims(ContribOp, type="ExpandDims", inputs=2):
             return s.unsqueeze(x, at if at >= 0 else at + x.rank + 1)
         if s.opset < 13:
             raise CannotDecomposeError("its axis is not constant, which needs opset 13")
-        return s.op("Unsqueeze", x, s.reshape(s.cast(axis, ElementType.I64), [1]))
+        return s.op("Unsqueeze", x, s.reshape(s.convert(axis, ElementType.I64), [1]))
 
 
 class Pad(ContribOp, type="Pad", inputs=(2, 3)):
@@ -98,7 +98,7 @@ class Trilu(ContribOp, type="Trilu", inputs=(1, 2)):
         columns = s.unsqueeze(s.range(0, s.size(x, -1)), 0)
         diagonal = rows if k is None else rows + k
         hidden = columns < diagonal if self.upper else columns > diagonal
-        return s.where(hidden, 0, x)
+        return s.select(hidden, 0, x)
 
 
 class Unique(ContribOp, type="Unique", inputs=1, outputs=3):
@@ -122,7 +122,7 @@ class GatherND(ContribOp, type="GatherND", inputs=2):
     operands = f"data: T, indices: i32 | i64 -> T where T: {EVERY}"
 
     def decompose(self, s: Steps, data: Term, indices: Term) -> Term:
-        return s.op("GatherND", data, s.cast(indices, ElementType.I64))
+        return s.op("GatherND", data, s.convert(indices, ElementType.I64))
 
 
 class GridSample(ContribOp, type="GridSample", inputs=2):
@@ -189,7 +189,7 @@ class Inverse(ContribOp, type="Inverse", inputs=1):
         both = s.concat(rank - 1, wide, unit)
         for at in range(size):
             both = self._eliminated(s, both, at, size)
-        return s.cast(s.slice(both, rank - 1, size), x.element)
+        return s.convert(s.slice(both, rank - 1, size), x.element)
 
     def _eliminated(self, s: Steps, both: Term, at: int, size: int) -> Term:
         """Return `both` after the step of Gauss-Jordan elimination for column `at`.
@@ -200,13 +200,13 @@ class Inverse(ContribOp, type="Inverse", inputs=1):
         down, across, here = both.rank - 2, both.rank - 1, s.i64([at])
         rows = s.constant([[row] for row in range(size)], ElementType.I64)
         column = s.op("Abs", s.gather(both, here, across))
-        column = s.where(rows < at, -1.0, column)
+        column = s.select(rows < at, -1.0, column)
         chosen = s.op("Equal", rows, s.op("ArgMax", column, axis=down, keepdims=1))
-        pivots = s.reduce("ReduceSum", s.where(chosen, both, 0.0), [down])
-        moved = s.where(chosen, s.gather(both, here, down), both)
+        pivots = s.reduce("ReduceSum", s.select(chosen, both, 0.0), [down])
+        moved = s.select(chosen, s.gather(both, here, down), both)
         scaled = pivots / s.gather(pivots, here, across)
         reduced = moved - s.gather(moved, here, across) * scaled
-        return s.where(s.op("Equal", rows, here), scaled, reduced)
+        return s.select(s.op("Equal", rows, here), scaled, reduced)
 
 
 class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
@@ -232,7 +232,7 @@ class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
         if not 0 < height * width <= LARGEST_CROP:
             raise CannotDecomposeError(f"its results have {height} x {width} elements")
         y1, x1, y2, x2 = s.split(boxes, 1, [1, 1, 1, 1])
-        ends = [s.cast(s.size(x, axis) - 1, boxes.element) for axis in (2, 3)]
+        ends = [s.convert(s.size(x, axis) - 1, boxes.element) for axis in (2, 3)]
         down = self._places(s, y1, y2, height, ends[0])
         across = self._places(s, x1, x2, width, ends[1])
         # A position outside the image must not be rounded to one inside.
@@ -244,7 +244,7 @@ class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
         if self.mode == "nearest":
             down, across = self._rounded(s, down), self._rounded(s, across)
         down, across = (
-            places / s.most(end, s.like([1], end)) * 2 - 1
+            places / s.maximum(end, s.like([1], end)) * 2 - 1
             for places, end in zip((down, across), ends, strict=True)
         )
         wanted: list[int | Term] = [s.size(boxes, 0), height, width, 1]
@@ -262,7 +262,7 @@ class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
             mode=linear if self.mode == "bilinear" else "nearest",
             padding_mode="border",
         )
-        return s.where(s.unsqueeze(far, 1), self.extrapolation_value, found)
+        return s.select(s.unsqueeze(far, 1), self.extrapolation_value, found)
 
     def _places(self, s: Steps, first: Term, last: Term, count: int, end: Term) -> Term:
         """Compute `count` evenly spaced positions from `first` to `last`, for each box.
@@ -287,4 +287,4 @@ class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
         """
         below = s.op("Floor", places)
         # Adding 0.5 to the largest number below 0.5 would give 1.
-        return s.where(places - below < 0.5, below, below + 1)
+        return s.select(places - below < 0.5, below, below + 1)

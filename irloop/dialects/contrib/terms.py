@@ -292,11 +292,11 @@ class Steps(ABC):
 
     # Elements
 
-    def cast(self, x: Term, element: ElementType) -> Term:
+    def convert(self, x: Term, element: ElementType) -> Term:
         """Cast to an element type; x itself if it already has this type."""
         return x if x.element is element else self.op("Cast", x, to=element)
 
-    def where(self, condition: Term, then: Term | Number, other: Term | Number) -> Term:
+    def select(self, condition: Term, then: Term | Number, other: Term | Number) -> Term:
         """Elements of `then` where the condition holds, else of `other`.
 
         At least one of `then` and `other` must be a term; the other may be a number.
@@ -323,16 +323,16 @@ class Steps(ABC):
         """Limit the elements to a range."""
         return self.op("Clip", x, self.like(low, x), self.like(high, x))
 
-    def most(self, x: Term, y: Term) -> Term:
+    def maximum(self, x: Term, y: Term) -> Term:
         """The elementwise maximum of `x` and `y`."""
         if self.opset < 12 and not x.element.is_float:
-            return self.where(x > y, x, y)
+            return self.select(x > y, x, y)
         return self.op("Max", x, y)
 
-    def least(self, x: Term, y: Term) -> Term:
+    def minimum(self, x: Term, y: Term) -> Term:
         """The elementwise minimum of `x` and `y`."""
         if self.opset < 12 and not x.element.is_float:
-            return self.where(x < y, x, y)
+            return self.select(x < y, x, y)
         return self.op("Min", x, y)
 
     def square(self, x: Term) -> Term:

@@ -23,6 +23,7 @@ from irloop.dialects.openvino.reduction import ReduceProd
 from irloop.dialects.openvino.search import CumSum
 from irloop.dialects.openvino.shape import Reshape, ShapeOf3, Tile
 from irloop.dialects.openvino.slicing import Slice
+from irloop.dialects.wire_ends import Entering, Leaving
 from irloop.faults.repair import Repair
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
@@ -30,7 +31,7 @@ from irloop.graph.op import Constant, Parameter
 from irloop.graph.types import ElementType
 from irloop.passes.forms import Emitter
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.loop_wires import Entering, Leaving, LoopWires
+from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 
 __all__ = ["OpenGrowingStates"]
@@ -76,17 +77,17 @@ class OpenGrowingStates(Repair, LoopPass):
             assert dims is not None
             # OpenVINO merges equal operations, so two states with one initial value would get one
             # size.
-            own = emitter.emit(Add(), number, emitter.constant([at])) if at else number
+            own = emitter(Add(), number, emitter.constant([at])) if at else number
             # OpenVINO derives bounds of values from bounded sizes, but not through a CumSum.
-            hidden_number = emitter.emit(CumSum(), own, emitter.constant(0))
-            nothing = emitter.emit(Subtract(), hidden_number, hidden_number)
+            hidden_number = emitter(CumSum(), own, emitter.constant(0))
+            nothing = emitter(Subtract(), hidden_number, hidden_number)
             once = emitter.constant([1] * len(dims))
             grows = emitter.constant([int(axis in axes) for axis in range(len(dims))])
-            repeats = emitter.emit(Add(), once, emitter.emit(Multiply(), grows, nothing))
-            item.outer = emitter.emit(Tile(), item.outer, repeats)
+            repeats = emitter(Add(), once, emitter(Multiply(), grows, nothing))
+            item.outer = emitter(Tile(), item.outer, repeats)
             if sizes := sizes_hidden_by_tile(dims, axes):
                 pattern = emitter.constant(sizes)
-                item.outer = emitter.emit(Reshape(special_zero=True), item.outer, pattern)
+                item.outer = emitter(Reshape(special_zero=True), item.outer, pattern)
         wires.replace(node.op, rewriter)
 
     def _unknown(self, wires: LoopWires, emitter: Emitter) -> Value | None:
@@ -168,11 +169,11 @@ def _number_of(value: Value, emitter: Emitter) -> Value | None:
         return None
     zero = emitter.constant([0])
     if shape.count() is None:
-        sizes = emitter.emit(ShapeOf3(ElementType.I64), value)
-        return emitter.emit(ReduceProd(keep_dims=True), sizes, zero)
+        sizes = emitter(ShapeOf3(ElementType.I64), value)
+        return emitter(ReduceProd(keep_dims=True), sizes, zero)
     if shape.count() == 0 or element in (ElementType.STRING, ElementType.DYNAMIC):
         return None
-    flat = emitter.emit(Reshape(special_zero=False), value, emitter.constant([-1]))
+    flat = emitter(Reshape(special_zero=False), value, emitter.constant([-1]))
     one = emitter.constant([1])
-    first = emitter.emit(Slice(), flat, zero, one, one, zero)
-    return emitter.emit(Convert(ElementType.I64), first)
+    first = emitter(Slice(), flat, zero, one, one, zero)
+    return emitter(Convert(ElementType.I64), first)

@@ -11,6 +11,7 @@ from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.comparison import LogicalAnd, NotEqual
 from irloop.dialects.openvino.shape import ShapeOf3
 from irloop.dialects.openvino.slicing import Slice
+from irloop.dialects.wire_ends import Leaving
 from irloop.faults.repair import Repair
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.inference import Inference
@@ -20,7 +21,7 @@ from irloop.graph.types import ElementType
 from irloop.passes.folding import folded
 from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.loop_wires import Leaving, LoopWires
+from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.trips import condition_after
 
@@ -61,7 +62,7 @@ class CutJoined(Repair, LoopPass):
         if not joined or wires.starts is None:
             return
         forms = Forms(self.model, rewriter, node.following, node.name)
-        started = forms.converted(_started(forms, node, wires.starts), ElementType.I64)
+        started = forms.convert(_started(forms, node, wires.starts), ElementType.I64)
         for item in joined:
             wires.change_output(item, rewriter, partial(_cut, forms, started, item))
         wires.replace(node.op, rewriter)
@@ -93,13 +94,13 @@ def _constant_condition(node: Node, inference: Inference) -> bool | None:
 
 def _started(forms: Forms, node: Node, starts: Value) -> Value:
     """Emit a one-element boolean vector: true if the Loop runs at least one iteration."""
-    started = forms.reshaped(starts, [1])
+    started = forms.reshape(starts, [1])
     trip = node.inputs[0]
     if trip is None or number_of(trip) is not None:
         return started
-    count = forms.reshaped(trip, [1])
-    some = forms.emit(NotEqual(), count, forms.constant([0], element_of(trip)))
-    return forms.emit(LogicalAnd(), started, some)
+    count = forms.reshape(trip, [1])
+    some = forms(NotEqual(), count, forms.constant([0], element_of(trip)))
+    return forms(LogicalAnd(), started, some)
 
 
 def _is_cut(value: Value) -> bool:
@@ -111,7 +112,7 @@ def _cut(forms: Forms, started: Value, leaving: Leaving, value: Value) -> Value:
     # A scalar is joined along axis 0.
     axis = leaving.port.axis if shape_of(leaving.value).rank else 0
     axes = [axis, *unknown_axes(value, axis)]
-    lengths = forms.gathered(forms.shape_of(value), forms.constant(axes), 0)
-    ends = forms.multiplied(lengths, started)
+    lengths = forms.gather(forms.shape_of(value), forms.constant(axes), 0)
+    ends = forms.multiply(lengths, started)
     zeros, ones = forms.constant([0] * len(axes)), forms.constant([1] * len(axes))
-    return forms.emit(Slice(), value, zeros, ends, ones, forms.constant(axes))
+    return forms(Slice(), value, zeros, ends, ones, forms.constant(axes))

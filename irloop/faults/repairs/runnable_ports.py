@@ -79,12 +79,12 @@ class RunnablePorts(Repair, LoopPass):
         changed = False
         for item in wires.slices:
             if isinstance(item.port, Sliced) and _is_reversed(item.port):
-                item.outer = before.reversed(item.outer, item.port.axis)
+                item.outer = before.reverse(item.outer, item.port.axis)
                 item.port, changed = replace(item.port, start=0, end=-1, stride=1), True
         for leaving in wires.outputs:
             port = leaving.port
             if isinstance(port, Concatenated) and _is_reversed(port):
-                wires.change_output(leaving, rewriter, partial(behind.reversed, axis=port.axis))
+                wires.change_output(leaving, rewriter, partial(behind.reverse, axis=port.axis))
                 leaving.port, changed = replace(port, start=0, end=-1, stride=1), True
         return changed
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from irloop.analysis.patterns import number_of, scanned_across
+from irloop.analysis.patterns import across, number_of, scanned_across
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.shape import Unsqueeze
@@ -55,8 +55,9 @@ class ScanAlongFront(Repair, LoopPass):
         return divides_by_zero(node)
 
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
-        across = scanned_across(node)
-        if not across:
+        slices = [wire for wire in wires.slices if across(wire.port, wire.outer)]
+        outputs = [wire for wire in wires.outputs if across(wire.port, wire.value)]
+        if not slices and not outputs:
             return
         # Most models need no such change, nor the operations that it emits.
         from irloop.passes.forms import Forms
@@ -64,15 +65,15 @@ class ScanAlongFront(Repair, LoopPass):
         before = Forms(self.model, rewriter, node, node.name)
         inside = Forms(self.model, self.session.rewriter(wires.graph), None, node.name)
         after = Forms(self.model, rewriter, node.following, node.name)
-        for item in wires.slices:
+        for item in slices:
             entering, rank = item.port, shape_of(item.outer).rank
-            if isinstance(entering, ScanInput) and entering in across and rank is not None:
-                item.outer = before.moved(item.outer, entering.axis, 0, rank)
-                item.port = replace(entering, axis=0)
-        for leaving in wires.outputs:
+            assert isinstance(entering, ScanInput)
+            assert rank is not None
+            item.outer = before.moved(item.outer, entering.axis, 0, rank)
+            item.port = replace(entering, axis=0)
+        for leaving in outputs:
             port, rank = leaving.port, shape_of(leaving.value).rank
-            if not isinstance(port, ScanOutput | Concatenated) or port not in across:
-                continue
+            assert isinstance(port, ScanOutput | Concatenated)
             assert rank is not None
             if isinstance(port, Concatenated):
                 leaving.value = _with_part_in_front(inside, leaving.value, port.axis, rank)
@@ -94,7 +95,7 @@ def _with_part_in_front(forms: Forms, value: Value, axis: int, rank: int) -> Val
     if isinstance(node.op, Unsqueeze) and node.inputs[0] is not None:
         made = number_of(node.inputs[1])
         if made is not None and made in (axis, axis - rank):
-            return forms.unsqueezed(node.inputs[0], 0)
+            return forms.unsqueeze(node.inputs[0], 0)
     return forms.moved(value, axis, 0, rank)
 
 

@@ -63,9 +63,9 @@ class LimitCounts(Repair, ModelPass):
         first = next(iter(model.graph.nodes), None)
         for value, uses in found:
             c = Emitter(rewriter, first, value.producer.name)
-            size = c.emit(Convert(ElementType.F32), value)
-            small = c.emit(Less(), size, c.constant(2.0**31, ElementType.F32))
-            limited = c.emit(Select(), small, value, c.constant(UNREACHED))
+            size = c(Convert(ElementType.F32), value)
+            small = c(Less(), size, c.constant(2.0**31, ElementType.F32))
+            limited = c(Select(), small, value, c.constant(UNREACHED))
             for node, position in uses:
                 rewriter.set_input(node, position, limited)
         return True

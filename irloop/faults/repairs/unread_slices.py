@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from irloop.analysis.live_values import is_live
 from irloop.analysis.patterns import counted_by_unread_ports
+from irloop.dialects.wire_ends import INVARIANT, slice_port
 from irloop.faults.repair import Repair
 from irloop.faults.repairs.unread_states import TRUTH, one_of
 from irloop.graph.builder import element_of
-from irloop.graph.loops import Invariant, Sliced
 from irloop.graph.model import Node
 from irloop.graph.types import ElementType, Shape, TensorType
 from irloop.passes.common.tensor_iterator_to_loop import TensorIteratorToLoop
-from irloop.passes.forms import Emitter, Forms, selected
+from irloop.passes.forms import Emitter, Forms, select
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.trips import trip_count
@@ -68,10 +68,10 @@ class CountIterations(Repair, TensorIteratorToLoop):
             count = trip_count(node, self.session.inference)
             numbers = outside.constant([0] * (count or 1))
             seen = TensorType(ElementType.I64, Shape.of(1))
-            wires.enter(numbers, inside.names.fresh("number"), Sliced(0, 0, 0), seen)
+            wires.enter(numbers, inside.names.fresh("number"), slice_port(0), seen)
         true = outside.constant(True, ElementType.BOOLEAN)
-        running = wires.enter(true, inside.names.fresh("running"), Invariant(0, 0), TRUTH)
+        running = wires.enter(true, inside.names.fresh("running"), INVARIANT, TRUTH).parameter
         value = live[0].value
-        part = inside.converted(one_of(inside, wires.slices[0].parameter), element_of(value))
-        live[0].value = selected(inside.emit, running, value, part)
+        part = inside.convert(one_of(inside, wires.slices[0].parameter), element_of(value))
+        live[0].value = select(inside, running, value, part)
         wires.replace(node.op, rewriter)

@@ -11,12 +11,12 @@ from irloop.analysis.patterns import may_not_run
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.comparison import LogicalAnd, LogicalNot, LogicalOr
 from irloop.dialects.openvino.reduction import ReduceLogicalOr, ReduceMax
+from irloop.dialects.wire_ends import INVARIANT
 from irloop.faults.repair import Repair
 from irloop.graph.builder import element_of, shape_of
-from irloop.graph.loops import Invariant
 from irloop.graph.model import Node, Value
 from irloop.graph.types import EIGHT_BIT_FLOATS, ElementType, Shape, TensorType
-from irloop.passes.forms import Emitter, Forms, selected
+from irloop.passes.forms import Emitter, Forms, select
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
@@ -64,14 +64,14 @@ class ReadStates(Repair, LoopPass):
             assert value is not None
             if element_of(value) is ElementType.BOOLEAN:
                 some = one_of(inside, state)
-                never = inside.emit(LogicalAnd(), some, inside.emit(LogicalNot(), some))
-                value = inside.emit(LogicalOr(), value, never)
+                never = inside(LogicalAnd(), some, inside(LogicalNot(), some))
+                value = inside(LogicalOr(), value, never)
             else:
                 if running is None:
                     outside = Emitter(rewriter, node, node.name)
                     one = outside.constant(True, ElementType.BOOLEAN)
                     name = inside.names.fresh("running")
-                    running = wires.enter(one, name, Invariant(0, 0), TRUTH)
+                    running = wires.enter(one, name, INVARIANT, TRUTH).parameter
                 value = _chosen(inside, running, value, state)
             item.result = value
             for leaving in shown:
@@ -83,10 +83,10 @@ class ReadStates(Repair, LoopPass):
 def _chosen(forms: Forms, running: Value, value: Value, state: Value) -> Value:
     element = element_of(value)
     if element in EIGHT_BIT_FLOATS:
-        value, state = (forms.converted(x, ElementType.F32) for x in (value, state))
+        value, state = (forms.convert(x, ElementType.F32) for x in (value, state))
     if shape_of(value).static() is None or shape_of(value) != shape_of(state):
         state = one_of(forms, state)
-    return forms.converted(selected(forms.emit, running, value, state), element)
+    return forms.convert(select(forms, running, value, state), element)
 
 
 def one_of(forms: Forms, value: Value) -> Value:
@@ -96,9 +96,9 @@ def one_of(forms: Forms, value: Value) -> Value:
     """
     rank = shape_of(value).rank
     if rank is None:
-        value, rank = forms.reshaped(value, [-1]), 1
+        value, rank = forms.reshape(value, [-1]), 1
     if rank == 0:
         return value
     boolean = element_of(value) is ElementType.BOOLEAN
     op = ReduceLogicalOr(keep_dims=False) if boolean else ReduceMax(keep_dims=False)
-    return forms.emit(op, value, forms.constant(list(range(rank))))
+    return forms(op, value, forms.constant(list(range(rank))))

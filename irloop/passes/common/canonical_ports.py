@@ -7,12 +7,11 @@ from dataclasses import replace
 from irloop.dialects.loops import normal_axis, sliced_count
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.wire_ends import INVARIANT, Entering, Leaving
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
-    Carried,
     Concatenated,
     InputPort,
-    Invariant,
     LastValue,
     OutputPort,
     ScanInput,
@@ -24,7 +23,7 @@ from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
 from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.loop_wires import Entering, Leaving, LoopWires, is_passed_on
+from irloop.passes.loop_wires import LoopWires, is_passed_on
 from irloop.passes.match_rewriter import MatchRewriter
 
 __all__ = ["CanonicalPorts"]
@@ -81,8 +80,7 @@ class CanonicalPorts(LoopPass):
             changed = True
         changed |= _merge_outputs(wires, rewriter)
         changed |= wires.drop_unread(node.op)
-        order = {Carried: 0, Sliced: 1, ScanInput: 1, Invariant: 2}
-        wires.inputs.sort(key=lambda item: order[type(item.port)])
+        wires.sort()
         made = wires.numbered(node.op)
         if not made.shown:
             # Every output returned an input of the loop, which its readers now read directly.
@@ -154,7 +152,7 @@ def _settle_states(
             if producer is not first:
                 inner.move_before(producer, first)
             inner.replace_value(item.parameter, item.result, keep_names=False)
-        item.port, item.result = Invariant(0, 0), None
+        item.port, item.result = INVARIANT, None
         changed = True
     return changed
 
@@ -184,11 +182,7 @@ def _merge_inputs(wires: LoopWires, inner: Rewriter) -> bool:
     before = len(wires.inputs)
     seen: dict[tuple[Value, InputPort, Value | None], Entering] = {}
     for item in list(wires.inputs):
-        port = item.port
-        plain: InputPort = Carried(0, 0, 0)
-        if not isinstance(port, Carried):
-            plain = replace(port, external=0, parameter=0)
-        first = seen.setdefault((item.outer, plain, item.result), item)
+        first = seen.setdefault((item.outer, item.port, item.result), item)
         if first is item or first.parameter.type != item.parameter.type:
             continue
         inner.replace_value(item.parameter, first.parameter, keep_names=False)
@@ -203,8 +197,7 @@ def _merge_outputs(wires: LoopWires, rewriter: MatchRewriter) -> bool:
     seen: dict[tuple[Value, Entering | None, OutputPort], Leaving] = {}
     changed = False
     for leaving in list(wires.outputs):
-        port = replace(leaving.port, result=0, external=0)
-        key = leaving.value, wires.state_of(leaving), port
+        key = leaving.value, wires.state_of(leaving), leaving.port
         first = seen.setdefault(key, leaving)
         if first is leaving or not _may_be_removed(leaving.output):
             continue

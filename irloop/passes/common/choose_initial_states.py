@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from irloop.dialects.openvino import comparison, shape
 from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.wire_ends import Entering, Leaving
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
-from irloop.passes.forms import Emitter, Forms, selected
+from irloop.passes.forms import Emitter, Forms, select
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.loop_wires import Entering, Leaving, LoopWires
+from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 
 __all__ = ["ChooseInitialStates"]
@@ -116,7 +117,7 @@ def _chooses(node: Node, initial: Value) -> bool:
         return node.inputs[2] is initial
     if not isinstance(node.op, comparison.LogicalAnd):
         return False
-    # Booleans are selected as (runs and last) or (not runs and initial).
+    # Booleans are select as (runs and last) or (not runs and initial).
     either = [user for user, _ in node.output.uses if isinstance(user.op, comparison.LogicalOr)]
     others = [value.producer for user in either for value in user.inputs[1:] if value is not None]
     return any(
@@ -134,12 +135,12 @@ def _runs_at_least_once(c: Emitter, wires: LoopWires, doubtful: list[Value]) -> 
         mark = value
         if value is wires.trip:
             zero = c.constant(0, element_of(value))
-            mark = c.emit(comparison.NotEqual(), value, zero)
+            mark = c(comparison.NotEqual(), value, zero)
         if shape_of(value).rank:
-            mark = c.emit(shape.Reshape(), mark, c.constant([1]))
-            mark = c.emit(shape.Squeeze(), mark, c.constant([0]))
+            mark = c(shape.Reshape(), mark, c.constant([1]))
+            mark = c(shape.Squeeze(), mark, c.constant([0]))
         marks.append(mark)
-    return marks[0] if len(marks) == 1 else c.emit(comparison.LogicalAnd(), *marks)
+    return marks[0] if len(marks) == 1 else c(comparison.LogicalAnd(), *marks)
 
 
 def _select_initial(c: Emitter, runs: Value, last: Value, initial: Value) -> None:
@@ -148,7 +149,7 @@ def _select_initial(c: Emitter, runs: Value, last: Value, initial: Value) -> Non
     They then read a Select between the two. `runs` is true if the loop runs at least once.
     """
     readers = last.uses
-    picked = selected(c.emit, runs, last, initial)
+    picked = select(c, runs, last, initial)
     for user, position in readers:
         c.rewriter.set_input(user, position, picked)
     picked.names, last.names = last.names, ()

@@ -39,4 +39,4 @@ class ConvertLikeToConvert(NodePass):
         op: ov.Convert | onnx.Cast6 = ov.Convert(element)
         if isinstance(node.op, onnx.CastLike):
             op = onnx.Cast6(element, node.op.saturate, node.op.round_mode)
-        return w.emit(op, value)
+        return w(op, value)

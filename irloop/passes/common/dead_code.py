@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.loops import Carried, Concatenated, InputPort, LastValue, OutputPort
@@ -16,7 +18,6 @@ from irloop.passes.wire_removal import (
     drop_parameters,
     drop_results,
     replace_body,
-    replace_inputs,
 )
 
 __all__ = ["DeadCode"]
@@ -146,7 +147,7 @@ def _drop_states(node: Node, body: Body, dead: list[Carried], rewriter: Rewriter
     if not dead:
         return
     kept = [port for port in body.ports.inputs if port not in dead]
-    replace_body(node, rewriter, body, replace_inputs(body.ports, kept))
+    replace_body(node, rewriter, body, replace(body.ports, inputs=tuple(kept)))
 
 
 def _drop_unused_results(node: Node, body: Body, rewriter: Rewriter) -> None:

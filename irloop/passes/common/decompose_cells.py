@@ -183,4 +183,4 @@ class _Cell:
         return self._emit(plain[name](), x)
 
     def _emit(self, op: object, *inputs: Value) -> Value:
-        return self.emitter.emit(op, *inputs)
+        return self.emitter(op, *inputs)

@@ -82,14 +82,14 @@ def _gather(c: _Downgrade) -> list[Value] | None:
     element = element_of(indices)
     if known is None:
         length = _length(c, data, at[0], size, element)
-        moved = c.emit(elementwise.Add(), indices, length)
-        negative = c.emit(comparison.Less(), indices, c.constant(0, element))
-        indices = c.emit(comparison.Select(), negative, moved, indices)
+        moved = c(elementwise.Add(), indices, length)
+        negative = c(comparison.Less(), indices, c.constant(0, element))
+        indices = c(comparison.Select(), negative, moved, indices)
     elif (known < 0).any():
         if not isinstance(size, int):
             return None
         indices = c.constant(known + size * (known < 0), element)
-    return [c.emit(gather.Gather7(op.batch_dims), data, indices, axis)]
+    return [c(gather.Gather7(op.batch_dims), data, indices, axis)]
 
 
 def _length(c: _Downgrade, data: Value, axis: int, size: object, element: ElementType) -> Value:
@@ -99,9 +99,9 @@ def _length(c: _Downgrade, data: Value, axis: int, size: object, element: Elemen
     """
     if isinstance(size, int):
         return c.constant(size, element)
-    lengths = c.emit(shape.ShapeOf3(), data)
-    length = c.emit(gather.Gather7(), lengths, c.constant(axis), c.constant(0))
-    return length if element is ElementType.I64 else c.emit(convert.Convert(element), length)
+    lengths = c(shape.ShapeOf3(), data)
+    length = c(gather.Gather7(), lengths, c.constant(axis), c.constant(0))
+    return length if element is ElementType.I64 else c(convert.Convert(element), length)
 
 
 def _gather_without_batch(c: _Downgrade) -> list[Value] | None:
@@ -116,11 +116,11 @@ def _gather_nd(c: _Downgrade) -> list[Value] | None:
     dims, coordinates = shape_of(c.node.output).static(), _coordinates(c, op.batch_dims)
     if coordinates is None or (op.batch_dims > 1 and dims is None):
         return None
-    made = c.emit(gather.GatherND(op.batch_dims), c.inputs[0], coordinates)
+    made = c(gather.GatherND(op.batch_dims), c.inputs[0], coordinates)
     if op.batch_dims <= 1:
         return [made]
     # The older version merges all batch axes into one, so they are restored.
-    return [c.emit(shape.Reshape(), made, c.constant(list(dims or ())))]
+    return [c(shape.Reshape(), made, c.constant(list(dims or ())))]
 
 
 def _coordinates(c: _Downgrade, batch_dims: int) -> Value | None:
@@ -137,9 +137,9 @@ def _coordinates(c: _Downgrade, batch_dims: int) -> Value | None:
     if dims is None or depth is None or not isinstance(depth[-1], int):
         return None
     lengths = c.constant(list(dims[batch_dims : batch_dims + depth[-1]]), element)
-    moved = c.emit(elementwise.Add(), indices, lengths)
-    negative = c.emit(comparison.Less(), indices, c.constant(0, element))
-    return c.emit(comparison.Select(), negative, moved, indices)
+    moved = c(elementwise.Add(), indices, lengths)
+    negative = c(comparison.Less(), indices, c.constant(0, element))
+    return c(comparison.Select(), negative, moved, indices)
 
 
 def _slice(c: _Downgrade) -> list[Value] | None:
@@ -165,7 +165,7 @@ def _slice(c: _Downgrade) -> list[Value] | None:
         begins.append(0 if opens[-1] else first)
         ends.append(0 if closes[-1] else last)
     op = slicing.StridedSlice(begin_mask=tuple(opens), end_mask=tuple(closes))
-    return [c.emit(op, data, *(c.constant(item) for item in (begins, ends, steps)))]
+    return [c(op, data, *(c.constant(item) for item in (begins, ends, steps)))]
 
 
 def _computed_slice(c: _Downgrade, axes: list[int], whole: list[int]) -> list[Value]:
@@ -181,10 +181,10 @@ def _computed_slice(c: _Downgrade, axes: list[int], whole: list[int]) -> list[Va
     spread = []
     for bound, filler in zip(bounds[:3], (0, 0, 1), strict=True):
         element = element_of(bound)
-        joined = c.emit(slicing.Concat(0), bound, c.constant([filler], element))
-        spread.append(c.emit(gather.Gather(), joined, c.constant(order), c.constant(0)))
+        joined = c(slicing.Concat(0), bound, c.constant([filler], element))
+        spread.append(c(gather.Gather(), joined, c.constant(order), c.constant(0)))
     op = slicing.StridedSlice(begin_mask=masks, end_mask=masks)
-    return [c.emit(op, data, *spread)]
+    return [c(op, data, *spread)]
 
 
 def _softmax(c: _Downgrade) -> list[Value] | None:
@@ -205,7 +205,7 @@ def _max_pool(c: _Downgrade) -> list[Value] | None:
     older = pooling.MaxPool1(
         op.kernel_size, op.strides, op.pads_begin, op.pads_end, op.rounding_type, op.auto_pad
     )
-    return [c.emit(older, c.inputs[0])]
+    return [c(older, c.inputs[0])]
 
 
 def _average_pool(c: _Downgrade) -> list[Value] | None:
@@ -261,7 +261,7 @@ def _interpolate(c: _Downgrade) -> list[Value] | None:
         given if by_size else c.constant(sizes),
         c.constant(scales, ElementType.F32) if by_size else given,
     )
-    return [c.emit(older, c.inputs[0], *inputs, c.constant(axes))]
+    return [c(older, c.inputs[0], *inputs, c.constant(axes))]
 
 
 def _pad(c: _Downgrade) -> list[Value] | None:
@@ -348,19 +348,19 @@ def _suppressed(c: _Downgrade) -> list[Value] | None:
 def _softsign(c: _Downgrade) -> list[Value] | None:
     (x,) = c.inputs
     one = c.constant(1, element_of(x))
-    bound = c.emit(elementwise.Add(), c.emit(elementwise.Abs(), x), one)
-    return [c.emit(elementwise.Divide(), x, bound)]
+    bound = c(elementwise.Add(), c(elementwise.Abs(), x), one)
+    return [c(elementwise.Divide(), x, bound)]
 
 
 def _is_nan(c: _Downgrade) -> list[Value] | None:
     (x,) = c.inputs
-    return [c.emit(comparison.NotEqual(), x, x)]
+    return [c(comparison.NotEqual(), x, x)]
 
 
 def _is_finite(c: _Downgrade) -> list[Value] | None:
     (x,) = c.inputs
-    size, infinite = c.emit(elementwise.Abs(), x), c.constant(np.inf, element_of(x))
-    return [c.emit(comparison.Less(), size, infinite)]
+    size, infinite = c(elementwise.Abs(), x), c.constant(np.inf, element_of(x))
+    return [c(comparison.Less(), size, infinite)]
 
 
 def _identity(c: _Downgrade) -> list[Value] | None:
@@ -370,7 +370,7 @@ def _identity(c: _Downgrade) -> list[Value] | None:
     """
     (x,) = c.inputs
     is_flag = element_of(x) is ElementType.BOOLEAN
-    return [c.emit(comparison.LogicalOr() if is_flag else elementwise.Maximum(), x, x)]
+    return [c(comparison.LogicalOr() if is_flag else elementwise.Maximum(), x, x)]
 
 
 FORMS: dict[type[Op], Form] = {

@@ -370,7 +370,7 @@ def _gru_of(gate: Value, own: Value, inner: Value, state: Value, emitter: Emitte
                     rest = [np.add(*rest)]
                 op = recurrent.GRUCell(size, ("sigmoid", "tanh"), linear_before_reset=linear)
                 bias = emitter.constant(np.concatenate([mixed, *rest]), element_of(x))
-                return emitter.emit(op, x, state, w, r, bias)
+                return emitter(op, x, state, w, r, bias)
     return None
 
 
@@ -416,7 +416,7 @@ def _joined(values: Sequence[Value], emitter: Emitter) -> Value:
     arrays = [array for array in map(array_of, values) if array is not None]
     if len(arrays) == len(values):
         return emitter.constant(np.concatenate(arrays), element_of(values[0]))
-    return emitter.emit(slicing.Concat(0), *values)
+    return emitter(slicing.Concat(0), *values)
 
 
 def _linear_part(parts: Sequence[Value], emitter: Emitter) -> Part | None:

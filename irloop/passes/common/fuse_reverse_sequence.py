@@ -9,13 +9,14 @@ from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.onnx import reorder as onnx_reorder
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino import recurrent, reorder, slicing
+from irloop.dialects.wire_ends import Entering, Leaving
 from irloop.graph.builder import shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.loops import Concatenated, ScanInput, ScanOutput, Sliced
 from irloop.graph.model import Node, Value
 from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import NodePass
-from irloop.passes.loop_wires import Entering, Leaving, LoopWires
+from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 
 __all__ = ["FuseReverseSequence"]

@@ -6,13 +6,13 @@ from irloop.dialects.loops import normal_axis
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino import gather
 from irloop.dialects.openvino.shape import RESHAPING
+from irloop.dialects.wire_ends import Entering, slice_port
 from irloop.graph.builder import element_of, shape_of
-from irloop.graph.loops import Sliced
 from irloop.graph.model import Node, Value
 from irloop.graph.types import TensorType
 from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.loop_wires import Entering, LoopWires
+from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 
 __all__ = ["GatherToSlice"]
@@ -59,7 +59,7 @@ class GatherToSlice(LoopPass):
                 forms = Forms(self.model, inner, user, node.name)
                 piece = _entered(wires, item, axis, forms)
                 if shape_of(index).rank == 0:
-                    piece = forms.squeezed(piece, axis)
+                    piece = forms.squeeze(piece, axis)
                 inner.replace_node(user, [piece])
             if index is not wires.iteration and not index.is_used:
                 inner.erase(index.producer)
@@ -106,9 +106,9 @@ def _indices(number: Value) -> list[Value]:
 def _entered(wires: LoopWires, item: Entering, axis: int, forms: Forms) -> Value:
     """Return the body parameter for slices of `item.outer` along `axis`; add it if missing."""
     for other in wires.slices:
-        if other.outer is item.outer and other.port == Sliced(0, 0, axis):
+        if other.outer is item.outer and other.port == slice_port(axis):
             return other.parameter
     assert isinstance(item.outer.type, TensorType)
     type = TensorType(item.outer.type.element, item.outer.type.shape.with_dim(axis, 1))
     name = forms.names.fresh(item.parameter.producer.name)
-    return wires.enter(item.outer, name, Sliced(0, 0, axis), type)
+    return wires.enter(item.outer, name, slice_port(axis), type).parameter

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from irloop.dialects.onnx import control_flow as onnx
-from irloop.graph.loops import Invariant, PortMap
+from irloop.graph.loops import Invariant
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
 from irloop.passes.loop_pass import EachLoop
 from irloop.passes.loop_wires import LOOPS
 from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.wire_removal import drop_inputs, drop_parameters, replace_body
+from irloop.passes.wire_removal import add_invariant, drop_inputs, drop_parameters
 
 __all__ = ["HoistInvariants"]
 
@@ -107,22 +107,8 @@ class _Hoist:
 
     def _capture(self, value: Value) -> Value:
         """Add an invariant to the loop for a hoisted value; return the new body parameter."""
-        body = self.node.body()
-        outer = self.equal[value]
-        parameter = body.graph.add_parameter(
-            self.outer.names.fresh(value.producer.name), value.type, location=self.node.location
-        )
-        external = len(self.node.inputs)
-        self.outer.set_inputs(self.node, (*self.node.inputs, outer))
-        port = Invariant(external, len(body.graph.parameters) - 1)
-        ports = PortMap(
-            (*body.ports.inputs, port),
-            body.ports.outputs,
-            body.ports.iteration,
-            body.ports.condition,
-        )
-        replace_body(self.node, self.outer, body, ports)
-        return parameter
+        name = self.outer.names.fresh(value.producer.name)
+        return add_invariant(self.node, self.equal[value], name, self.outer)
 
     def _drop_unread(self) -> None:
         body: Body = self.node.body()

@@ -41,5 +41,5 @@ class KeepReducedDims(NodePass):
             return None
         if op.keep_dims or shape_of(node.output).rank != 0 or shape_of(data).rank == 0:
             return None
-        kept = w.emit(replace(op, keep_dims=True), data, axes)
-        return w.emit(shape.Squeeze(), kept, axes)
+        kept = w(replace(op, keep_dims=True), data, axes)
+        return w(shape.Squeeze(), kept, axes)

@@ -8,9 +8,10 @@ from irloop.dialects.loops import normal_axis
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.onnx import gather
 from irloop.dialects.onnx.elementwise import Sub
+from irloop.dialects.wire_ends import element_port
 from irloop.graph.builder import shape_of
 from irloop.graph.inference import Inference
-from irloop.graph.loops import LastValue, ScanInput
+from irloop.graph.loops import LastValue
 from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType, Shape, TensorType
 from irloop.passes.forms import Forms
@@ -90,11 +91,11 @@ class LoopToScan(LoopPass):
                 if outer is None or not isinstance(size, int) or size < count:
                     continue
                 if size > count:
-                    outer = forms.sliced(outer, axis, 0, count)
+                    outer = forms.slice(outer, axis, 0, count)
                 assert isinstance(node.output.type, TensorType)
                 name = inner.names.fresh(node.name)
-                element = wires.enter(outer, name, ScanInput(0, 0, axis, reverse), node.output.type)
-                inner.replace_node(node, [element])
+                wire = wires.enter(outer, name, element_port(axis, reverse), node.output.type)
+                inner.replace_node(node, [wire.parameter])
             if index is not wires.iteration and not index.is_used:
                 inner.erase(index.producer)
 
@@ -103,7 +104,7 @@ class LoopToScan(LoopPass):
         numbers = forms.constant(np.arange(count).reshape(count, *shape))
         type = TensorType(ElementType.I64, Shape(shape))
         name = forms.names.fresh("iteration")
-        number = wires.enter(numbers, name, ScanInput(0, 0), type)
+        number = wires.enter(numbers, name, element_port(), type).parameter
         if wires.iteration is not None:
             inner = self.session.rewriter(wires.graph)
             inner.replace_value(wires.iteration, number, keep_names=False)

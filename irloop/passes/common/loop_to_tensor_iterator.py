@@ -8,13 +8,14 @@ import numpy as np
 
 from irloop.dialects.loops import is_consistent, normal_axis
 from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.wire_ends import Entering, slice_port
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Concatenated, Sliced
 from irloop.graph.model import Node
 from irloop.graph.types import Shape, TensorType
 from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.loop_wires import Entering, LoopWires
+from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.trips import trip_count
 
@@ -89,9 +90,9 @@ class LoopToTensorIterator(LoopPass):
         seen = TensorType(old.type.element, Shape.of(1))
         inner = self.session.rewriter(wires.graph)
         first = next(iter(wires.graph.nodes), None)
-        number = wires.enter(numbers, old.producer.name, Sliced(0, 0, 0), seen)
+        number = wires.enter(numbers, old.producer.name, slice_port(0), seen).parameter
         if old.type.shape.rank == 0:
-            number = Forms(self.model, inner, first, wires.node.name).squeezed(number, 0)
+            number = Forms(self.model, inner, first, wires.node.name).squeeze(number, 0)
         inner.replace_value(old, number, keep_names=False)
 
 
@@ -150,7 +151,7 @@ def _slice_exactly(item: Entering, count: int, forms: Forms) -> None:
     assert isinstance(size, int)
     if size != taken:
         low = 0 if port.stride > 0 else size - taken
-        item.outer = forms.sliced(item.outer, axis, low, low + taken)
+        item.outer = forms.slice(item.outer, axis, low, low + taken)
     start, end = (0, -1) if port.stride > 0 else (-1, 0)
     item.port = replace(port, axis=axis, start=start, end=end)
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.state import Assign6, ReadValue6
-from irloop.graph.loops import LastValue
+from irloop.dialects.wire_ends import LAST, Entering, Leaving
 from irloop.graph.model import Node, Value
 from irloop.graph.types import TensorType
 from irloop.passes.common.fold_trips import FoldTrips
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.loop_wires import Entering, Leaving, LoopWires, is_passed_on
+from irloop.passes.loop_wires import LoopWires, is_passed_on
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.options import option
 
@@ -91,4 +91,4 @@ def _output_of_last_value(item: Entering, wires: LoopWires) -> Leaving:
         return shown[0]
     assert item.result is not None
     output = Value(wires.node, len(wires.outputs))
-    return wires.leave(item.result, output, LastValue(0, 0), item)
+    return wires.leave(item.result, LAST, item, output=output)

@@ -165,7 +165,7 @@ def _concatenated(pair: tuple[Value | None, Value | None], axis: int, forms: For
     given = [value for value in pair if value is not None]
     arrays = [array for array in map(array_of, given) if array is not None]
     if len(arrays) < 2:
-        return forms.joined(given, axis)
+        return forms.concat(given, axis)
     tensor = ArrayTensor(np.concatenate(arrays, axis), element_of(given[0]))
     name = given[0].producer.name
     return forms.rewriter.insert_constant(tensor, before=forms.before, name=name)

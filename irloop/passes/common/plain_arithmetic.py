@@ -35,8 +35,8 @@ def _aligned(c: Emitter, node: Node) -> Value | None:
     whole, own = (rank or 0 for rank in ranks)
     behind = 0 if op.pdpd_axis == -1 else whole - op.pdpd_axis - own
     if behind > 0:
-        right = c.emit(shape.Unsqueeze(), right, c.constant(list(range(own, own + behind))))
-    return c.emit(replace(op, auto_broadcast="numpy", auto_broadcast_axis=None), left, right)
+        right = c(shape.Unsqueeze(), right, c.constant(list(range(own, own + behind))))
+    return c(replace(op, auto_broadcast="numpy", auto_broadcast_axis=None), left, right)
 
 
 def _compared_with_zero(c: Emitter, node: Node) -> Value | None:
@@ -52,7 +52,7 @@ def _compared_with_zero(c: Emitter, node: Node) -> Value | None:
     element = element_of(value)
     if element in (ElementType.BOOLEAN, ElementType.DYNAMIC, ElementType.STRING):
         return None
-    return c.emit(comparison.NotEqual(), value, c.constant(0, element))
+    return c(comparison.NotEqual(), value, c.constant(0, element))
 
 
 def _logical(c: Emitter, node: Node) -> Value | None:
@@ -61,7 +61,7 @@ def _logical(c: Emitter, node: Node) -> Value | None:
     if left is None or right is None:
         return None
     made = comparison.LogicalXor(op.auto_broadcast, op.auto_broadcast_axis)
-    return c.emit(made, left, right)
+    return c(made, left, right)
 
 
 def _with_result_labels(c: Emitter, node: Node) -> Value | None:
@@ -75,7 +75,7 @@ def _with_result_labels(c: Emitter, node: Node) -> Value | None:
         return None
     result = "".join(Equation.parse(op.equation).result)
     given = [value for value in node.inputs if value is not None]
-    return c.emit(matmul.Einsum(f"{op.equation}->{result}"), *given)
+    return c(matmul.Einsum(f"{op.equation}->{result}"), *given)
 
 
 class PlainArithmetic(NodePass):

@@ -7,24 +7,21 @@ from dataclasses import dataclass
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.onnx import ONNX
 from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.wire_ends import STATE, Entering, element_port, stacked_port
 from irloop.errors import UnsupportedError, UsageError
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
-    Carried,
-    InputPort,
     Invariant,
-    OutputPort,
-    PortMap,
     ScanInput,
     ScanOutput,
 )
-from irloop.graph.model import Body, Graph, Model, Node, Value
+from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Constant, UnknownOp
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 from irloop.graph.walk import all_nodes, node_path
 from irloop.passes.base import ModelPass
 from irloop.passes.forms import Forms
-from irloop.passes.loop_wires import Entering, LoopWires
+from irloop.passes.loop_wires import LoopWires
 from irloop.passes.session import Session
 from irloop.passes.stored import array_of
 
@@ -147,42 +144,31 @@ class _Batch:
         """Replace the node by a Scan over the batch, which contains a Scan over one item."""
         node, wires = self.node, self.wires
         assert node.graph is not None
-        outer, rewriter = Graph(f"{node.name}/batch"), self.session.rewriter(node.graph)
-        inner = self.session.rewriter(outer)
+        batch = LoopWires(node, Graph(f"{node.name}/batch"))
+        rewriter, inner = self.session.rewriter(node.graph), self.session.rewriter(batch.graph)
         forms = Forms(self.model, inner, None, node.name)
-        externals: list[Value] = []
-        ports: list[InputPort] = []
 
-        def enter(value: Value, wish: str, *, fixed: bool) -> Value:
-            at = len(ports)
-            externals.append(value)
-            ports.append(Invariant(at, at) if fixed else ScanInput(at, at))
-            type = value.type if fixed else _item(value.type)
-            return outer.add_parameter(self.session.names.fresh(wish), type)
+        def item_of(value: Value, wish: str) -> Value:
+            name = self.session.names.fresh(wish)
+            return batch.enter(value, name, element_port(), _item(value.type)).parameter
 
-        length = None if node.inputs[0] is None else enter(node.inputs[0], "length", fixed=False)
+        length = None if node.inputs[0] is None else item_of(node.inputs[0], "length")
         for item in sorted(wires.inputs, key=lambda item: isinstance(item.port, Invariant)):
             name = item.parameter.producer.name
-            item.outer = enter(item.outer, name, fixed=isinstance(item.port, Invariant))
+            if isinstance(item.port, Invariant):
+                item.outer = batch.capture(item.outer, self.session.names.fresh(name))
+            else:
+                item.outer = item_of(item.outer, name)
         if length is not None:
             self._end_early(length, forms)
         made, shown = wires.insert(onnx.Scan(), inner, before=None)
-        outputs: list[OutputPort] = []
-        for value, old in zip(made.outputs, shown, strict=True):
-            if old:
-                outputs.append(ScanOutput(len(outputs), len(outputs)))
-                outer.add_result(value, self.session.names.fresh(f"{node.name}/item"))
-        scan = rewriter.insert(
-            onnx.Scan(),
-            tuple(externals),
-            before=node,
-            name=node.name,
-            n_outputs=len(outputs),
-            bodies=(Body("body", outer, PortMap(tuple(ports), tuple(outputs))),),
-        )
-        for old, value in zip([old for old in shown if old], scan.outputs, strict=True):
-            for each in old:
-                rewriter.replace_value(each, value)
+        replaced = [(value, old) for value, old in zip(made.outputs, shown, strict=True) if old]
+        for value, _ in replaced:
+            batch.leave(value, stacked_port())
+        scan, _ = batch.insert(onnx.Scan(), rewriter, before=node)
+        for (_, old), value in zip(replaced, scan.outputs, strict=True):
+            for leaving in old:
+                rewriter.replace_value(leaving.output, value)
         scan.info, name = node.info, node.name
         rewriter.erase(node)
         scan.name = name
@@ -200,7 +186,8 @@ class _Batch:
         last = Forms(self.model, inner, None, name)
         limit = wires.capture(length, self.session.names.fresh("length"))
         zero = forms.constant(0)
-        count = wires.enter(zero, self.session.names.fresh("step"), Carried(0, 0, 0), _NUMBER)
+        step = wires.enter(zero, self.session.names.fresh("step"), STATE, _NUMBER)
+        count = step.parameter
         runs = first.less(count, limit)
         for item in wires.slices:
             assert isinstance(item.port, ScanInput)
@@ -209,15 +196,15 @@ class _Batch:
         stopped = [leaving for leaving in wires.outputs if isinstance(leaving.port, ScanOutput)]
         for leaving in stopped:
             filler = last.constant(0, element_of(leaving.value))
-            leaving.value = last.chosen(runs, leaving.value, filler)
+            leaving.value = last.select(runs, leaving.value, filler)
         shown = wires.shown_by_each()
         for item in wires.states[:-1]:
             outputs = shown[item]
             assert item.result is not None
-            item.result = last.chosen(runs, item.result, item.parameter)
+            item.result = last.select(runs, item.result, item.parameter)
             for leaving in outputs:
                 leaving.value = item.result
-        wires.states[-1].result = last.added(count, last.constant(1))
+        step.result = last.add(count, last.constant(1))
 
     def _read_from_end(
         self, item: Entering, limit: Value, count: Value, runs: Value, first: Forms
@@ -231,13 +218,13 @@ class _Batch:
         """
         name = self.session.names.fresh(item.parameter.producer.name)
         whole = self.wires.capture(item.outer, name)
-        index = first.subtracted(first.subtracted(limit, first.constant(1)), count)
-        index = first.chosen(runs, index, first.constant(0))
-        element = first.gathered(whole, index, 0)
+        index = first.subtract(first.subtract(limit, first.constant(1)), count)
+        index = first.select(runs, index, first.constant(0))
+        element = first.gather(whole, index, 0)
         self.session.rewriter(self.wires.graph).replace_value(
             item.parameter, element, keep_names=False
         )
-        item.port = ScanInput(0, 0)
+        item.port = element_port()
 
 
 def _item(type: ValueType) -> ValueType:

@@ -6,13 +6,14 @@ from functools import partial
 
 from irloop.dialects.loops import normal_axis
 from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.wire_ends import Entering, stacked_port
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import ScanInput, ScanOutput
 from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType
 from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.loop_wires import Entering, LoopWires
+from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 
 __all__ = ["ScanToLoop"]
@@ -84,11 +85,11 @@ class ScanToLoop(LoopPass):
         index = wires.iteration
         if item.port.reverse:
             last = wires.capture(
-                forms.subtracted(length, forms.constant(1)), names.fresh(f"{name}/last")
+                forms.subtract(length, forms.constant(1)), names.fresh(f"{name}/last")
             )
-            index = inside.subtracted(last, index)
+            index = inside.subtract(last, index)
         axis = normal_axis(item.port.axis, shape_of(item.outer).rank)
-        return inside.gathered(whole, index, axis)
+        return inside.gather(whole, index, axis)
 
     def _order_outputs(self, wires: LoopWires, rewriter: MatchRewriter) -> None:
         """Make the Loop stack its scan outputs forward along axis 0, as every ONNX Loop does.
@@ -103,11 +104,11 @@ class ScanToLoop(LoopPass):
                 continue
             rank = (shape_of(leaving.value).rank or 0) + 1
             axis = normal_axis(port.axis, rank)
-            leaving.port = ScanOutput(0, 0)
+            leaving.port = stacked_port()
             change = partial(_put_in_order, behind, axis, rank, port.reverse)
             wires.change_output(leaving, rewriter, change)
 
 
 def _put_in_order(forms: Forms, axis: int, rank: int, reverse: bool, value: Value) -> Value:
-    turned = forms.reversed(value, 0) if reverse else value
+    turned = forms.reverse(value, 0) if reverse else value
     return forms.moved(turned, 0, axis, rank)

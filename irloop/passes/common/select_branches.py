@@ -9,7 +9,7 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.clone import clone_into
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.walk import all_nodes
-from irloop.passes.forms import Forms, selected
+from irloop.passes.forms import Forms, select
 from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.trips import trip_count
@@ -30,7 +30,7 @@ class SelectBranches(NodePass):
         y = Select(c, x + 1, x * 2)
 
     OpenVINO has If since opset8. Older runtimes can run the result of this pass, but compute both
-    branches. Booleans are selected by logical operations, because the CPU plugin refuses some
+    branches. Booleans are select by logical operations, because the CPU plugin refuses some
     Selects of booleans. An If is not replaced if its outputs differ in type or shape between the
     branches or are not static, or if a branch must not run unless it is taken: a branch with a
     state, random numbers, or a loop whose trip count is 0 or not constant.
@@ -55,7 +55,7 @@ class SelectBranches(NodePass):
             return None
         if not all(_is_harmless(body, w.rewriter) for body in bodies):
             return None
-        chosen = w.squeezed(condition, 0) if rank else condition
+        chosen = w.squeeze(condition, 0) if rank else condition
         results = [
             clone_into(body.graph, w.rewriter, parameters or (), before=node)
             for body, parameters in zip(bodies, wired, strict=True)
@@ -64,7 +64,7 @@ class SelectBranches(NodePass):
             {port.external: made[port.result] for port in body.ports.outputs}
             for body, made in zip(bodies, results, strict=True)
         ]
-        return [selected(w.emit, chosen, *(side[at] for side in sides)) for at in places]
+        return [select(w, chosen, *(side[at] for side in sides)) for at in places]
 
 
 def _have_one_static_type(values: Sequence[Value | None]) -> bool:

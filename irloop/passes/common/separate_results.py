@@ -89,7 +89,7 @@ def _separate(graph: Graph, result: Node, model: Model, session: Session) -> Non
     forms = Forms(model, rewriter, None, result.name)
     if element_of(value) is ElementType.STRING:
         op = Reshape14() if forms.opset >= 14 else Reshape()
-        copy = forms.emit(op, value, forms.shape_of(value))
+        copy = forms(op, value, forms.shape_of(value))
     else:
         copy = forms.copied(value)
     rewriter.set_input(result, 0, copy)

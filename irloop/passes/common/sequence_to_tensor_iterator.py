@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino import recurrent, reorder
 from irloop.dialects.openvino.elementwise import Maximum, Minimum
+from irloop.dialects.wire_ends import LAST, STATE, joined_port, slice_port
 from irloop.graph.builder import element_of, shape_of
-from irloop.graph.loops import Carried, Concatenated, LastValue, Sliced
 from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType, Shape, TensorType
@@ -92,9 +92,9 @@ class _Sequence:
         known = forms.rewriter.inference.constant(lengths)
         if known is None or not isinstance(steps, int) or bool((known < steps).any()):
             # A length beyond the end means the end.
-            whole = forms.converted(lengths, ElementType.I32)
-            most = forms.converted(forms.size_of(x, 1), ElementType.I32)
-            made.lengths = forms.unsqueezed(forms.emit(Minimum(), whole, most), 1)
+            whole = forms.convert(lengths, ElementType.I32)
+            most = forms.convert(forms.size_of(x, 1), ElementType.I32)
+            made.lengths = forms.unsqueeze(forms(Minimum(), whole, most), 1)
         return made
 
     def iterated(self) -> list[Value]:
@@ -106,7 +106,7 @@ class _Sequence:
             for place, reverse in enumerate(backwards[direction])
         ]
         return [
-            self.forms.joined([self.forms.unsqueezed(value, 1) for value in values], 1)
+            self.forms.concat([self.forms.unsqueeze(value, 1) for value in values], 1)
             for values in zip(*made, strict=True)
         ]
 
@@ -122,7 +122,7 @@ class _Sequence:
         if self.lengths is not None:
             zero = forms.constant([[0]], ElementType.I32)
             runs = forms.less(zero, self.lengths)
-            states = [forms.chosen(runs, state, _zero(forms, state)) for state in states]
+            states = [forms.select(runs, state, _zero(forms, state)) for state in states]
         if turned:
             x = self._reversed(x)
         wires = LoopWires(node, Graph(f"{node.name}/body"))
@@ -134,14 +134,14 @@ class _Sequence:
         piece = wires.enter(
             x,
             names.fresh(f"{node.name}/step"),
-            Sliced(0, 0, 1, *how, 1),
+            slice_port(1, *how),
             TensorType(element_of(x), shape),
-        )
+        ).parameter
         held = [self._state(wires, state) for state in states]
         weights = [self._weight(wires, body, value, place) for value in self.weights]
         cell = inner.insert(
             cell_of(node.op),
-            (body.squeezed(piece, 1), *held, *weights),
+            (body.squeeze(piece, 1), *held, *weights),
             before=None,
             name=f"{node.name}/cell",
             n_outputs=len(held),
@@ -151,11 +151,10 @@ class _Sequence:
             new, shown = self._masked(wires, body, self.lengths, new, held)
         for item, value in zip(wires.states, new, strict=True):
             item.result = value
-        joined = body.unsqueezed(shown, 1)
-        outputs = node.outputs
-        wires.leave(joined, outputs[0], Concatenated(0, 0, 1, *how, 1))
-        for value, output in zip(new, outputs[1:], strict=False):
-            wires.leave(value, output, LastValue(0, 0))
+        joined = body.unsqueeze(shown, 1)
+        wires.leave(joined, joined_port(1, *how))
+        for value in new[: len(states)]:
+            wires.leave(value, LAST)
         loop, _ = wires.insert(ov.TensorIterator(), self.rewriter, before=node)
         y, *lasts = loop.outputs
         return [self._reversed(y) if turned else y, *lasts]
@@ -170,7 +169,7 @@ class _Sequence:
     def _state(self, wires: LoopWires, initial: Value) -> Value:
         assert isinstance(initial.type, TensorType)
         name = self.rewriter.names.fresh(f"{self.node.name}/state")
-        return wires.enter(initial, name, Carried(0, 0, 0), initial.type)
+        return wires.enter(initial, name, STATE, initial.type).parameter
 
     def _weight(self, wires: LoopWires, body: Forms, value: Value, place: int) -> Value:
         made = changed(value, lambda array: array[place], body.rewriter, None)
@@ -183,11 +182,11 @@ class _Sequence:
         """Reverse the steps of each item of `value` [B, T, ...], up to the item's length."""
         forms = self.forms
         assert self.lengths is not None
-        lengths = forms.squeezed(self.lengths, 1)
+        lengths = forms.squeeze(self.lengths, 1)
         # A length of 0 becomes 1, because not every runtime accepts 0 and reversing one step has no
         # effect either.
-        bounded = forms.emit(Maximum(), lengths, forms.constant([1], ElementType.I32))
-        return forms.emit(reorder.ReverseSequence(0, 1), value, bounded)
+        bounded = forms(Maximum(), lengths, forms.constant([1], ElementType.I32))
+        return forms(reorder.ReverseSequence(0, 1), value, bounded)
 
     def _masked(
         self, wires: LoopWires, body: Forms, lengths: Value, new: list[Value], held: list[Value]
@@ -202,12 +201,13 @@ class _Sequence:
         names = self.rewriter.names
         zero = self.forms.constant([0], ElementType.I32)
         type = TensorType(ElementType.I32, Shape.of(1))
-        count = wires.enter(zero, names.fresh(f"{self.node.name}/count"), Carried(0, 0, 0), type)
+        name = names.fresh(f"{self.node.name}/count")
+        count = wires.enter(zero, name, STATE, type).parameter
         limit = wires.capture(lengths, names.fresh(f"{self.node.name}/lengths"))
         runs = body.less(count, limit)
-        kept = [body.chosen(runs, one, old) for one, old in zip(new, held, strict=True)]
-        shown = body.chosen(runs, new[0], _zero(body, new[0]))
-        following = body.added(count, body.constant([1], ElementType.I32))
+        kept = [body.select(runs, one, old) for one, old in zip(new, held, strict=True)]
+        shown = body.select(runs, new[0], _zero(body, new[0]))
+        following = body.add(count, body.constant([1], ElementType.I32))
         return [*kept, following], shown
 
 

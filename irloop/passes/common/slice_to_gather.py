@@ -6,12 +6,13 @@ import numpy as np
 
 from irloop.dialects.loops import normal_axis
 from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.wire_ends import Entering
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Sliced
 from irloop.graph.model import Node, Value
 from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.loop_wires import Entering, LoopWires
+from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 
 __all__ = ["SliceToGather"]
@@ -60,15 +61,15 @@ def _gathered(
     assert isinstance(port, Sliced)
     axis, part = normal_axis(port.axis, shape_of(item.outer).rank), port.part_size
     whole = wires.capture(item.outer, outside.names.fresh(item.parameter.producer.name))
-    index = number if shape_of(number).rank == 1 else inside.unsqueezed(number, 0)
+    index = number if shape_of(number).rank == 1 else inside.unsqueeze(number, 0)
     if part > 1:
-        index = inside.multiplied(index, inside.constant([part], element))
+        index = inside.multiply(index, inside.constant([part], element))
     if port.stride < 0:
         # Slice i is i slices before the last one.
-        size = outside.converted(outside.size_of(item.outer, axis), element)
-        last = outside.subtracted(size, outside.constant(part, element))
+        size = outside.convert(outside.size_of(item.outer, axis), element)
+        last = outside.subtract(size, outside.constant(part, element))
         first = wires.capture(last, outside.names.fresh(f"{whole.producer.name}/last"))
-        index = inside.subtracted(first, index)
+        index = inside.subtract(first, index)
     if part > 1:
-        index = inside.added(index, inside.constant(np.arange(part), element))
-    return inside.gathered(whole, index, axis)
+        index = inside.add(index, inside.constant(np.arange(part), element))
+    return inside.gather(whole, index, axis)

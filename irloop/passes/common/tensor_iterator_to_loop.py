@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.wire_ends import slice_port
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Concatenated, Sliced
 from irloop.graph.model import Node, Value
@@ -55,15 +56,15 @@ class TensorIteratorToLoop(LoopPass):
             assert isinstance(item.port, Sliced)
             item.outer = forms.range_of(item.outer, item.port)
             if item.port.stride < 0:
-                item.outer = forms.reversed(item.outer, item.port.axis)
-            item.port = Sliced(0, 0, item.port.axis)
+                item.outer = forms.reverse(item.outer, item.port.axis)
+            item.port = slice_port(item.port.axis)
         behind = Forms(self.model, rewriter, node.following, node.name)
         for leaving in wires.outputs:
             port = leaving.port
             if not isinstance(port, Concatenated):
                 continue
             if port.stride < 0:
-                wires.change_output(leaving, rewriter, partial(behind.reversed, axis=port.axis))
+                wires.change_output(leaving, rewriter, partial(behind.reverse, axis=port.axis))
             leaving.port = replace(port, start=0, end=-1, stride=1)
         wires.trip = trip
         wires.starts = forms.constant(True, ElementType.BOOLEAN)

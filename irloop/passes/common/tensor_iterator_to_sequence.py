@@ -9,13 +9,14 @@ import numpy as np
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino import recurrent
 from irloop.dialects.openvino.shape import RESHAPING, Broadcast3
+from irloop.dialects.wire_ends import Entering, Leaving
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Concatenated, LastValue, Sliced
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Op
 from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.loop_wires import Entering, Leaving, LoopWires
+from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.stored import changed, is_stored
 
@@ -125,8 +126,8 @@ class _Recurrence:
         x, port = self.scanned.outer, self.scanned.port
         assert isinstance(port, Sliced)
         if port.axis == 0:
-            x = forms.transposed(x, [1, 0, 2])
-        states = [forms.unsqueezed(item.outer, 1) for item in self.states]
+            x = forms.transpose(x, [1, 0, 2])
+        states = [forms.unsqueeze(item.outer, 1) for item in self.states]
         weights = [_with_direction(forms, value) for value in self.weights]
         if len(weights) == 2:
             size = shape_of(self.weights[1]).dim(1)
@@ -143,12 +144,12 @@ class _Recurrence:
         for item in self.wires.outputs:
             if isinstance(item.port, LastValue):
                 last = lasts[self.cell.outputs.index(item.value)]
-                found[item.output] = forms.squeezed(last, 1)
+                found[item.output] = forms.squeeze(last, 1)
                 continue
             assert isinstance(item.port, Concatenated)
-            steps = forms.squeezed(y, 1)
+            steps = forms.squeeze(y, 1)
             order = [1, 0, 2] if item.port.axis == 0 else [0, 1, 2]
-            found[item.output] = forms.transposed(steps, order)
+            found[item.output] = forms.transpose(steps, order)
         return [found[value] for value in self.wires.node.outputs], node
 
 
@@ -197,7 +198,7 @@ def _is_step(value: Value | None, scanned: Entering) -> bool:
 def _with_direction(forms: Forms, value: Value) -> Value:
     """Add the leading axis of directions that the weights of a sequence need."""
     made = changed(value, lambda array: array[None], forms.rewriter, forms.before)
-    return forms.unsqueezed(value, 0) if made is None else made
+    return forms.unsqueeze(value, 0) if made is None else made
 
 
 def _lengths(forms: Forms, x: Value) -> Value:
@@ -206,7 +207,7 @@ def _lengths(forms: Forms, x: Value) -> Value:
     if isinstance(batch, int) and isinstance(steps, int):
         return forms.constant(np.full(batch, steps))
     pair = forms.shape_of(x)
-    return forms.emit(Broadcast3(), forms.take(pair, [1], 0), forms.take(pair, [0], 0))
+    return forms(Broadcast3(), forms.take(pair, [1], 0), forms.take(pair, [0], 0))
 
 
 def _sequence_of(cell: Op, direction: str) -> Op:

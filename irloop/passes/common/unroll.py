@@ -230,10 +230,10 @@ class _Copies:
             values.reverse()
         if isinstance(port, ScanOutput):
             axis = normal_axis(port.axis, None if rank is None else rank + 1)
-            return self.forms.joined([self.forms.unsqueezed(item, axis) for item in values], axis)
+            return self.forms.concat([self.forms.unsqueeze(item, axis) for item in values], axis)
         if rank == 0:
-            values = [self.forms.unsqueezed(item, 0) for item in values]
-        return self.forms.joined(values, 0 if rank == 0 else normal_axis(port.axis, rank))
+            values = [self.forms.unsqueeze(item, 0) for item in values]
+        return self.forms.concat(values, 0 if rank == 0 else normal_axis(port.axis, rank))
 
     def _empty(self, port: OutputPort) -> Value:
         type = self._nothing(port)

@@ -25,6 +25,7 @@ from irloop.dialects.openvino import matmul as ov_matmul
 from irloop.dialects.openvino import reduction as ov_reduction
 from irloop.dialects.openvino import shape as ov_shape
 from irloop.dialects.openvino import slicing as ov_slicing
+from irloop.dialects.wire_ends import Entering, Leaving
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import LastValue, ScanInput, ScanOutput, Sliced
 from irloop.graph.model import Node, Value
@@ -33,7 +34,7 @@ from irloop.graph.types import ElementType, TensorType
 from irloop.graph.walk import reached, upstream
 from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
-from irloop.passes.loop_wires import Entering, Leaving, LoopWires
+from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.trips import one_element, trip_count
 
@@ -156,15 +157,15 @@ class _Vectoriser:
         forms, axis = self._forms, normal_axis(port.axis, rank)
         if isinstance(port, ScanInput):
             value = forms.moved(item.outer, axis, 0, rank)
-            return _Vectorised(forms.reversed(value, 0) if port.reverse else value, True, rank - 1)
+            return _Vectorised(forms.reverse(value, 0) if port.reverse else value, True, rank - 1)
         value, dims = self._range(item.outer, port, axis), _static(item.parameter)
         part = dims[axis]
         if part == 1 and axis == 0:
-            made = forms.unsqueezed(value, 1)
+            made = forms.unsqueeze(value, 1)
         else:
-            parts = forms.reshaped(value, [*dims[:axis], self._count, part, *dims[axis + 1 :]])
+            parts = forms.reshape(value, [*dims[:axis], self._count, part, *dims[axis + 1 :]])
             made = forms.moved(parts, axis, 0, rank + 1)
-        return _Vectorised(forms.reversed(made, 0) if port.stride < 0 else made, True, rank)
+        return _Vectorised(forms.reverse(made, 0) if port.stride < 0 else made, True, rank)
 
     def _range(self, value: Value, port: Sliced, axis: int) -> Value:
         """Return the part of `value` along `axis` that the iterations read.
@@ -187,7 +188,7 @@ class _Vectoriser:
             low, high = sorted(size + 1 + v if v < 0 else v for v in (port.start, port.end))
         if low < 0 or high > size:
             raise _NotVectorisableError
-        return value if (low, high) == (0, size) else self._forms.sliced(value, axis, low, high)
+        return value if (low, high) == (0, size) else self._forms.slice(value, axis, low, high)
 
     def _numbers(self, parameter: Value) -> _Vectorised:
         type = parameter.type
@@ -234,7 +235,7 @@ class _Vectoriser:
         if (op.elementwise or isinstance(op, CHOOSING)) and broadcasts_as_numpy(node):
             return self._node(node, op, *(self._aligned(item, len(dims)) for item in given))
         if op.reshapes and not any(item.whole for item in given[1:]):
-            return forms.reshaped(given[0].value, [self._count, *dims])
+            return forms.reshape(given[0].value, [self._count, *dims])
         form = _FORMS.get(type(op))
         if form is None:
             raise _NotVectorisableError
@@ -253,7 +254,7 @@ class _Vectoriser:
             return item.value
         dims = shape_of(item.value).static()
         assert dims is not None
-        return self._forms.reshaped(item.value, [dims[0], *[1] * (rank - item.rank), *dims[1:]])
+        return self._forms.reshape(item.value, [dims[0], *[1] * (rank - item.rank), *dims[1:]])
 
     def product(self, node: Node, given: list[_Vectorised]) -> Value:
         """Return one MatMul for all iterations, in place of the MatMul `node` of the body.
@@ -300,7 +301,7 @@ class _Vectoriser:
             order = self._constant(given[1])
         if not order:
             order = range(given[0].rank - 1, -1, -1)
-        return self._forms.transposed(given[0].value, [0, *(axis + 1 for axis in order)])
+        return self._forms.transpose(given[0].value, [0, *(axis + 1 for axis in order)])
 
     def reduce(self, node: Node, given: list[_Vectorised]) -> Value:
         """Emit one reduction for all iterations, in place of the reduction `node` in the body.
@@ -355,8 +356,8 @@ class _Vectoriser:
 
     def _repeated(self, item: _Vectorised) -> Value:
         """Stack copies of an invariant value, one per iteration, along a new axis 0."""
-        one = self._forms.unsqueezed(item.value, 0)
-        return one if self._count == 1 else self._forms.joined([one] * self._count, 0)
+        one = self._forms.unsqueeze(item.value, 0)
+        return one if self._count == 1 else self._forms.concat([one] * self._count, 0)
 
     def _left(self, item: Leaving) -> Value:
         found, port, forms = self._known[item.value], item.port, self._forms
@@ -365,7 +366,7 @@ class _Vectoriser:
         value = found.value if found.whole else self._repeated(found)
         backwards = port.reverse if isinstance(port, ScanOutput) else port.stride < 0
         if backwards:
-            value = forms.reversed(value, 0)
+            value = forms.reverse(value, 0)
         if isinstance(port, ScanOutput):
             return forms.moved(value, 0, normal_axis(port.axis, found.rank + 1), found.rank + 1)
         if found.rank == 0:
@@ -374,8 +375,8 @@ class _Vectoriser:
         if axis or dims[axis] != 1:
             value = forms.moved(value, 0, axis, found.rank + 1)
             dims[axis] *= self._count
-            return forms.reshaped(value, dims)
-        return forms.squeezed(value, 1)
+            return forms.reshape(value, dims)
+        return forms.squeeze(value, 1)
 
 
 def _axis_moved(node: Node, given: list[_Vectorised]) -> Op:

@@ -59,5 +59,5 @@ class WidenNarrowIntegers(NodePass):
         wide = WIDER.get(element)
         if wide is None or any(value is None for value in node.inputs):
             return None
-        inputs = [w.emit(convert.Convert(wide), value) for value in node.inputs if value]
-        return w.emit(convert.Convert(element), w.emit(node.op, *inputs))
+        inputs = [w(convert.Convert(wide), value) for value in node.inputs if value]
+        return w(convert.Convert(element), w(node.op, *inputs))

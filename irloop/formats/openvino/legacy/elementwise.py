@@ -72,7 +72,7 @@ class Eltwise(LegacyLayer, type="Eltwise", inputs=(1, None)):
         if kind in _LOGICAL:
             return _folded(s, _LOGICAL[kind], [_truth(s, value) for value in values])
         if kind in _WHOLE:
-            return _folded(s, _WHOLE[kind], [s.cast(value, I32) for value in values])
+            return _folded(s, _WHOLE[kind], [s.convert(value, I32) for value in values])
         values = tuple(_common(s, values))
         if kind in _TESTS:
             return _folded(s, _TESTS[kind], values)
@@ -99,7 +99,7 @@ def _common(s: Steps, values: tuple[Value, ...]) -> list[Value]:
     element = elements.pop() if len(elements) == 1 else F32
     if element in (ElementType.U8, ElementType.I8, ElementType.BOOLEAN):
         element = F32
-    return [s.cast(value, element) for value in values]
+    return [s.convert(value, element) for value in values]
 
 
 def _truth(s: Steps, value: Value) -> Value:
@@ -111,7 +111,7 @@ def _folded(s: Steps, op: Callable[[], Op], values: list[Value] | tuple[Value, .
     made = values[0]
     for value in values[1:]:
         if element_of(value) is not element_of(made):
-            made = s.cast(made, element_of(value))
+            made = s.convert(made, element_of(value))
         made = s(op(), made, value)
     return made
 

@@ -38,7 +38,7 @@ class Gather(LegacyLayer, type="Gather", inputs=2):
     def build(self, s: Steps, x: Value, indices: Value) -> Value:
         axis = s.axis(self.axis, x)
         size = s.dims(x)[axis]
-        whole = s.cast(indices, I32)
+        whole = s.convert(indices, I32)
         known = s.numbers(whole)
         if known is not None and all(0 <= index < size for index in known):
             return s(today.Gather(), x, whole, s.i64(axis))
@@ -135,7 +135,7 @@ class OneHot(LegacyLayer, type="OneHot", inputs=1):
         return [tuple(dims)]
 
     def build(self, s: Steps, x: Value) -> Value:
-        whole = s.cast(x, I32)
+        whole = s.convert(x, I32)
         values = s.number(self.on_value), s.number(self.off_value)
         return s(generate.OneHot(self.axis), whole, s.i64(self.depth), *values)
 
@@ -149,7 +149,7 @@ class Select(LegacyLayer, type="Select", inputs=3):
         zero = s.constant(0, element_of(condition))
         if element_of(condition) is not ElementType.BOOLEAN:
             condition = s(comparison.NotEqual(), condition, zero)
-        return s.select(condition, then, s.cast(otherwise, element_of(then)))
+        return s.select(condition, then, s.convert(otherwise, element_of(then)))
 
 
 class ReverseSequence(LegacyLayer, type="ReverseSequence", inputs=2):
@@ -161,7 +161,7 @@ class ReverseSequence(LegacyLayer, type="ReverseSequence", inputs=2):
 
     def build(self, s: Steps, x: Value, lengths: Value) -> Value:
         batch, sequence = s.axis(self.batch_axis, x), s.axis(self.seq_axis, x)
-        return s(reorder.ReverseSequence(batch, sequence), x, s.cast(lengths, I32))
+        return s(reorder.ReverseSequence(batch, sequence), x, s.convert(lengths, I32))
 
 
 class Bucketize(LegacyLayer, type="Bucketize", inputs=2):
@@ -197,8 +197,8 @@ class ScatterUpdate(LegacyLayer, type="ScatterUpdate", inputs=(3, 4)):
         if known is None or len(known) != 1:
             raise LayerFault("has an axis that is computed", expected="an axis in a Const")
         place = s.i64(axis_of(known[0], s.dims(x)))
-        updates = s.cast(updates, element_of(x))
-        return s(scatter.ScatterUpdate(), x, s.cast(indices, I32), updates, place)
+        updates = s.convert(updates, element_of(x))
+        return s(scatter.ScatterUpdate(), x, s.convert(indices, I32), updates, place)
 
 
 class Unique(LegacyLayer, type="Unique", inputs=1, outputs=None):
@@ -233,7 +233,7 @@ class Range(LegacyLayer, type="Range", inputs=3):
 
     def build(self, s: Steps, start: Value, limit: Value, step: Value) -> Value:
         element = s.outputs[0].element
-        scalars = [s.reshape(s.cast(value, element), ()) for value in (start, limit, step)]
+        scalars = [s.reshape(s.convert(value, element), ()) for value in (start, limit, step)]
         if all(s.constant_of(value) is not None for value in scalars):
             return s(generate.Range4(element), *scalars)
         if len(s.out()) != 1:

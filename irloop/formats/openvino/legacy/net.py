@@ -275,7 +275,7 @@ class LegacyNet(NetReader):
                     cause="the file was edited, or its sizes were changed for another input",
                 )
             value = steps.reshape(value, [dim for dim in wanted or () if isinstance(dim, int)])
-        return steps.cast(value, type.element)
+        return steps.convert(value, type.element)
 
     def _outputs(self, graph: Graph, layer: Layer) -> None:
         """Make each output of a layer that no edge reads an output of the model."""

@@ -47,4 +47,4 @@ class Convert(LegacyLayer, type="Convert", inputs=1):
         element = s.outputs[0].element
         if self.precision:
             element = precision_of(self.precision, "has a result")
-        return s.cast(x, F32 if element is ElementType.F16 else element)
+        return s.convert(x, F32 if element is ElementType.F16 else element)

@@ -34,7 +34,7 @@ class Concat(LegacyLayer, type="Concat", inputs=(1, None)):
 
     def build(self, s: Steps, *values: Value) -> Value:
         element = s.outputs[0].element
-        parts = [s.cast(value, element) for value in values]
+        parts = [s.convert(value, element) for value in values]
         return s.concat(s.axis(self.axis, values[0]), *parts)
 
 

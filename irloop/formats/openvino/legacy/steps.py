@@ -74,13 +74,13 @@ class Steps(Builder):
 
     def real(self, value: Value) -> Value:
         """The value as f32, in which the engine of then computed."""
-        return self.cast(value, F32)
+        return self.convert(value, F32)
 
     def whole(self, value: Value) -> Value:
         """The value as i64; floats lose their fractions."""
-        return self.cast(value, I64)
+        return self.convert(value, I64)
 
-    def cast(self, value: Value, element: ElementType) -> Value:
+    def convert(self, value: Value, element: ElementType) -> Value:
         """Convert a value; return it unchanged if it has this type already."""
         if element_of(value) is element:
             return value
@@ -93,7 +93,7 @@ class Steps(Builder):
     def count(self, size: int, element: ElementType) -> Value:
         """The numbers 0, 1, ... up to `size`: an operation, as a file may claim any size."""
         limits = map(self.i64, (0, size, 1))
-        return self.cast(self(generate.Range4(I64), *limits), element)
+        return self.convert(self(generate.Range4(I64), *limits), element)
 
     def numbers(self, value: Value) -> list[int] | None:
         """The elements of a constant as integers, or None for a value that is computed."""

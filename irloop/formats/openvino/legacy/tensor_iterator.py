@@ -189,7 +189,7 @@ class Iterating:
                 found=f"layer {place[0]}, port {place[1]}",
             )
         if like is not None:
-            value = self.steps.cast(value, element_of(like))
+            value = self.steps.convert(value, element_of(like))
         if value.producer.graph is not self.steps.graph or not value.producer.inputs:
             value = self.steps.renamed(value, f"{value.name}/result")
         self._results[place] = len(self._results)
