@@ -75,11 +75,6 @@ class _Conversion:
         """Whether the target needs the shapes before the translation."""
         return self.translates and self.target is not None and not self.target.dynamic_shapes
 
-    @property
-    def changes_inputs(self) -> bool:
-        """Whether the options change the types or the number of the model's inputs."""
-        return bool(self.options.types or self.shapes or self.options.lengths)
-
     def copy_source(self) -> None:
         """Copy the source if it is going to be changed, and check it."""
         options, source = self.options, self.model
