@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -36,6 +36,9 @@ HAZARD = "CNV109"
 #: The code of notes that tell what a loop was converted to.
 LOOP_CHOICE = "CNV107"
 
+#: The options that put operations before inputs.
+PREPROCESSING = ("mean", "scale", "reverse_channels", "layout")
+
 EPILOG = """\
 \b
 Examples:
@@ -47,6 +50,8 @@ Examples:
   irloop convert model.onnx -o model.xml --shape x=1,3,224,224
   irloop convert old.xml -o new.xml --ir-version 11
   irloop convert model.onnx -o model.onnxtxt
+  irloop convert net.onnx -o net.xml --mean 123.7,116.3,103.5 --scale 58.4,57.1,57.4
+  irloop convert net.onnx -o net.xml --layout 'nchw->nhwc' --reverse-channels all
   irloop convert new.onnx -o old.onnx --opset 13 --ir-version 8
   irloop convert optimized.onnx -o plain.onnx --standard
   irloop convert int4.xml -o int4.onnx --contrib --check
@@ -233,7 +238,7 @@ class _Job:
                     # that one has left, which takes as long as writing a large model.
                     self.console.progress(f"writing {self.output}")
                     return self._write(converted, self.output)
-            return self._save_equal(model, converted)
+            return self._save_equal(converted)
         except (InternalError, UsageError, VerifyError):
             raise
         except IrloopError as error:
@@ -310,19 +315,19 @@ class _Job:
                 self.notes.append(item.in_file(self.source))
         return converted
 
-    def _save_equal(self, source: Model, model: Model) -> tuple[str, ...]:
-        """Write `model` to the output if it computes the same as `source`.
+    def _save_equal(self, model: Model) -> tuple[str, ...]:
+        """Write `model` to the output if it computes the same as the source.
 
         Returns the written paths. If the results differ, an error is raised and nothing is written.
         """
         if self.writing.weights == "share":
             # Only a file in the folder of the weights can refer to them, so the comparison runs the
             # model in memory.
-            self._require_equal(source, model)
+            self._require_equal(model)
             return self._write(model, self.output)
-        return self._write_proved(source, model)
+        return self._write_proved(model)
 
-    def _write_proved(self, source: Model, model: Model) -> tuple[str, ...]:
+    def _write_proved(self, model: Model) -> tuple[str, ...]:
         """Write the converted model to a temporary folder, and compare it with the source.
 
         The files are moved to the place of the output only if both models compute the same results.
@@ -330,21 +335,24 @@ class _Job:
         folder, name = os.path.split(self.output)
         with scratch(folder or ".") as place:
             files = self._write(model, os.path.join(place, name))
-            self._require_equal(source, files[0])
+            self._require_equal(files[0])
             moves = [(file, os.path.join(folder, os.path.basename(file))) for file in files]
             # The model is moved last, so that its weights exist as soon as it does.
             move_together(moves)
         return tuple(final for _, final in moves)
 
-    def _require_equal(self, source: Model, result: Model | str) -> None:
-        from irloop import compare, read_arrays, read_model, transform
+    def _require_equal(self, result: Model | str) -> None:
+        from irloop import compare, read_arrays, read_model
 
         self.console.progress(f"running {self.source} and the result")
-        # Compare with the file, not with `source`, so that the comparison notices if conversion
-        # changed `source`. The engine runs the file itself.
+        # Compare with the file, not with the model that was read, so that the comparison notices if
+        # conversion changed it. The engine runs the file itself.
         first: Model | ParsedOnce = self.file
-        if self.options.stateless:
-            first = transform(source, ["stateful_to_stateless"])[0]
+        options = self.options
+        if options.preprocesses or options.stateless:
+            first = self._prepared()
+            # The result takes inputs in the layout that it has itself.
+            options = replace(options, shapes=None) if options.preprocesses else options
         elif self.weights_file is not None:
             first = read_model(self.file, self.weights_file)
         self.comparison = compare(
@@ -352,9 +360,9 @@ class _Job:
             result,
             inputs=[read_arrays(file) for file in self.inputs] or None,
             engines=self.engines,
-            shapes=self.options.shapes,
-            types=self.options.types,
-            lengths=self.options.lengths,
+            shapes=options.shapes,
+            types=options.types,
+            lengths=options.lengths,
             max_memory=self.max_memory,
             max_iterations=self.max_iterations,
             converted=True,
@@ -363,6 +371,19 @@ class _Job:
         if not self.comparison.converts:
             # The warnings of the conversion may explain it.
             raise _Refusal(self.notes, exit_of(self.comparison))
+
+    def _prepared(self) -> Model:
+        """The source in its own format, with the inputs that the result has."""
+        from irloop import convert, read_model, transform
+
+        model = read_model(self.file, self.weights_file)
+        if self.options.stateless:
+            model = transform(model, ["stateful_to_stateless"])[0]
+        if self.options.preprocesses:
+            steps = {name: getattr(self.options, name) for name in ("shapes", *PREPROCESSING)}
+            own: Literal["onnx", "openvino"] = "onnx" if model.dialect == "onnx" else "openvino"
+            model = convert(model, own, **steps)[0]
+        return model
 
     def _write(self, model: Model, path: str) -> tuple[str, ...]:
         from irloop import save_model

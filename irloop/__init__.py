@@ -379,6 +379,10 @@ def convert(
     standard: bool = False,
     contrib: bool = False,
     stateless: bool = False,
+    mean: float | Sequence[float] | Mapping[str, float | Sequence[float]] | None = None,
+    scale: float | Sequence[float] | Mapping[str, float | Sequence[float]] | None = None,
+    reverse_channels: bool | Sequence[str] = False,
+    layout: Mapping[str, str] | str | None = None,
 ) -> tuple[Model, list[Diagnostic]]:
     """Convert a model to the other format, and return notes that the user should know.
 
@@ -413,6 +417,13 @@ def convert(
         stateless: turn the variables of an IR (ReadValue, Assign) into inputs and outputs, by the
             pass `stateful_to_stateless`; the application passes each output to its input in the
             next inference (to ONNX only).
+        mean: subtract this number from every input, or these, one for each channel; or a mapping
+            from names of inputs to such values. Preprocessing is in the order layout,
+            reverse_channels, mean, scale; channels have the order that the model has.
+        scale: divide by this, in the same way.
+        reverse_channels: reverse the 3 channels of every input, or of the inputs with these names.
+        layout: the axes of inputs in the model, as "nchw", and the order in which the new model
+            takes them, as "nchw->nhwc"; for every input, or by name.
 
     Raises:
         ReadError: when the file is not the model it claims to be.
@@ -435,6 +446,10 @@ def convert(
         standard=standard,
         contrib=contrib,
         stateless=stateless,
+        mean=mean,
+        scale=scale,
+        reverse_channels=reverse_channels,
+        layout=layout,
     )
     source = read_model(model, functions=to != "onnx")
     try:

@@ -39,6 +39,7 @@ def convert_model(
     job = _Conversion(source, to, options)
     job.copy_source()
     job.set_inputs()
+    job.preprocess()
     job.prepare()
     job.translate()
     job.rewrite()
@@ -80,11 +81,12 @@ class _Conversion:
         options, source = self.options, self.model
         copies = self.changes_inputs or options.stateless or options.loops is not None
         in_place = not self.translates and options.rewrites(self.translates)
-        if copies or in_place or self.fixes_shapes:
+        if copies or in_place or self.fixes_shapes or options.preprocesses:
             self.model = replace(
                 source, graph=clone_graph(source.graph), opsets=dict(source.opsets)
             )
-        if not self.translates or options.loops is not None or options.stateless:
+        in_place |= options.loops is not None or options.stateless or options.preprocesses
+        if not self.translates or in_place:
             # Passes change the model before the translation checks it, so check it here.
             require_wellformed(source.graph)
 
@@ -95,6 +97,14 @@ class _Conversion:
             set_input_shapes(self.model, self.shapes)
             if self.changes_inputs:
                 Inference().run(self.model.graph)
+
+    def preprocess(self) -> None:
+        """Put what the options demand before the inputs, whose shapes are those of the source."""
+        if self.options.preprocesses:
+            from irloop.conversion.preprocessing import preprocess
+
+            preprocess(self.model, self.options)
+            self.shapes = {}
 
     def prepare(self) -> None:
         """Rewrite the source before it is translated."""

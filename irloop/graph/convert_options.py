@@ -21,6 +21,9 @@ __all__ = ["ConvertOptions", "Loops", "Options", "WriteOptions"]
 #: possible.
 Loops = Literal["keep", "scan", "loop", "unroll", "sequence"]
 
+#: A number or one for each channel, for every input or by the name of an input.
+Numbers = float | Sequence[float] | Mapping[str, float | Sequence[float]] | None
+
 _NAMES = {"onnx": "ONNX", "openvino": "OpenVINO IR"}
 
 
@@ -108,6 +111,18 @@ class ConvertOptions(Options):
     stateless: bool = option(
         "Turn the variables of an IR into inputs and outputs of the ONNX model.", False, to="onnx"
     )
+
+    mean: Numbers = option()
+    scale: Numbers = option()
+    reverse_channels: bool | Sequence[str] = option(default=False)
+    layout: Mapping[str, str] | str | None = option()
+
+    @property
+    def preprocesses(self) -> bool:
+        """Whether something is put before inputs."""
+        return bool(self.reverse_channels) or any(
+            item not in (None, {}) for item in (self.mean, self.scale, self.layout)
+        )
 
     def require_consistent(self, to: str, opsets: Sequence[int], *, translates: bool) -> None:
         """Refuse options that contradict each other, or that have no effect.
