@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from .completion import value_names
 from .console import common_options, console_of
 from .files import require_free, weight_files
 from .names import ModelPath
@@ -35,12 +36,14 @@ Examples:
     "--inputs",
     metavar="NAMES",
     multiple=True,
+    shell_complete=value_names,
     help="Tensors or operations whose values become inputs, with commas between them.",
 )
 @click.option(
     "--outputs",
     metavar="NAMES",
     multiple=True,
+    shell_complete=value_names,
     help="Tensors or operations whose values become outputs.  [default: the outputs of MODEL]",
 )
 @click.option(

@@ -13,6 +13,7 @@ from irloop.errors import UsageError
 from irloop.progress import counted
 
 from . import report_json
+from .completion import files
 from .console import common_options, console_of
 from .files import lacks_weights, require_folder, write_whole
 from .names import ModelPath
@@ -62,6 +63,7 @@ def _set_json(context: click.Context, parameter: click.Parameter, value: bool) -
     "--draw",
     "picture",
     metavar="FILE",
+    shell_complete=files,
     help="Write a picture instead: .svg for a browser, .dot for Graphviz.",
 )
 @click.option(

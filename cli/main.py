@@ -65,7 +65,7 @@ Exit status:
   130  interrupted; 129 and 143 after SIGHUP and SIGTERM
 
 \b
-Shell completion (bash; zsh_source and fish_source for the others):
+Shell completion (bash, or zsh_source; fish: _IRLOOP_COMPLETE=fish_source irloop | source):
   eval "$(_IRLOOP_COMPLETE=bash_source irloop)"
 """
 

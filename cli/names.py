@@ -1,4 +1,4 @@
-"""Arguments that commands share: models, `-` for the standard input, and completion of names."""
+"""Arguments that commands share: models and arrays, and `-` for the standard input."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from irloop.errors import UsageError
 from irloop.files import scratch
@@ -18,16 +17,12 @@ from irloop.opening import require_local
 from .console import console_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
 __all__ = [
     "ArraysPath",
     "ModelPath",
-    "codes",
-    "explained",
     "from_stdin",
-    "operation_names",
-    "pass_names",
 ]
 
 
@@ -39,6 +34,8 @@ class ModelPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path; for ``-``, return the path of a file that holds the standard input."""
+        if ctx is not None and ctx.resilient_parsing:
+            return value  # A shell completes the command.
         if value == "-" and ctx is not None:
             return from_stdin(ctx)
         require_local(value)
@@ -57,6 +54,8 @@ class ArraysPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path; for ``-``, return the path of a file that holds the standard input."""
+        if ctx is not None and ctx.resilient_parsing:
+            return value  # A shell completes the command.
         if value == "-" and ctx is not None:
             return _copied(ctx, lambda data: "stdin.npz" if data.startswith(b"PK") else "stdin.npy")
         return super().convert(value, param, ctx)
@@ -93,50 +92,3 @@ def _copied(ctx: click.Context, name_of: Callable[[bytes], str]) -> str:
     Path(path).write_bytes(data)
     console.stdin = path
     return path
-
-
-def _items(
-    names: Iterable[tuple[str, str]], incomplete: str, *, ignore_case: bool = False
-) -> list[CompletionItem]:
-    start = incomplete.lower() if ignore_case else incomplete
-    return [
-        CompletionItem(name, help=help)
-        for name, help in names
-        if (name.lower() if ignore_case else name).startswith(start)
-    ]
-
-
-def pass_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the passes whose names start with the typed text, as completions."""
-    from irloop import transformations
-
-    return _items(((item.name, item.summary) for item in transformations()), incomplete)
-
-
-def codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Codes of rules that start with the typed text; after a comma, the last code is completed."""
-    from irloop import rules
-
-    done, comma, last = incomplete.rpartition(",")
-    found = _items(((rule.code, rule.title) for rule in rules()), last, ignore_case=True)
-    return [CompletionItem(f"{done}{comma}{item.value}", help=item.help) for item in found]
-
-
-def explained(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Codes of rules and errors that start with the typed text."""
-    from irloop import rules
-    from irloop.errors import MEANINGS
-
-    known = {rule.code: rule.title for rule in rules()}
-    known |= {code: meaning.partition(". ")[0] for code, meaning in MEANINGS.items()}
-    return _items(sorted(known.items()), incomplete, ignore_case=True)
-
-
-def operation_names(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Types of operations that start with the typed text."""
-    from irloop import operations
-
-    types = sorted({item.type for item in operations()})
-    return _items(((name, "") for name in types), incomplete, ignore_case=True)

@@ -15,9 +15,10 @@ from irloop.opening import dialect_of
 
 from . import report_json
 from .check import comparison_text, exit_of
+from .completion import files, pass_names
 from .console import Console, common_options, console_of, say
 from .files import require_free, weight_files, write_whole
-from .names import ModelPath, pass_names
+from .names import ModelPath
 from .options import format_option, run_options, weights_option
 
 if TYPE_CHECKING:
@@ -98,7 +99,12 @@ def _moments(
 )
 @run_options
 @click.option("--profile", is_flag=True, help="Show time, matches and changes of each pass.")
-@click.option("--profile-csv", metavar="FILE", help="Write the same figures as CSV.")
+@click.option(
+    "--profile-csv",
+    metavar="FILE",
+    shell_complete=files,
+    help="Write the same figures as CSV.",
+)
 @click.option(
     "--draw",
     "moments",
