@@ -19,7 +19,7 @@ from irloop.opening import SUFFIXES, dialect_of, weights_beside
 
 from . import report_json, report_text
 from .check import comparison_text, exit_of
-from .console import Console, common_options, console_of, say
+from .console import STDOUT, Console, common_options, console_of, say
 from .exits import Exit
 from .files import require_folder, require_free, weight_files
 from .names import ModelPath
@@ -102,7 +102,7 @@ def command(
         console_of(ctx).style = "text"
         _require_pipeable(options)
         output = os.path.join(ctx.with_resource(scratch()), "stdout.onnx")
-        console_of(ctx).stdout = output
+        console_of(ctx).copies[output] = STDOUT
     job = _Job(
         *(source, output, console_of(ctx)),
         *(taken(ConvertOptions, options), taken(WriteOptions, options)),
@@ -131,8 +131,10 @@ def _output_of(source: str, place: str | None, named: str | None, console: Conso
         return place or named or ""
     from irloop import read_model
 
-    if source == console.stdin:
-        raise UsageError("a model of the standard input has no name", fix="name the output with -o")
+    if source in console.copies:
+        raise UsageError(
+            f"{console.copies[source]} is no file of this machine", fix="name the output with -o"
+        )
     stem = os.path.splitext(source)[0]
     dialect = dialect_of(source)
     if dialect is None:

@@ -12,9 +12,9 @@ import click
 
 from irloop.errors import UsageError
 from irloop.files import scratch
-from irloop.opening import require_local
+from irloop.opening import is_address, require_local
 
-from .console import console_of
+from .console import STDIN, console_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +38,8 @@ class ModelPath(click.Path):
             return value  # A shell completes the command.
         if value == "-" and ctx is not None:
             return from_stdin(ctx)
-        require_local(value)
+        if ctx is not None and is_address(value):
+            return _downloaded(ctx, value)
         if os.path.isdir(value):
             from irloop import read_model
 
@@ -80,9 +81,24 @@ def _model_name(data: bytes) -> str:
     return "stdin.xml" if is_xml else "stdin.onnx"
 
 
+def _downloaded(ctx: click.Context, address: str) -> str:
+    """Copy a model of a network or a store to this machine until the command ends."""
+    try:
+        from irloop.fleet.download import download, without_secrets
+    except ImportError:
+        require_local(address)
+        raise
+    console = console_of(ctx)
+    console.progress(f"fetching {without_secrets(address)}")
+    path = download(address, ctx.with_resource(scratch()))
+    console.done()
+    console.copies[path] = without_secrets(address)
+    return path
+
+
 def _copied(ctx: click.Context, name_of: Callable[[bytes], str]) -> str:
     console = console_of(ctx)
-    if console.stdin is not None:
+    if STDIN in console.copies.values():
         raise UsageError(
             "- is given twice, but the standard input can be read only once",
             fix="write one of the two to a file",
@@ -90,5 +106,5 @@ def _copied(ctx: click.Context, name_of: Callable[[bytes], str]) -> str:
     data = sys.stdin.buffer.read()
     path = os.path.join(ctx.with_resource(scratch()), name_of(data))
     Path(path).write_bytes(data)
-    console.stdin = path
+    console.copies[path] = STDIN
     return path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -17,7 +16,7 @@ from irloop.opening import open_regular, weights_beside
 
 from . import report_text
 from .completion import codes, files, named_reports, releases
-from .console import Console, common_options, console_of
+from .console import Console, common_options, console_of, uses_colour
 from .exclusion import Exclusion
 from .exits import Exit
 from .files import require_folder, write_whole
@@ -325,8 +324,7 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
             write_whole(file, reported.rendered(style))
     if options["style"] == "github":
         _append_step_summary(reported)
-    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    shown = reported.rendered(options["style"], colour=colour)
+    shown = reported.rendered(options["style"], colour=uses_colour())
     if options["style"] == "text":
         click.echo(shown)
     else:

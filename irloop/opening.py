@@ -10,6 +10,7 @@ import errno
 import io
 import os
 import re
+import shlex
 import stat
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -22,6 +23,7 @@ __all__ = [
     "PathBelow",
     "RefusedFileError",
     "dialect_of",
+    "is_address",
     "is_onnx_text",
     "location_below",
     "open_regular",
@@ -154,16 +156,25 @@ def location_below(folder: Path, location: str) -> PathBelow:
     return PathBelow(folder, location)
 
 
+def is_address(path: object) -> bool:
+    """Return whether `path` is an address of a network or a store, such as ``https://...``."""
+    return isinstance(path, str) and bool(_ADDRESS.match(path)) and not os.path.exists(path)
+
+
 def require_local(path: Path) -> None:
     """Refuse the address of a file in a network or a store, such as ``https://...``.
 
     Raises:
         UsageError: saying what to do.
     """
-    if isinstance(path, str) and _ADDRESS.match(path) and not os.path.exists(path):
+    if is_address(path):
+        shown = os.fspath(path)
+        quoted = shlex.quote(shown)
+        command = f"aws s3 cp {quoted} ." if shown.startswith("s3:") else f"curl -LO {quoted}"
         raise UsageError(
             f"{path} is an address, and models are read from files of this machine",
-            fix="download it first, with the .bin of an .xml; 'irloop sweep' reads addresses",
+            fix=f"download it first, with the .bin of an .xml: {command}; "
+            "commands on one model fetch it themselves after pip install 'irloop[fleet]'",
         )
 
 
