@@ -12,6 +12,7 @@ from irloop.graph.convert_options import ConvertOptions, Options, WriteOptions, 
 
 from .completion import engines, files, input_names, releases, settings
 from .console import Command, console_of
+from .files import writer_for
 from .limits import size
 from .names import ArraysPath
 
@@ -274,9 +275,16 @@ def page_option(command: Command) -> Command:
         "--report",
         "page",
         metavar="FILE.html",
+        callback=_page,
         shell_complete=files,
         help="Write the result as a page for browsers as well, with pictures of both models.",
     )(command)
+
+
+def _page(context: click.Context, parameter: click.Parameter, file: str | None) -> str | None:
+    if file is not None and not context.resilient_parsing:
+        writer_for(file, {".html": None, ".htm": None}, "pages are")
+    return file
 
 
 def memory_option(command: Command) -> Command:

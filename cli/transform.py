@@ -17,7 +17,7 @@ from . import report_json
 from .check import comparison_text, exit_of
 from .completion import files, pass_names
 from .console import Console, common_options, console_of, say
-from .files import require_free, weight_files, write_whole
+from .files import require_folder, require_free, weight_files, write_whole
 from .names import ModelPath
 from .options import format_option, run_options, weights_option
 
@@ -234,6 +234,8 @@ def _require_sensible(source: str, options: dict[str, Any]) -> None:
             "no output is requested",
             fix="give an output (-o), --check, --profile, --draw or --dump",
         )
+    if options["profile_csv"] is not None:
+        require_folder(options["profile_csv"])
     if output is None:
         return
     if dialect_of(source) != dialect_of(output):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fsspec  # noqa: F401 (an ImportError tells that the extra is not installed)
+
 from irloop.errors import IrloopError, UsageError
 from irloop.fleet.fetching import add_data, fetch
 from irloop.fleet.places import without_secrets

@@ -89,7 +89,7 @@ def test_names_with_typing_errors_get_the_right_name(
 def test_a_name_that_resembles_nothing_gets_no_advice(irloop: Irloop) -> None:
     result = irloop("qqqqqq")
     assert result.exit_code == 2
-    assert "No such command 'qqqqqq'." in result.stderr
+    assert "no such command 'qqqqqq'\n" in result.stderr
     assert "mean" not in result.stderr
 
 
