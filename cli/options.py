@@ -12,7 +12,7 @@ from irloop.graph.convert_options import ConvertOptions, Options, WriteOptions, 
 
 from .completion import engines, files, input_names, releases, settings
 from .console import Command, console_of
-from .files import writer_for
+from .files import write_whole, writer_for
 from .limits import size
 from .names import ArraysPath
 
@@ -283,7 +283,7 @@ def page_option(command: Command) -> Command:
 
 def _page(context: click.Context, parameter: click.Parameter, file: str | None) -> str | None:
     if file is not None and not context.resilient_parsing:
-        writer_for(file, {".html": None, ".htm": None}, "pages are")
+        writer_for(file, {".html": write_whole, ".htm": write_whole}, "pages are")
     return file
 
 
