@@ -221,7 +221,7 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
 def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> None:
     """Check models without running them.
 
-    PATH is a model (.xml, .onnx), a folder that is searched for models, a pattern such as
+    PATH is a model (.xml, .onnx, .onnxtxt), a folder that is searched for models, a pattern such as
     'models/**/*.xml', or - for a model on the standard input. A search leaves out what Git ignores,
     and the folders of tools and other projects. All findings are reported, not only
     the first. The exit status is 2 if nothing matches. An option overrides the setting with the

@@ -10,7 +10,6 @@ import errno
 import io
 import os
 import re
-import shlex
 import stat
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -168,6 +167,8 @@ def require_local(path: Path) -> None:
         UsageError: saying what to do.
     """
     if is_address(path):
+        import shlex
+
         shown = os.fspath(path)
         quoted = shlex.quote(shown)
         command = f"aws s3 cp {quoted} ." if shown.startswith("s3:") else f"curl -LO {quoted}"
