@@ -339,6 +339,6 @@ def _again(source: Path, path: Path) -> bool:
 
 def _convert(source: Path, path: Path, random: Random, opset: int | None = None) -> bool:
     model, _ = irloop.convert(source, opset=opset)
-    version = random.choice([10, 11]) if path.suffix == ".xml" else None
+    version = random.choice([model.version, 11]) if path.suffix == ".xml" else None
     irloop.save_model(model, path, ir_version=version)
     return True

@@ -42,7 +42,7 @@ class Target:
 
     @property
     def is_onnx(self) -> bool:
-        """True for a model of ONNX operations."""
+        """Return whether this is a model of ONNX operations."""
         return self.dialect == "onnx"
 
 
@@ -286,20 +286,20 @@ class OperationBuilder:
         self._inner.inference.visit(node)
         return node
 
-    def _scalar(self, given: Any, default: Any, element: ElementType) -> Value:
-        """Return `given` as a value of this graph.
+    def _scalar(self, value: Any, default: Any, element: ElementType) -> Value:
+        """Return `value` as a value of this graph.
 
         A number or a bool becomes a constant; None becomes a constant with the value `default`.
         """
         kind = bool if element is ElementType.BOOLEAN else int
-        if isinstance(given, Value):
-            return self._local(given)
-        if given is not None and (
-            not isinstance(given, kind) or isinstance(given, bool) != (kind is bool)
+        if isinstance(value, Value):
+            return self._local(value)
+        if value is not None and (
+            not isinstance(value, kind) or isinstance(value, bool) != (kind is bool)
         ):
             raise UsageError(
                 "a trip count must be an integer, and a condition a boolean",
                 expected=f"{kind.__name__} or a value of the graph",
-                found=f"{given!r:.60}",
+                found=f"{value!r:.60}",
             )
-        return self._inner.constant(default if given is None else given, element)
+        return self._inner.constant(default if value is None else value, element)

@@ -30,7 +30,7 @@ def make_op(
         raise _no_class(registry, type, opset, domain)
     known = dict(zip(cls._fields, attributes_of(cls).values(), strict=True))
     by_name = {item.name: field for field, item in known.items()}
-    given: dict[str, Any] = {}
+    typed: dict[str, Any] = {}
     for name, value in attributes.items():
         field = name if name in known else by_name.get(name)
         if field is None:
@@ -39,16 +39,16 @@ def make_op(
                 expected=", ".join(by_name) or "no attributes",
                 found=name,
             )
-        given[field] = _converted(f"{cls.type}-{cls.since}", known[field], value)
+        typed[field] = _converted(f"{cls.type}-{cls.since}", known[field], value)
     for field, item in known.items():
-        if field not in given and field not in cls._defaults and field not in cls._factories:
+        if field not in typed and field not in cls._defaults and field not in cls._factories:
             raise UsageError(
                 f"{cls.type}-{cls.since} needs the attribute {item.name!r}",
                 expected=item.description,
                 found="nothing",
                 fix=f"add {field}=... to the call",
             )
-    return cls(**given)
+    return cls(**typed)
 
 
 def _no_class(registry: Registry, type: str, opset: int, domain: str) -> UsageError:
@@ -78,17 +78,17 @@ def _converted(label: str, attribute: Attribute, value: Any) -> Any:
     """
     if value is None and not attribute.required:
         return None
-    found = _of_kind(attribute.kind, value)
-    numbers = found if isinstance(found, tuple) else (found,)
+    typed = _of_kind(attribute.kind, value)
+    numbers = typed if isinstance(typed, tuple) else (typed,)
     low, high = attribute.least, attribute.most
     least, most = attribute.entries
-    fits = found is not None and all(
+    fits = typed is not None and all(
         (low is None or number >= low) and (high is None or number <= high)
         for number in numbers
         if isinstance(number, int | float)
     )
-    if isinstance(found, tuple):
-        fits = fits and least <= len(found) and (most is None or len(found) <= most)
+    if isinstance(typed, tuple):
+        fits = fits and least <= len(typed) and (most is None or len(typed) <= most)
     if attribute.words and fits:
         texts = [str(item).lower() for item in numbers]
         fits = all(text in {word.lower() for word in attribute.words} for text in texts)
@@ -98,7 +98,7 @@ def _converted(label: str, attribute: Attribute, value: Any) -> Any:
             expected=attribute.description,
             found=f"{value!r:.60}",
         )
-    return found
+    return typed
 
 
 def _of_kind(kind: str, value: Any) -> Any:
@@ -149,7 +149,7 @@ def _tensor(value: Any) -> Tensor | None:
     return ArrayTensor(array, element_type_of(array.dtype))
 
 
-def shape_of(given: Any) -> Shape:
+def shape_of(sizes: Any) -> Shape:
     """Convert a list of sizes to a shape; None means an unknown rank.
 
     In the list, None is an unknown size, a string is the name of an unknown size, and a
@@ -158,15 +158,15 @@ def shape_of(given: Any) -> Shape:
     Raises:
         UsageError: for anything else.
     """
-    if given is None:
+    if sizes is None:
         return Shape(None)
-    if isinstance(given, Shape):
-        return given
-    if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
+    if isinstance(sizes, Shape):
+        return sizes
+    if isinstance(sizes, str | bytes) or not hasattr(sizes, "__iter__"):
         raise UsageError(
-            "a shape must be a list of sizes", expected="such as [1, None]", found=repr(given)
+            "a shape must be a list of sizes", expected="such as [1, None]", found=repr(sizes)
         )
-    return Shape(tuple(_dim(item) for item in given))
+    return Shape(tuple(_dim(item) for item in sizes))
 
 
 def _dim(item: Any) -> Dim:

@@ -34,7 +34,7 @@ def alone(node: Node, rewriter: MatchRewriter, opsets: dict[str, int] | None = N
     is read an output.
     """
     graph = Graph(node.name)
-    given: list[Value] = []
+    outer: list[Value] = []
     inner: dict[Value, Value] = {}
     for value in node.inputs:
         if value is None or value in inner:
@@ -43,8 +43,8 @@ def alone(node: Node, rewriter: MatchRewriter, opsets: dict[str, int] | None = N
         if tensor is not None:
             inner[value] = graph.add_constant(tensor, f"constant_{len(inner)}")
             continue
-        inner[value] = graph.add_parameter(f"input_{len(given)}", value.type)
-        given.append(value)
+        inner[value] = graph.add_parameter(f"input_{len(outer)}", value.type)
+        outer.append(value)
     inputs = tuple(None if value is None else inner[value] for value in node.inputs)
     types = tuple(value.type for value in node.outputs)
     made = graph.add_node(
@@ -54,8 +54,8 @@ def alone(node: Node, rewriter: MatchRewriter, opsets: dict[str, int] | None = N
     for index in read:
         graph.add_result(made.outputs[index], f"output_{index}")
     if isinstance(node.op, OpenVinoOp):
-        return Alone(Model(graph, "openvino", 11), given, read)
-    return Alone(Model(graph, "onnx", 0, dict(opsets or {})), given, read)
+        return Alone(Model(graph, "openvino", 11), outer, read)
+    return Alone(Model(graph, "onnx", 0, dict(opsets or {})), outer, read)
 
 
 def _constant(value: Value, rewriter: MatchRewriter) -> Tensor | None:

@@ -68,12 +68,12 @@ class _Conversion:
 
     @property
     def changes_inputs(self) -> bool:
-        """Whether inputs get other types or shapes."""
+        """Return whether inputs get other types or shapes."""
         return bool(self.options.types or self.shapes or self.options.lengths)
 
     @property
     def fixes_shapes(self) -> bool:
-        """Whether the target needs the shapes before the translation."""
+        """Return whether the target needs the shapes before the translation."""
         return self.translates and self.target is not None and not self.target.dynamic_shapes
 
     def copy_source(self) -> None:

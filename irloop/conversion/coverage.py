@@ -82,12 +82,12 @@ class Coverage(NamedTuple):
 
     @property
     def convert(self) -> bool:
-        """True when the operation converts to the other format."""
+        """Return whether the operation converts to the other format."""
         return bool(self.exported or self.imported)
 
     @property
     def complete(self) -> bool:
-        """True when irloop infers, runs and converts the operation."""
+        """Return whether irloop infers, runs and converts the operation."""
         return self.infer and self.run and self.convert
 
 

@@ -112,7 +112,7 @@ def _domain_of(op: Op) -> str:
     return op.op_domain if isinstance(op, UnknownOp) else op.domain
 
 
-def _misfits(node: Node, found: Signature) -> Iterator[str]:
+def _misfits(node: Node, signature: Signature) -> Iterator[str]:
     """Yield what the signature of an operation in another opset does not allow in a node."""
     folded = fold(node)
     values = {
@@ -120,19 +120,21 @@ def _misfits(node: Node, found: Signature) -> Iterator[str]:
         for codec in codec_of(type(node.op))
         if getattr(node.op, codec.field) not in (None, codec.default)
     }
-    for name in (values | {*node.attributes, *folded.attributes}) - {*found.attributes}:
+    for name in (values | {*node.attributes, *folded.attributes}) - {*signature.attributes}:
         yield f"the opset lacks its attribute {name!r}"
-    least, most = found.inputs
+    least, most = signature.inputs
     inputs = [*folded.inputs]
     while inputs and inputs[-1] is None:
         inputs.pop()
     if len(inputs) < least or (most is not None and len(inputs) > most):
         yield f"the opset has it with {least} to {most} inputs"
-    last = len(folded.outputs) if found.outputs[1] is None else found.outputs[1]
+    last = len(folded.outputs) if signature.outputs[1] is None else signature.outputs[1]
     if any(value.is_used for value in folded.outputs[last:] if value is not None):
         yield f"the opset has it with {last} outputs"
     for at, value in enumerate(inputs):
         text = "" if value is None else type_text(value.type)
-        allowed = found.types[min(at, len(found.types) - 1)] if found.types else frozenset()
+        allowed = (
+            signature.types[min(at, len(signature.types) - 1)] if signature.types else frozenset()
+        )
         if text and allowed and text not in allowed:
             yield f"the opset has it without the element type {text}"

@@ -147,7 +147,7 @@ def require_onnx_opset(opset: int) -> None:
 
 
 def _has_4_bit_weights(model: Model) -> bool:
-    """True if a constant of the model or of a body has 4 bits per element."""
+    """Return whether a constant of the model or of a body has 4 bits per element."""
     return any(
         isinstance(node.op, Constant) and node.op.tensor.element in _FOUR_BITS
         for node in all_nodes(model.graph)
@@ -155,7 +155,7 @@ def _has_4_bit_weights(model: Model) -> bool:
 
 
 def _has_8_bit_floats(model: Model) -> bool:
-    """True when a value of the model or of a body has 8-bit floats as elements."""
+    """Return whether a value of the model or of a body has 8-bit floats as elements."""
     values = (value for node in all_nodes(model.graph) for value in node.outputs)
     return any(element_of(value) in EIGHT_BIT_FLOATS for value in values)
 
@@ -265,7 +265,9 @@ def to_openvino(
         if shapes:
             raise _with_choice(model, error) from error
         raise
-    result.version = 10
+    # OpenVINO converts the outputs of version 10 to other types, which it cannot do with strings.
+    has_strings = any(element_of(value) is ElementType.STRING for value in result.graph.outputs)
+    result.version = 11 if has_strings else 10
     result.metadata = {}
     return result, [*converter.notes, *_newer_operations(converter)]
 

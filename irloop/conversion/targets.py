@@ -314,7 +314,7 @@ def _unreadable(model: Model, target: Target) -> Iterator[Diagnostic]:
 
 
 def _is_empty(node: Node) -> bool:
-    """True for a node with an output that has no elements.
+    """Return whether `node` is a node with an output that has no elements.
 
     Outputs that nothing uses do not count. A Constant counts only if it is an output of the model,
     because elsewhere it may be an empty shape, such as the target of a Reshape to a scalar.

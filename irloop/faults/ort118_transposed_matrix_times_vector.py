@@ -68,7 +68,7 @@ class TransposedMatrixTimesVector(
 
 
 def turns_before_a_vector(node: Node) -> bool:
-    """True for an ONNX MatMul of a transposed matrix and a vector.
+    """Return whether `node` is an ONNX MatMul of a transposed matrix and a vector.
 
     The first operand may also be a Cast of the Transpose.
     """

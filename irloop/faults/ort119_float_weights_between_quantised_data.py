@@ -130,7 +130,8 @@ def _reaches_quantisation(node: Node, depth: int) -> bool:
 
 
 def has_weights_that_become_integers(node: Node) -> bool:
-    """True for a product with constant f32 weights between DequantizeLinear and QuantizeLinear.
+    """Return whether `node` is a product with constant f32 weights between DequantizeLinear and
+    QuantizeLinear.
 
     ONNX Runtime's optimiser quantises the weights of such a product if four conditions hold: the
     data have a single scale, the weights are a constant of the same graph, the bias is constant or

@@ -51,7 +51,7 @@ class UnreadState(
 
 
 def _is_shown(node: Node, state: Carried) -> bool:
-    """True if a model output depends on the last value of a state."""
+    """Return whether a model output depends on the last value of a state."""
     return any(
         isinstance(port, LastValue)
         and port.result == state.result

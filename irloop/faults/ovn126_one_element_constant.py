@@ -104,7 +104,7 @@ class OneElementConstant(
 
 
 def brings_dimensions(node: Node) -> bool:
-    """True for arithmetic whose second operand has one element and a higher rank than the first."""
+    """Return whether the second operand of arithmetic has one element and a higher rank."""
     if not isinstance(node.op, Arithmetic) or len(node.inputs) < 2:
         return False
     left, right = node.inputs[:2]

@@ -83,7 +83,9 @@ class SumsOfDoubleConstants(
 
 
 def sums_double_constants(node: Node) -> bool:
-    """True for an Add or Subtract of two f64 constants, each possibly read through a Convert."""
+    """Return whether `node` is an Add or Subtract of two f64 constants, each possibly read through
+    a Convert.
+    """
     if not isinstance(node.op, SUMS):
         return False
     if element_of(node.outputs[0]) is not ElementType.F64:

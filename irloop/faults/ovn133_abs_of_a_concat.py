@@ -72,7 +72,8 @@ class AbsOfAConcat(
 
 
 def overwrites_its_concat(node: Node) -> bool:
-    """True for an Abs of a Concat that OpenVINO would apply for other readers of the Concat, too.
+    """Return whether `node` is an Abs of a Concat that OpenVINO would apply for other readers of
+    the Concat, too.
 
     This happens if the result of the Concat has rank 1 (or an unknown rank) and also has
     another reader. The other reader then gets absolute values.

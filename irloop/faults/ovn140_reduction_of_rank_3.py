@@ -127,7 +127,7 @@ def _meets_a_constant(value: Value) -> bool:
 
 
 def _grows(value: Value, result: Value) -> bool:
-    """True if an axis has size 1 in `value`, and is known to have a larger size in `result`."""
+    """Return whether an axis of size 1 in `value` is known to be larger in `result`."""
     before, after = shape_of(value).dims, shape_of(result).dims
     if before is None or after is None or len(before) != len(after):
         return False

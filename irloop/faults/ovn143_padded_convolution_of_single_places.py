@@ -107,14 +107,14 @@ def pads_skipped_data(node: Node) -> bool:
 
 
 def _is_pointwise(node: Node) -> bool:
-    """True for a convolution whose filters have size 1 along each spatial axis."""
+    """Return whether `node` is a convolution whose filters have size 1 along each spatial axis."""
     filters = node.inputs[1] if len(node.inputs) > 1 else None
     dims = None if filters is None else shape_of(filters).dims
     return dims is not None and len(dims) > 2 and all(size == 1 for size in dims[2:])
 
 
 def _is_skipped(value: Value) -> bool:
-    """True if a convolution with strides skips elements of `value`.
+    """Return whether a convolution with strides skips elements of `value`.
 
     Convolutions of a value that is computed from `value` element by element are considered, too.
     """

@@ -68,7 +68,7 @@ class SizeInANarrowType(
 
 
 def narrows_a_size(node: Node) -> bool:
-    """True if `node` converts a size to a narrow type, and another Convert reads the result.
+    """Return whether `node` converts a size to a narrow type, and another Convert reads the result.
 
     A size is a value computed from a ShapeOf. Narrow types are boolean and integers of less than 32
     bits; the size itself has a wider type. The result is False if the size is a copy (see `is_copy`

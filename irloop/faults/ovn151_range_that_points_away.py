@@ -155,7 +155,9 @@ def _is_zero(value: Value) -> bool:
 
 
 def _is_limited(stop: Value, start: Value, bound: type[Op]) -> bool:
-    """True if `stop` is computed by `bound` (Maximum or Minimum) from `start` and another value."""
+    """Return whether `stop` is computed by `bound` (Maximum or Minimum) from `start` and another
+    value.
+    """
     return isinstance(stop.producer.op, bound) and start in stop.producer.inputs
 
 
@@ -173,7 +175,7 @@ def _is_stopped(stop: Value, start: Value) -> bool:
 
 
 def _is_further(stop: Value, start: Value) -> bool:
-    """True if `stop` is the sum of `start` and a value that is certainly not negative."""
+    """Return whether `stop` is the sum of `start` and a value that is certainly not negative."""
     end, begin = _origin(stop), _origin(start)
     if not isinstance(end.producer.op, Add):
         return False
@@ -199,7 +201,7 @@ def _origin(value: Value) -> Value:
 
 
 def _is_never_negative(value: Value) -> bool:
-    """True if constants and sizes prove that no element of a value is negative."""
+    """Return whether constants and sizes prove that no element of a value is negative."""
     for visited, node in enumerate(sources([value.producer], _deciding)):
         if visited == MOST or not _keeps_sign(node):
             return False
@@ -207,7 +209,7 @@ def _is_never_negative(value: Value) -> bool:
 
 
 def _keeps_sign(node: Node) -> bool:
-    """True if the result of a node is not negative where its operands are not."""
+    """Return whether the result of a node is not negative where its operands are not."""
     if isinstance(node.op, Constant):
         tensor = node.op.tensor
         return tensor.count <= _FEW and not (tensor.numpy() < 0).any()

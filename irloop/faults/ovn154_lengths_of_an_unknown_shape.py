@@ -55,7 +55,7 @@ class LengthsOfAnUnknownShape(
 
 
 def _are_sizes(lengths: Value) -> bool:
-    """True if the lengths are computed from sizes and constants, and from at least one size."""
+    """Return whether the lengths are computed from sizes and constants, one size at least."""
     node = lengths.producer
     if is_computed_from_inputs(node, _inputs_unless_a_size) is not False:
         return False

@@ -103,7 +103,8 @@ class DivisionOfLargeIntegers(
 
 
 def is_divided_in_f32(node: Node) -> bool:
-    """True for a Divide, FloorMod or Mod of integers whose dividend may need more than 24 bits.
+    """Return whether `node` is a Divide, FloorMod or Mod of integers whose dividend may need more
+    than 24 bits.
 
     For a FloorMod, the divisor counts, too. The result is False if the model corrects the rounded
     quotient by its remainder. Conversion writes divisions in such a form.
@@ -121,7 +122,7 @@ def is_divided_in_f32(node: Node) -> bool:
 
 
 def _is_remainder(value: Value, divisor: Value) -> bool:
-    """True for x - x / divisor * divisor."""
+    """Return whether a value is x - x / divisor * divisor."""
     node = value.producer
     if not isinstance(node.op, Subtract) or None in node.inputs:
         return False
@@ -140,7 +141,7 @@ def _is_remainder(value: Value, divisor: Value) -> bool:
 
 
 def _same(left: Value | None, right: Value) -> bool:
-    """True if both are the same value, or constants with equal elements."""
+    """Return whether both are the same value, or constants with equal elements."""
     if left is None or left is right:
         return left is right
     ops = left.producer.op, right.producer.op
@@ -152,7 +153,7 @@ def _same(left: Value | None, right: Value) -> bool:
 
 
 def _is_corrected(node: Node, left: Value, right: Value) -> bool:
-    """True if the model corrects the quotient of `left` and `right` that `node` computes.
+    """Return whether the model corrects the quotient of `left` and `right` that `node` computes.
 
     To correct the quotient, the model computes the remainder left - quotient * right. It then
     compares the remainder with 0 and with `right`, or divides the remainder again.

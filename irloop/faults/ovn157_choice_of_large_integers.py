@@ -81,7 +81,8 @@ class ChoiceOfLargeIntegers(
 
 
 def chooses_in_f32(node: Node) -> bool:
-    """True for a Select that chooses between integers, but is computed in f32 with its condition.
+    """Return whether `node` is a Select that chooses between integers, but is computed in f32 with
+    its condition.
 
     The condition is computed elementwise, and one of the integers may need more than 24 bits.
     """
@@ -94,7 +95,7 @@ def chooses_in_f32(node: Node) -> bool:
 
 
 def _is_computed_elementwise(condition: Value) -> bool:
-    """True if an elementwise operation other than Convert computes a condition.
+    """Return whether an elementwise operation other than Convert computes a condition.
 
     Operations that only move or repeat elements may follow it.
     """

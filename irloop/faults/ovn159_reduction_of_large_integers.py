@@ -107,7 +107,7 @@ class ReductionOfLargeIntegers(
 
 
 def is_reduced_in_f32(node: Node) -> bool:
-    """True for a reduction of integers that may need more than 24 bits."""
+    """Return whether `node` is a reduction of integers that may need more than 24 bits."""
     data = node.inputs[0] if isinstance(node.op, Reduction) else None
     return data is not None and has_many_bits(data) and may_be_large(data)
 

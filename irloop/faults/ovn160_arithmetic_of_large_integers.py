@@ -53,7 +53,9 @@ class ArithmeticOfLargeIntegers(
 
 
 def is_computed_in_f32(node: Node) -> bool:
-    """True for a Clamp, MatMul, Power or ReLU of integers that may need more than 24 bits."""
+    """Return whether `node` is a Clamp, MatMul, Power or ReLU of integers that may need more than
+    24 bits.
+    """
     if not isinstance(node.op, Clamp | MatMul | Power | ReLU) or None in node.inputs:
         return False
     if isinstance(node.op, Clamp) and max(abs(node.op.min), abs(node.op.max)) < EXACT:

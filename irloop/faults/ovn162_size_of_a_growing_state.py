@@ -73,7 +73,7 @@ class SizeOfAGrowingState(
 
 
 def _grows_unseen(value: Value, state: Value) -> bool:
-    """True if `value` is a Concat with `state` that is then resized by computed sizes."""
+    """Return whether `value` is a Concat with `state` that is then resized by computed sizes."""
     is_resized = False
     value = same_shape_source(value)
     while isinstance(value.producer.op, _RESIZING) and value.producer.inputs[0] is not None:

@@ -59,7 +59,7 @@ class ExchangedSizes(
 
 
 def _changes_surely(given: Value | None, own: Value, made: Value) -> bool:
-    """True if a state has another size after each iteration, and its parameter is read."""
+    """Return whether a state has another size after each iteration, and its parameter is read."""
     first = None if given is None else shape_of(given).count()
     later = shape_of(made).count()
     return own.is_used and None not in (first, later) and first != later

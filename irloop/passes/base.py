@@ -45,7 +45,7 @@ class PassConfig:
         self._enabled.update({_name(item): True for item in passes})
 
     def is_disabled(self, item: Pass | type[Pass], *, default: bool = True) -> bool:
-        """True when the pass must not run.
+        """Return whether the pass must not run.
 
         A pass that is neither enabled nor disabled here runs if it is enabled by default, and with
         `default`.
@@ -62,7 +62,7 @@ class PassConfig:
         self._callbacks.update({_name(item): callback for item in passes})
 
     def skips(self, item: Pass, node: Node) -> bool:
-        """True if the callback for this pass forbids changing `node`."""
+        """Return whether the callback for this pass forbids changing `node`."""
         callback = self._callbacks.get(item.name, self._callback)
         if callback is None:
             return False
@@ -131,7 +131,7 @@ class ModelPass(Pass):
         return self.run_on_model(model)
 
     def transformation_callback(self, node: Node) -> bool:
-        """True if the user does not want `node` changed.
+        """Return whether the user does not want `node` changed.
 
         A pass calls this before it changes a node.
         """

@@ -203,5 +203,7 @@ class LoopWires(Wires):
 
 
 def is_passed_on(item: Entering) -> bool:
-    """True for a state that the body returns unchanged, directly or through Identity operations."""
+    """Return whether `item` is a state that the body returns unchanged, directly or through
+    Identity operations.
+    """
     return item.result is not None and passed_on(item.result) is item.parameter

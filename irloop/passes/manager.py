@@ -111,31 +111,31 @@ class Manager(Pass):
         return modified
 
     def _run_one(
-        self, item: Pass, model: Model, config: PassConfig, outer: Manager, depth: int
+        self, step: Pass, model: Model, config: PassConfig, outer: Manager, depth: int
     ) -> bool:
         for observer in outer.observers:
-            observer.before(item.name, model)
+            observer.before(step.name, model)
         size = count_nodes(model.graph) if outer._nodes is None else outer._nodes
         started = time.perf_counter()
-        if isinstance(item, Manager):
-            modified = item._run_all(model, config, outer, depth + 1)
+        if isinstance(step, Manager):
+            modified = step._run_all(model, config, outer, depth + 1)
         else:
-            with failures_named(item.name):
-                modified = item.run(model, config)
+            with failures_named(step.name):
+                modified = step.run(model, config)
         seconds = time.perf_counter() - started
-        if modified and not isinstance(item, Manager):
-            with _blamed_on(item):
+        if modified and not isinstance(step, Manager):
+            with _blamed_on(step):
                 if self.validate and outer.validate:
                     Inference().run(model.graph)
                 if self.check or outer.check:
                     verify(model.graph)
-        matches = item.matches if isinstance(item, GraphRewrite | LocalPass) else {}
+        matches = step.matches if isinstance(step, GraphRewrite | LocalPass) else {}
         outer._nodes = count_nodes(model.graph) if modified else size
         sizes = size, outer._nodes
-        record = PassRecord(item.name, self.name, seconds, modified, dict(matches), sizes, depth)
+        record = PassRecord(step.name, self.name, seconds, modified, dict(matches), sizes, depth)
         self.records.append(record)
-        if isinstance(item, Manager):
-            self.records += item.records
+        if isinstance(step, Manager):
+            self.records += step.records
         for observer in outer.observers:
             observer.after(record, model)
         return modified

@@ -21,7 +21,8 @@ SINKS = (Assign, Assign6, Result)
 
 
 def is_unread(node: Node) -> bool:
-    """True if nothing depends on a node: nothing reads its outputs, and it writes no variable.
+    """Return whether nothing depends on a node: nothing reads its outputs, and it writes no
+    variable.
 
     A loop without outputs is unread, too.
     """

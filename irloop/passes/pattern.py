@@ -130,7 +130,7 @@ class Pattern(ABC):
 
     @abstractmethod
     def accept(self, value: Value, match: Match) -> bool:
-        """True when `value` matches; the bindings are recorded in `match`."""
+        """Return whether `value` matches; the bindings are recorded in `match`."""
 
 
 class _AnyInput(Pattern):

@@ -121,7 +121,7 @@ def _fits(shape: Shape, wanted: tuple[int | str | None, ...]) -> bool:
 
 
 def _same(first: Dim, second: Dim) -> bool:
-    """True if two dimensions are certainly equal.
+    """Return whether two dimensions are certainly equal.
 
     Dimensions of unknown size are equal if they are the same object. Two such dimensions with
     a name are also equal if their names and ranges are the same.

@@ -50,7 +50,7 @@ class Profile:
 
     @property
     def modified(self) -> bool:
-        """True when one of the passes changed the model."""
+        """Return whether one of the passes changed the model."""
         return any(record.modified for record in self)
 
     def __str__(self) -> str:

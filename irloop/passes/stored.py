@@ -49,7 +49,7 @@ def stored_node(value: Value) -> Node | None:
 
 
 def is_stored(value: Value) -> bool:
-    """True if `value` is a constant, or one that is stored in a smaller float type."""
+    """Return whether `value` is a constant, or one that is stored in a smaller float type."""
     return stored_node(value) is not None
 
 

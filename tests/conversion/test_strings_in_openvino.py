@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import irloop
 from benchmarks.engines import Engines
 from tests.conversion.both_engines import agree, needs_engines
 
@@ -92,3 +93,16 @@ def test_moves_of_strings(operation: str, engines: Engines, tmp_path: Path) -> N
     """OpenVINO refuses these operations, or its process dies, if they get strings (OVN153)."""
     sets = [[words, words > "a"] for words in (*WORDS, WORDS[0])]
     agree(MOVES[operation], sets, engines, tmp_path)
+
+
+def test_an_ir_that_returns_strings_has_version_11(tmp_path: Path) -> None:
+    openvino = pytest.importorskip("openvino", reason="needs OpenVINO")
+    onnx = pytest.importorskip("onnx", reason="needs the onnx package")
+    text = """<ir_version: 8, opset_import: ["": 17]>
+        g (string[3] x) => (string[3] y) { y = Identity (x) }"""
+    model, _ = irloop.convert(onnx.parser.parse_model(text))
+    irloop.save_model(model, tmp_path / "m.xml")
+    assert [item.severity for item in irloop.validate(tmp_path / "m.xml")] == []
+    compiled = openvino.compile_model(openvino.Core().read_model(tmp_path / "m.xml"), "CPU")
+    words = np.array(["a", "", "\u00fc"])
+    assert compiled([words])[0].tolist() == words.tolist()

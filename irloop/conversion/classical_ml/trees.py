@@ -109,13 +109,13 @@ class _Descent:
             holds = c(comparison.LogicalOr(), holds, c(comparison.LogicalAnd(), tracked, missing))
         return holds
 
-    def _compared(self, mode: int, at: Value, value: Value) -> Value:
+    def _compared(self, mode: int, place: Value, value: Value) -> Value:
         """Compare each value with the split value of its node.
 
         If `mode` is MEMBER, test instead whether the set of the node contains the value.
         """
         if mode != MEMBER:
-            split = self.table(self.forest.splits, at, value)
+            split = self.table(self.forest.splits, place, value)
             return self.c(_COMPARISONS[mode](), value, split)
         nodes, members = self.forest.members
         widest = int(np.bincount(nodes, minlength=1).max())
@@ -124,7 +124,9 @@ class _Descent:
         for node in np.unique(nodes):
             own = members[nodes == node]
             sets[node, : len(own)] = own
-        hits = forms.equal(self.c, forms.unsqueeze(self.c, value, [2]), self.table(sets, at, value))
+        hits = forms.equal(
+            self.c, forms.unsqueeze(self.c, value, [2]), self.table(sets, place, value)
+        )
         return forms.reduce(self.c, "Or", hits, [2], keep=False)
 
     def scores(self, how: str, base: Any) -> Value:

@@ -186,24 +186,24 @@ def suppressed(
     by item, class and score.
     """
     sizes = OnnxSizes(c)
-    found = candidates(c, boxes, scores, best)
-    items, lists, count, _ = sizes.of(found.boxes, 4)
+    chosen = candidates(c, boxes, scores, best)
+    items, lists, count, _ = sizes.of(chosen.boxes, 4)
     most = sizes.list([count]) if limit < 0 else c.i64([limit])
     thresholds = [c.constant([overlap], F32), c.constant([LOWEST if least is None else least], F32)]
     if lists == 1:
-        own = sizes.reshape(found.boxes, [items, count, 4])
-        rows = c(nms.NonMaxSuppression(), own, found.scores, most, *thresholds)
-        return found.origin(c, rows)
+        own = sizes.reshape(chosen.boxes, [items, count, 4])
+        rows = c(nms.NonMaxSuppression(), own, chosen.scores, most, *thresholds)
+        return chosen.origin(c, rows)
     # NonMaxSuppression has one list of boxes for all classes of an item, so each class becomes an
     # item.
     groups = sizes.times(items, lists)
-    own = sizes.reshape(found.boxes, [groups, count, 4])
-    worth = sizes.reshape(found.scores, [groups, 1, count])
+    own = sizes.reshape(chosen.boxes, [groups, count, 4])
+    worth = sizes.reshape(chosen.scores, [groups, 1, count])
     rows = c(nms.NonMaxSuppression(), own, worth, most, *thresholds)
     group, box = (forms.slice_(c, rows, [at], [at + 1], [1]) for at in (0, 2))
     item = forms.divide(c, group, sizes.list([lists]))
     label = forms.subtract(c, group, forms.multiply(c, item, sizes.list([lists])))
-    return found.origin(c, forms.concat(c, [item, label, box], 1))
+    return chosen.origin(c, forms.concat(c, [item, label, box], 1))
 
 
 def ordered(c: Conversion, *keys: Value) -> Value:

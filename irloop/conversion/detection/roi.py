@@ -192,10 +192,10 @@ def export_psroi(c: Conversion, op: ov.PSROIPooling, data: Value, rois: Value) -
     The Einsum is for the mode average. In the mode bilinear, GridSample reads each spatial bin, and
     the result is the mean of the spatial bins.
     """
-    item, *box = _columns(c, rois)
-    items = _items(c, data, item)
+    image, *box = _columns(c, rois)
+    items = _items(c, data, image)
     if op.mode.lower() == "average":
-        return up_to_the_end(c, item, _average(c, op, items, box))
+        return up_to_the_end(c, image, _average(c, op, items, box))
     scale = forms.scalar(c, op.spatial_scale, rois)
     x1, y1, x2, y2 = (forms.multiply(c, bound, scale) for bound in box)
     total: Value | None = None
@@ -210,7 +210,7 @@ def export_psroi(c: Conversion, op: ov.PSROIPooling, data: Value, rois: Value) -
             total = read if total is None else forms.add(c, total, read)
     assert total is not None, "there is at least one spatial bin"
     bins = float(op.spatial_bins_x * op.spatial_bins_y)
-    return up_to_the_end(c, item, forms.divide(c, total, forms.scalar(c, bins, data)))
+    return up_to_the_end(c, image, forms.divide(c, total, forms.scalar(c, bins, data)))
 
 
 def _part(c: Conversion, low: Value, high: Value, at: int, count: int) -> tuple[Value, Value]:

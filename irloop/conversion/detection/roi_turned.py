@@ -71,9 +71,9 @@ def export_deformable_psroi(
         forms.reshape(c, forms.gather(c, forms.convert(c, rois, F32), c.i64(at), 1), [-1, *[1] * 5])
         for at in range(5)
     ]
-    item = forms.convert(c, numbers[0], I64)
+    image = forms.convert(c, numbers[0], I64)
     channel = c.i64(_channels(op.output_dim, group))
-    start = forms.add(c, forms.multiply(c, item, integer(c, channels)), channel)
+    start = forms.add(c, forms.multiply(c, image, integer(c, channels)), channel)
     first = forms.multiply(
         c, forms.maximum(c, start, c.i64(0)), integer(c, sizes.times(height, width))
     )
@@ -91,7 +91,7 @@ def export_deformable_psroi(
     total = forms.reduce(c, "Sum", values, [4, 5], keep=False)
     number = forms.reduce(c, "Sum", inside, [4, 5], keep=False)
     mean = forms.divide(c, total, forms.maximum(c, number, c.constant(1.0, F32)))
-    result = up_to_the_end(c, forms.reshape(c, item, [-1, 1]), mean)
+    result = up_to_the_end(c, forms.reshape(c, image, [-1, 1]), mean)
     return forms.convert(c, result, element_of(data))
 
 

@@ -48,7 +48,7 @@ def _cast(c: Conversion, x: Value, element: ElementType) -> Value:
 
 
 def _is_exact(x: Value) -> bool:
-    """True if f16 can represent every value of the element type of `x`."""
+    """Return whether f16 can represent every value of the element type of `x`."""
     element = element_of(x)
     return element.bits <= 8 or element is ElementType.BOOLEAN
 
@@ -79,7 +79,7 @@ def _unsaturated(c: Conversion, x: Value, element: ElementType) -> Value:
 
 
 def is_small(element: ElementType) -> bool:
-    """True for 4-bit and 8-bit floats."""
+    """Return whether this is a 4-bit or 8-bit float."""
     return element.is_float and element.bits <= 8
 
 

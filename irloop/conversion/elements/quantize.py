@@ -188,7 +188,7 @@ def _made_of(value: Value, op: type[Op]) -> Value | None:
 
 
 def _is_whole(c: Conversion, value: Value | None) -> bool:
-    """True if all elements of `value` are known to be whole numbers."""
+    """Return whether all elements of `value` are known to be whole numbers."""
     pending = [value]
     for item in pending:
         if item is None or len(pending) > _MOST_PARTS:

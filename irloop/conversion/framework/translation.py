@@ -122,7 +122,7 @@ class Converter:
 
 
 def _is_small(table: Sequence[Dim | None]) -> bool:
-    """True if a table is known to have at most `LARGEST_TABLE` elements.
+    """Return whether a table is known to have at most `LARGEST_TABLE` elements.
 
     `table` holds its dimensions. All must be known, unless one is 0: the table then has no
     elements.
@@ -361,14 +361,14 @@ class Conversion(Builder):
         return RefusedError(reason or "irloop has no conversion for it")
 
     def _refused(self, node: Node, error: RefusedError | InferenceError) -> None:
-        expected = found = fix = ""
+        expected = actual = fix = ""
         if isinstance(error, RefusedError):
             reason, fix = error.reason, error.fix
             self.converter.cures.append(error.opset)
         else:
             self.converter.cures.append(0)
             first = error.diagnostics[0]
-            reason, expected, found = error.message, first.expected, first.found
+            reason, expected, actual = error.message, first.expected, first.found
         path = node_path(node)
         fix = fix or _missing(node)
         self.converter.refusals.append(
@@ -378,7 +378,7 @@ class Conversion(Builder):
                 f"{node.op.label} {path!r} cannot be converted: {reason}",
                 location=Location(line=node.location.line, path=path),
                 expected=expected,
-                found=found,
+                found=actual,
                 fix=fix,
             )
         )

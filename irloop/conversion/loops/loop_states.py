@@ -256,7 +256,7 @@ def _can_be_joined(type: ValueType) -> bool:
 
 
 def _share_a_shape(type: ValueType) -> bool:
-    """True if all items of a sequence type certainly have the same shape.
+    """Return whether all items of a sequence type certainly have the same shape.
 
     This is certain if each dimension of the item type is a number or has a name.
     """
@@ -266,7 +266,7 @@ def _share_a_shape(type: ValueType) -> bool:
 
 
 def _only_appends(wire: Entering) -> bool:
-    """True if the only change that the body makes to a sequence is that it appends one item."""
+    """Return whether the body changes a sequence only by appending one item."""
     uses = wire.parameter.uses
     if len(uses) != 1:
         return False

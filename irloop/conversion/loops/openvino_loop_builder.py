@@ -215,7 +215,7 @@ class OpenVinoLoopBuilder(LoopBuilder):
         return [*first, *states, *(leaving.value for leaving in wires.outputs)]
 
     def reads_slices(self) -> bool:
-        """True when a value that the body returns depends on a slice.
+        """Return whether a value that the body returns depends on a slice.
 
         OpenVINO drops a slice without readers, and with it the trip count of a TensorIterator.
         """
@@ -350,7 +350,7 @@ class OpenVinoLoopBuilder(LoopBuilder):
 
 
 def _certainly_runs(c: Conversion, trip: Value, starts: Value) -> bool:
-    """True when at least one iteration certainly runs."""
+    """Return whether at least one iteration certainly runs."""
     count, start = c.constant_of(trip), c.constant_of(starts)
     if count is None or start is None:
         return False

@@ -95,7 +95,7 @@ class _Scan:
         return value
 
     def grows(self) -> bool:
-        """True if the size of a state changes, which only a Loop allows.
+        """Return whether the size of a state changes, which only a Loop allows.
 
         The specification of Scan forbids it, but a Loop written as a Scan may have such a state.
         """

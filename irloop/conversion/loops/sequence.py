@@ -64,7 +64,7 @@ def insert(
     c: Conversion,
     op: onnx.SequenceInsert,
     sequence: Converted,
-    item: Converted,
+    value: Converted,
     position: Value | None = None,
 ) -> Converted:
     """Return the sequence that SequenceInsert makes, as separate tensors or as one stacked tensor.
@@ -72,17 +72,17 @@ def insert(
     One case differs: in the body of a loop that only appends to the sequence, the result holds only
     the item that this iteration appends. The loop joins the items of all iterations.
     """
-    if not isinstance(item, Value):
+    if not isinstance(value, Value):
         raise c.refuse("a sequence of sequences cannot be represented by tensors")
     if isinstance(sequence, Growing) and position is None and sequence.appended is None:
-        return Growing(item)
+        return Growing(value)
     if isinstance(sequence, Joined):
-        return Joined(joined(c, [sequence.tensor, item], sequence.axis), sequence.axis)
+        return Joined(joined(c, [sequence.tensor, value], sequence.axis), sequence.axis)
     at = None if position is None else _index(c, position)
     if isinstance(sequence, Items) and (position is None or at is not None):
-        return _inserted(c, sequence, item, len(sequence.values) if at is None else at)
+        return _inserted(c, sequence, value, len(sequence.values) if at is None else at)
     stack = as_stack(c, sequence, c.node.outputs[0].type)
-    return Stacked(inserted(c, stack.tensor, item, position))
+    return Stacked(inserted(c, stack.tensor, value, position))
 
 
 def _inserted(c: Conversion, sequence: Items, item: Value, at: int) -> Items:

@@ -63,7 +63,7 @@ def picked(c: Conversion, items: Sequence[Value], position: Value) -> Value:
 
 
 def may_differ(items: Sequence[Value]) -> bool:
-    """True if all items have the same known rank, but not all have the same declared shape."""
+    """Return whether all items have one known rank, but not all the same declared shape."""
     shapes = [shape_of(item) for item in items]
     ranks = {shape.rank for shape in shapes}
     if len(ranks) != 1 or None in ranks:
@@ -77,23 +77,23 @@ def stack_type(type: ValueType) -> TensorType:
     Raises:
         RefusedError: when the items differ in shape, or their rank or element type is unknown.
     """
-    item = type.item if isinstance(type, SequenceType) else None
+    element = type.item if isinstance(type, SequenceType) else None
     if isinstance(type, SequenceType) and type.mixed:
         raise RefusedError(
             f"{COUNTED_LATE}, and the items differ in shape; a tensor holds items of one shape "
             "only",
             "give all items of the sequence one shape, for example by padding them",
         )
-    if not isinstance(item, TensorType) or item.element is ElementType.DYNAMIC:
+    if not isinstance(element, TensorType) or element.element is ElementType.DYNAMIC:
         raise RefusedError(f"{COUNTED_LATE}, and the element type of the items is not known")
-    if item.shape.dims is None:
+    if element.shape.dims is None:
         raise RefusedError(
             f"{COUNTED_LATE}, and the rank of the items is not known",
             "declare the shapes of the tensors that are inserted",
         )
     # In the body of a loop the same name of a dimension could mean another size.
-    dims = [dim if isinstance(dim, int) else None for dim in item.shape.dims]
-    return TensorType(item.element, Shape.of(None, *dims))
+    dims = [dim if isinstance(dim, int) else None for dim in element.shape.dims]
+    return TensorType(element.element, Shape.of(None, *dims))
 
 
 def as_stack(c: Conversion, value: Converted, type: ValueType) -> Stacked:
@@ -210,7 +210,7 @@ def _never_empty(part: Value, axis: int) -> bool:
 
 
 def _has_known_items(part: Value, axis: int) -> bool:
-    """True if `part` need not be reshaped to fit other parts, or cannot be.
+    """Return whether `part` need not be reshaped to fit other parts, or cannot be.
 
     It need not if all dimensions except that of `axis` are known. It cannot if the rank is unknown.
     """

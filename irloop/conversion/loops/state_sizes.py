@@ -72,7 +72,7 @@ def _with_names(type: ValueType, number: int) -> ValueType:
 
 
 def only_grows(state: Entering) -> bool:
-    """True if the next value of a state is the state itself, or a Concat with it.
+    """Return whether the next value of a state is the state itself, or a Concat with it.
 
     Such a state has its initial size only if it never had another one.
     """

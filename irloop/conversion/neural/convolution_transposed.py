@@ -115,10 +115,10 @@ def _sliced_export(
     """
     rank = len(paddings)
     given = attributes | ({"output_padding": paddings} if any(paddings) else {})
-    whole = convolved(c, onnx.ConvTranspose(**given), data, filters)
+    full_size = convolved(c, onnx.ConvTranspose(**given), data, filters)
     wanted = forms.convert(c, shape, ElementType.I64)
     axes = c.i64(list(range(2, 2 + rank)))
-    full = forms.gather(c, forms.shape_of(c, whole), axes, 0)
+    full = forms.gather(c, forms.shape_of(c, full_size), axes, 0)
     if window.auto_pad.startswith("same"):
         total = forms.subtract(c, full, wanted)
         if window.auto_pad == "same_upper":
@@ -132,7 +132,7 @@ def _sliced_export(
     # If the wanted size exceeds the whole result, zeros are appended.
     missing = forms.maximum(c, forms.subtract(c, end, full), c.i64(0))
     widths = forms.concat(c, [c.i64([0] * (rank + 4)), missing], 0)
-    padded = forms.pad(c, whole, widths, forms.scalar(c, 0.0, whole))
+    padded = forms.pad(c, full_size, widths, forms.scalar(c, 0.0, full_size))
     return forms.slice_by(c, padded, begin, end, axes)
 
 

@@ -259,7 +259,7 @@ def _is_broadcastable_bias(bias: Value, query: Value, key: Value, heads: int) ->
 
 
 def _is_known(dim: object) -> bool:
-    """True for a dimension that is a number or has a name.
+    """Return whether `dim` is a dimension that is a number or has a name.
 
     Dimensions of the same name are equal.
     """

@@ -159,7 +159,7 @@ def import_instance_norm(
 
 
 def _is_filled(c: Conversion, parameter: Value, number: int) -> bool:
-    """True for a constant whose elements all are `number`."""
+    """Return whether `c` is a constant whose elements all are `number`."""
     known = c.constant_of(parameter)
     return known is not None and bool((known == number).all())
 

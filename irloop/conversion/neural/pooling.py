@@ -24,7 +24,7 @@ __all__ = ["ceil_is_torch", "lowest", "pads_to_round_down", "reached_pads"]
 
 
 def ceil_is_torch(window: Window) -> bool:
-    """True if no window can start in the end padding.
+    """Return whether no window can start in the end padding.
 
     Both formats then round the number of windows in the same way.
     """

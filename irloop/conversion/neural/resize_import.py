@@ -127,7 +127,9 @@ def _imported(
 
 
 def _interpolates(mode: str, axes: list[int], rank: int) -> bool:
-    """True if OpenVINO's CPU plugin can resize these axes and, in cubic mode, does so correctly."""
+    """Return whether OpenVINO's CPU plugin can resize these axes and, in cubic mode, does so
+    correctly.
+    """
     if rank <= 2 or (rank == 3 and mode != "cubic"):
         return True
     return rank > 3 and min(axes, default=2) >= 2 and (mode != "cubic" or len(axes) < 3)

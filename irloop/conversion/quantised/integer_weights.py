@@ -182,7 +182,7 @@ def data_scale(value: Value | None, depth: int) -> float | None:
 
 
 def _is_quantised(node: Node, step: float, scale: Scale) -> bool:
-    """True if the result of a convolution is read by QuantizeLinear only.
+    """Return whether the result of a convolution is read by QuantizeLinear only.
 
     A bias and a Relu or Clip may come between the two. The bias must not be too large for multiples
     of `step` * `scale`, where `step` is the scale of the data and `scale` that of the weights.

@@ -79,7 +79,7 @@ def scale_of(value: Value, data: Value) -> Scale | None:
 
 
 def _is_normal(array: Array) -> bool:
-    """True for numbers that are positive, finite and not subnormal."""
+    """Return whether numbers are positive, finite and not subnormal."""
     import numpy as np
 
     limits = np.finfo(np.float32)

@@ -39,8 +39,8 @@ OPENVINO_ORDER = ("iofc".index("f"), "iofc".index("i"), "iofc".index("c"), "iofc
 
 
 def _layer(c: Conversion, op: onnx.Recurrent, inputs: tuple[Value | None, ...]) -> Layer:
-    given = (*inputs, *(None,) * (8 - len(inputs)))
-    x, w, r = given[:3]
+    operands = (*inputs, *(None,) * (8 - len(inputs)))
+    x, w, r = operands[:3]
     assert x is not None
     assert w is not None
     assert r is not None
@@ -49,20 +49,20 @@ def _layer(c: Conversion, op: onnx.Recurrent, inputs: tuple[Value | None, ...]) 
     directions, width = len(op.functions()), op.GATES * size
     w = _sized(c, w, directions, width, shape_of(x).dim(2))
     r = _sized(c, r, directions, width, size)
-    bias = None if given[3] is None else _sized(c, given[3], directions, 2 * width)
+    bias = None if operands[3] is None else _sized(c, operands[3], directions, 2 * width)
     states = []
-    for initial in given[5 : 5 + op.STATES]:
+    for initial in operands[5 : 5 + op.STATES]:
         if initial is None:
             states.append(_zero_state(c, data, len(op.functions()), size))
         elif op.batch_first():
             states.append(initial)
         else:
             states.append(forms.transpose(c, initial, [1, 0, 2]))
-    peepholes = given[7] if isinstance(op, onnx.LSTM | onnx.LSTM1) else None
+    peepholes = operands[7] if isinstance(op, onnx.LSTM | onnx.LSTM1) else None
     known = None if peepholes is None else array_of(peepholes)
     if known is not None and not known.any():
         peepholes = None
-    return Layer(op, data, w, r, bias, given[4], tuple(states), peepholes, size, directions)
+    return Layer(op, data, w, r, bias, operands[4], tuple(states), peepholes, size, directions)
 
 
 def _sized(c: Conversion, weights: Value, *dims: Dim) -> Value:
@@ -160,7 +160,7 @@ def _suits_a_sequence(
 
 
 def _ignores_lengths(layer: Layer) -> bool:
-    """True when OpenVINO's CPU plugin would run every item over all steps.
+    """Return whether OpenVINO's CPU plugin would run every item over all steps.
 
     Version 2026.4 ignores sequence_lengths as soon as one dimension of X is dynamic.
     """
@@ -168,7 +168,8 @@ def _ignores_lengths(layer: Layer) -> bool:
 
 
 def _fails_on_an_empty_batch(layer: Layer, functions: Sequence[tuple[Activation, ...]]) -> bool:
-    """True if OpenVINO's CPU plugin would fail on a batch that is empty at run time (OVN134).
+    """Return whether OpenVINO's CPU plugin would fail on a batch that is empty at run time
+    (OVN134).
 
     Conversion then emits a loop instead of a sequence. The loop is as fast, because the plugin
     itself would compute the sequence as a loop.

@@ -44,12 +44,14 @@ class Layer:
 
 
 def is_linear(op: onnx.Recurrent) -> bool:
-    """True for a GRU whose reset gate scales the recurrent product (linear_before_reset)."""
+    """Return whether `op` is a GRU whose reset gate scales the recurrent product
+    (linear_before_reset).
+    """
     return isinstance(op, onnx.GRU | onnx.GRU1) and op.linear_before_reset != 0
 
 
 def is_coupled(op: onnx.Recurrent) -> bool:
-    """True for an LSTM whose forget gate is 1 - input gate."""
+    """Return whether `op` is an LSTM whose forget gate is 1 - input gate."""
     return isinstance(op, onnx.LSTM | onnx.LSTM1) and op.input_forget != 0
 
 

@@ -225,7 +225,8 @@ def _number(value: Value) -> Array | None:
 
 
 def _is_blocked(weights: _Weights, size: int) -> bool:
-    """True if all scales, and all zero points, are equal within each block of `size` columns.
+    """Return whether all scales, and all zero points, are equal within each block of `size`
+    columns.
 
     False if `size` is greater than both the number of columns and the smallest block that ONNX
     Runtime supports.

@@ -69,22 +69,26 @@ class _Axis:
     begin: int
 
     @classmethod
-    def of(cls, c: Conversion, op: Col2Im, image: Value, block: Value, at: int, rank: int) -> _Axis:
-        """Compute the image size, block size and block count of spatial axis `at` of a Col2Im.
+    def of(
+        cls, c: Conversion, op: Col2Im, image: Value, block: Value, axis: int, rank: int
+    ) -> _Axis:
+        """Compute the image size, block size and block count of spatial axis `axis` of a Col2Im.
 
         `image` and `block` hold the sizes of the image and of a block for all `rank` spatial axes.
         The three numbers in the result are i64 scalars.
         """
         pads = op.pads or (0,) * (2 * rank)
-        stride = op.strides[at] if op.strides else 1
-        dilation = op.dilations[at] if op.dilations else 1
+        stride = op.strides[axis] if op.strides else 1
+        dilation = op.dilations[axis] if op.dilations else 1
         size, extent = (
-            forms.gather(c, forms.as_i64(c, value), c.i64(at), 0) for value in (image, block)
+            forms.gather(c, forms.as_i64(c, value), c.i64(axis), 0) for value in (image, block)
         )
         span = forms.multiply(c, forms.subtract(c, extent, c.i64(1)), c.i64(dilation))
-        room = forms.add(c, forms.subtract(c, size, span), c.i64(pads[at] + pads[rank + at] - 1))
+        room = forms.add(
+            c, forms.subtract(c, size, span), c.i64(pads[axis] + pads[rank + axis] - 1)
+        )
         count = forms.add(c, forms.divide(c, room, c.i64(stride)), c.i64(1))
-        return cls(size, extent, count, stride, dilation, pads[at])
+        return cls(size, extent, count, stride, dilation, pads[axis])
 
     def matrix(self, c: Conversion, element: ElementType) -> Value:
         """Return a matrix [block * count, size] that shows which elements each block covers.

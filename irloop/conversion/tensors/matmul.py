@@ -99,9 +99,9 @@ def _aligned(c: Conversion, equation: Equation, operands: tuple[Value, ...]) -> 
         dims = shape_of(operand).static()
         if DOTS in term and dims is None:
             return list(operands)
-        at = term.index(DOTS) if DOTS in term else 0
-        behind = len(term) - at - 1
-        extents.append(list(dims[at : len(dims) - behind]) if DOTS in term and dims else None)
+        dots = term.index(DOTS) if DOTS in term else 0
+        behind = len(term) - dots - 1
+        extents.append(list(dims[dots : len(dims) - behind]) if DOTS in term and dims else None)
     spread = [extent for extent in extents if extent is not None]
     if not spread or all(extent == spread[0] for extent in spread):
         return list(operands)
@@ -113,11 +113,11 @@ def _aligned(c: Conversion, equation: Equation, operands: tuple[Value, ...]) -> 
         if extent is None:
             result.append(operand)
             continue
-        at = term.index(DOTS)
-        added = list(range(at, at + len(target) - len(extent)))
+        dots = term.index(DOTS)
+        added = list(range(dots, dots + len(target) - len(extent)))
         wide = forms.unsqueeze(c, operand, added) if added else operand
         ones = [1] * (len(term) - 1)
-        result.append(forms.expand(c, wide, c.i64([*ones[:at], *target, *ones[at:]])))
+        result.append(forms.expand(c, wide, c.i64([*ones[:dots], *target, *ones[dots:]])))
     return result
 
 

@@ -114,7 +114,7 @@ def axes_of(
 
 
 def _lists_none(c: Conversion, op: onnx.ByAttribute | onnx.ByInput, axes: Value | None) -> bool:
-    """True if no axes are listed.
+    """Return whether no axes are listed.
 
     Such a reduction reduces all axes, or none with `noop_with_empty_axes`.
     """
@@ -171,7 +171,7 @@ def _import(kind: str) -> Callable[..., Value]:
 
 
 def _may_be_infinite(c: Conversion, data: Value) -> bool:
-    """True if the maximum of `data` may be -inf and OpenVINO would compute a finite number.
+    """Return whether the maximum of `data` may be -inf and OpenVINO would compute a finite number.
 
     The function assumes this if `data` is known to be empty, or if an operation that reads the
     maximum tests for infinity. The maximum of no elements, or of -inf only, is -inf. OpenVINO's CPU

@@ -75,22 +75,22 @@ def elements_by_comparing(
     """
     data, indices, updates = inputs
     rank = needed_rank(c, data)
-    at = axis % rank
-    smaller = _smaller_sides(c, data, indices, at)
+    place = axis % rank
+    smaller = _smaller_sides(c, data, indices, place)
     if smaller:
         part = f.slice_(c, data, [0] * len(smaller), list(smaller.values()), list(smaller))
-        found = elements_by_comparing(c, f, reduction, at, (part, indices, updates))
+        found = elements_by_comparing(c, f, reduction, place, (part, indices, updates))
         return _completed(c, f, found, data, smaller)
-    _require_small(c, shape_of(indices).count(), shape_of(data).dim(at))
-    size = f.gather(c, f.shape_of(c, data), c.i64(at), 0)
+    _require_small(c, shape_of(indices).count(), shape_of(data).dim(place))
+    size = f.gather(c, f.shape_of(c, data), c.i64(place), 0)
     where = _non_negative(c, f, f.as_i64(c, indices), size)
     # Compare indices [.., n, ..], as [.., n, 1, ..], with 0, 1, ... along the new axis.
     positions = f.range_(c, c.i64(0), size, c.i64(1))
-    positions = f.reshape(c, positions, [-1] + [1] * (rank - 1 - at))
-    meets = f.equal(c, f.unsqueeze(c, where, [at + 1]), positions)
-    blank = _blank(c, reduction, data, lambda: f.unsqueeze(c, data, [at]))
-    table = f.select(c, meets, f.unsqueeze(c, updates, [at + 1]), blank)
-    found = f.reduce(c, _KINDS[reduction], table, [at], keep=False)
+    positions = f.reshape(c, positions, [-1] + [1] * (rank - 1 - place))
+    meets = f.equal(c, f.unsqueeze(c, where, [place + 1]), positions)
+    blank = _blank(c, reduction, data, lambda: f.unsqueeze(c, data, [place]))
+    table = f.select(c, meets, f.unsqueeze(c, updates, [place + 1]), blank)
+    found = f.reduce(c, _KINDS[reduction], table, [place], keep=False)
     return _combined(c, f, reduction, data, found)
 
 

@@ -37,33 +37,35 @@ class _Plan:
     def of(cls, op: ov.StridedSlice, count: int) -> _Plan:
         """Plan a StridedSlice whose bounds and masks have `count` positions."""
 
-        def acts(mask: tuple[int, ...], at: int) -> bool:
-            return at < len(mask) and mask[at] != 0
+        def acts(mask: tuple[int, ...], position: int) -> bool:
+            return position < len(mask) and mask[position] != 0
 
         plan = cls()
-        ellipsis = next((at for at in range(count) if acts(op.ellipsis_mask, at)), count)
+        ellipsis = next(
+            (position for position in range(count) if acts(op.ellipsis_mask, position)), count
+        )
         before = list(range(ellipsis))
         behind = list(range(ellipsis + 1, count))
         # Positions before the ellipsis count axes from the start. Those after it count from the
         # end, because the rank may be unknown.
         axis = result = 0
-        for at in before:
-            if acts(op.new_axis_mask, at):
+        for position in before:
+            if acts(op.new_axis_mask, position):
                 plan.inserted.append(result)
                 result += 1
                 continue
-            shrinks = acts(op.shrink_axis_mask, at)
-            (plan.shrunk if shrinks else plan.sliced).append(_Position(at, axis))
+            shrinks = acts(op.shrink_axis_mask, position)
+            (plan.shrunk if shrinks else plan.sliced).append(_Position(position, axis))
             axis, result = axis + 1, result + (not shrinks)
         axis = result = 0
-        for at in reversed(behind):
-            if acts(op.new_axis_mask, at):
+        for position in reversed(behind):
+            if acts(op.new_axis_mask, position):
                 result -= 1
                 plan.inserted.append(result)
                 continue
-            shrinks = acts(op.shrink_axis_mask, at)
+            shrinks = acts(op.shrink_axis_mask, position)
             axis, result = axis - 1, result - (not shrinks)
-            (plan.shrunk if shrinks else plan.sliced).append(_Position(at, axis))
+            (plan.shrunk if shrinks else plan.sliced).append(_Position(position, axis))
         return plan
 
 
@@ -197,11 +199,11 @@ class _Bounds:
         return onnx_forms.select(c, mask, numbers, given)
 
     def _opened(
-        self, which: int, positions: list[_Position], shrunk: list[bool], given: Value
+        self, which: int, positions: list[_Position], shrunk: list[bool], bound: Value
     ) -> Value:
-        """Replace the masked bounds in `given` by the ends of their axes.
+        """Replace the masked bounds in `bound` by the ends of their axes.
 
-        `given` holds the begins of the slices if `which` is 0, and their ends if it is 1. A masked
+        `bound` holds the begins of the slices if `which` is 0, and their ends if it is 1. A masked
         begin becomes the low end of its axis if the stride is positive, and the high end if it is
         negative. For a masked end it is the other way round. The bounds of axes that `shrunk` marks
         as removed are kept.
@@ -212,7 +214,7 @@ class _Bounds:
             for item, shrinks in zip(positions, shrunk, strict=True)
         ]
         if not any(opens):
-            return given
+            return bound
         assert self.steps is not None
         at = c.i64([item.at for item in positions])
         steps = onnx_forms.gather(c, onnx_forms.as_list(c, self.steps), at, 0)
@@ -223,4 +225,4 @@ class _Bounds:
             c.i64([backwards[which]]),
             c.i64([forwards[which]]),
         )
-        return onnx_forms.select(c, c.constant(opens, ElementType.BOOLEAN), bounds, given)
+        return onnx_forms.select(c, c.constant(opens, ElementType.BOOLEAN), bounds, bound)

@@ -64,16 +64,16 @@ class OpenGrowingStates(Repair, LoopPass):
 
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
         growing = [
-            (item, axes)
-            for item, shown in wires.shown_by_each().items()
-            if (axes := _growing_axes(item)) and _keeps_its_size(item, shown)
+            (state, axes)
+            for state, shown in wires.shown_by_each().items()
+            if (axes := _growing_axes(state)) and _keeps_its_size(state, shown)
         ]
         emitter = Emitter(rewriter, node, node.name)
         number = self._unknown(wires, emitter) if growing else None
         if number is None:
             return
-        for at, (item, axes) in enumerate(growing):
-            dims = shape_of(item.outer).dims
+        for at, (state, axes) in enumerate(growing):
+            dims = shape_of(state.outer).dims
             assert dims is not None
             # OpenVINO merges equal operations, so two states with one initial value would get one
             # size.
@@ -84,10 +84,10 @@ class OpenGrowingStates(Repair, LoopPass):
             once = emitter.constant([1] * len(dims))
             grows = emitter.constant([int(axis in axes) for axis in range(len(dims))])
             repeats = emitter(Add(), once, emitter(Multiply(), grows, nothing))
-            item.outer = emitter(Tile(), item.outer, repeats)
+            state.outer = emitter(Tile(), state.outer, repeats)
             if sizes := sizes_hidden_by_tile(dims, axes):
                 pattern = emitter.constant(sizes)
-                item.outer = emitter(Reshape(special_zero=True), item.outer, pattern)
+                state.outer = emitter(Reshape(special_zero=True), state.outer, pattern)
         wires.replace(node.op, rewriter)
 
     def _unknown(self, wires: LoopWires, emitter: Emitter) -> Value | None:
@@ -109,7 +109,9 @@ class OpenGrowingStates(Repair, LoopPass):
 
 
 def _keeps_its_size(item: Entering, shown: Sequence[Leaving]) -> bool:
-    """True if OpenVINO may use the initial size of a state that grows; `shown` are its outputs."""
+    """Return whether OpenVINO may use the initial size of a state that grows; `shown` are its
+    outputs.
+    """
     # OpenVINO removes outputs that nothing reads.
     is_hidden = not any(leaving.output.is_used for leaving in shown)
     return is_hidden or reaches_a_loop(item.parameter) or size_reaches_a_nonzero(item.parameter)
@@ -140,7 +142,7 @@ def _growing_axes(item: Entering) -> list[int]:
 
 
 def _is_model_input(value: Value) -> bool:
-    """True for an input of the model, as opposed to a parameter of a body.
+    """Return whether `value` is an input of the model, as opposed to a parameter of a body.
 
     OpenVINO assumes no upper bound for the unknown sizes of such an input.
     """
@@ -149,7 +151,9 @@ def _is_model_input(value: Value) -> bool:
 
 
 def _is_open(value: Value) -> bool:
-    """True for a Tile by computed repeats, whose size has no upper bound for OpenVINO."""
+    """Return whether `value` is a Tile by computed repeats, whose size has no upper bound for
+    OpenVINO.
+    """
     node = value.producer
     if isinstance(node.op, Reshape) and node.inputs[0] is not None:
         node = node.inputs[0].producer

@@ -40,7 +40,7 @@ class RemoveIdleLoops(Repair, Unroll):
 
 
 def is_idle_by_constants(node: Node, inference: Inference) -> bool:
-    """True if a loop never runs, and OpenVINO sees this as soon as it reads the model.
+    """Return whether a loop never runs, and OpenVINO sees this as soon as it reads the model.
 
     A Loop qualifies only if its trip count and its condition are Constants (or omitted). If one of
     them is computed from constants, OpenVINO runs the Loop, but may fail after a pass has folded

@@ -69,7 +69,9 @@ class CutJoined(Repair, LoopPass):
 
 
 def _has_static_count(node: Node, inference: Inference) -> bool:
-    """True if a Loop might run zero times, but OpenVINO derives a fixed size for joined outputs."""
+    """Return whether a Loop might run zero times, but OpenVINO derives a fixed size for joined
+    outputs.
+    """
     count, starts = number_of(node.inputs[0]), number_of(node.inputs[1])
     goes_on = _constant_condition(node, inference)
     if goes_on is None or count == 0:

@@ -72,7 +72,8 @@ class LimitCounts(Repair, ModelPass):
 
 
 def is_long_count(node: Node) -> bool:
-    """True for an i64 model input that is used as a trip count of a Loop, without a limit.
+    """Return whether `node` is an i64 model input that is used as a trip count of a Loop, without a
+    limit.
 
     OpenVINO reads only the low 32 bits of a trip count. An input that a Select already limits
     before every such use does not count.

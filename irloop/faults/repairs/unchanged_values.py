@@ -36,7 +36,7 @@ class CopyUnchanged(Repair, LoopPass):
 
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
         kept = [item.result for item in wires.states if is_passed_on(item)]
-        found = False
+        modified = False
         for value in dict.fromkeys([*kept, *(item.parameter for item in wires.invariants)]):
             shown = [item for item in wires.outputs if item.value is value]
             if value is None or len(shown) < 2:
@@ -45,11 +45,11 @@ class CopyUnchanged(Repair, LoopPass):
                 continue
             inner = self.session.rewriter(wires.graph)
             copy = Emitter(inner, None, node.name).own_copy(value)
-            found = True
+            modified = True
             for state in wires.states:
                 if state.result is value:
                     state.result = copy
             for item in shown:
                 item.value = copy
-        if found:
+        if modified:
             wires.replace(node.op, rewriter)

@@ -133,26 +133,26 @@ def _settle_states(
     `rewriter` the graph around the loop.
     """
     changed = False
-    for item in list(wires.states):
-        constant = _same_constant(item)
-        if not (is_passed_on(item) or constant) or element_of(item.outer) is not element_of(
-            item.parameter
+    for state in list(wires.states):
+        constant = _same_constant(state)
+        if not (is_passed_on(state) or constant) or element_of(state.outer) is not element_of(
+            state.parameter
         ):
             continue
-        shown = wires.shown_by(item)
+        shown = wires.shown_by(state)
         if not all(_may_be_removed(leaving.output) for leaving in shown):
             continue
         if wants_state and len(wires.states) == 1 and len(wires.outputs) > len(shown):
             continue
         for leaving in shown:
-            rewriter.replace_value(leaving.output, item.outer)
+            rewriter.replace_value(leaving.output, state.outer)
             wires.outputs.remove(leaving)
-        if constant and item.result is not None:
-            producer, first = item.result.producer, next(iter(wires.graph.nodes), None)
+        if constant and state.result is not None:
+            producer, first = state.result.producer, next(iter(wires.graph.nodes), None)
             if producer is not first:
                 inner.move_before(producer, first)
-            inner.replace_value(item.parameter, item.result, keep_names=False)
-        item.port, item.result = INVARIANT, None
+            inner.replace_value(state.parameter, state.result, keep_names=False)
+        state.port, state.result = INVARIANT, None
         changed = True
     return changed
 

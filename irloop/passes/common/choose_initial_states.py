@@ -84,7 +84,9 @@ def _may_be_zero(wires: LoopWires, rewriter: MatchRewriter) -> list[Value]:
 
 
 def _never_runs(wires: LoopWires, rewriter: MatchRewriter) -> bool:
-    """True if the trip count is the constant 0, or the initial condition is the constant false."""
+    """Return whether the trip count is the constant 0, or the initial condition is the constant
+    false.
+    """
     inputs = [value for value in (wires.trip, wires.starts) if value is not None]
     known = [rewriter.inference.constant(value) for value in inputs]
     return any(array is not None and not array.reshape(-1)[0] for array in known)

@@ -67,7 +67,7 @@ class GatherToSlice(LoopPass):
             wires.drop_unread(node.op)
             wires.replace(ov.Loop(), rewriter)
 
-    def _axis(self, node: Node, item: Entering, limit: int) -> int | None:
+    def _axis(self, node: Node, wire: Entering, limit: int) -> int | None:
         """Return the axis of a Gather that reads a loop input, if the axis is long enough.
 
         The axis must have at least `limit` elements. `limit` is the trip count, so each iteration
@@ -75,7 +75,7 @@ class GatherToSlice(LoopPass):
         is unknown, if the Gather has batch dimensions, or if the body converts the input to another
         element type.
         """
-        where, dims = node.inputs[2], shape_of(item.outer).dims
+        where, dims = node.inputs[2], shape_of(wire.outer).dims
         known = None if where is None else self.session.inference.constant(where)
         if (
             known is None
@@ -86,7 +86,7 @@ class GatherToSlice(LoopPass):
             return None
         axis = normal_axis(int(known.reshape(-1)[0]), len(dims))
         size = dims[axis]
-        same = element_of(item.outer) is element_of(item.parameter)
+        same = element_of(wire.outer) is element_of(wire.parameter)
         return axis if same and isinstance(size, int) and size >= limit else None
 
 

@@ -275,7 +275,7 @@ def _is_neutral(found: Array, wanted: float) -> bool:
 
 
 def _takes_all(node: Node, inference: Inference) -> bool:
-    """True for a slice from the first to the last element of every axis."""
+    """Return whether `node` is a slice from the first to the last element of every axis."""
     at = 4 if isinstance(node.op, SLICES) and node.op.registry is ONNX else 3
     given = node.inputs[at] if at < len(node.inputs) else None
     if given is not None:
@@ -306,7 +306,7 @@ def _bounds(node: Node, inference: Inference) -> tuple[list[int] | None, list[in
 
 
 def _is_inactive_dropout(node: Node, inference: Inference) -> bool:
-    """True for a Dropout that is not in training mode."""
+    """Return whether `node` is a Dropout that is not in training mode."""
     training = node.inputs[2] if len(node.inputs) > 2 else None
     if training is None:
         return True

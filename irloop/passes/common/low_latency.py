@@ -73,7 +73,8 @@ class LowLatency(LoopPass):
 
 
 def _has_to_persist(item: Entering, wires: LoopWires) -> bool:
-    """True for a state whose value has to be kept in a variable for the next inference.
+    """Return whether `item` is a state whose value has to be kept in a variable for the next
+    inference.
 
     This is not so for a state that the body returns unchanged, for the condition of the loop, and
     for a state that a variable already provides or whose type is unknown.

@@ -207,24 +207,24 @@ class _Batch:
         step.result = last.add(count, last.constant(1))
 
     def _read_from_end(
-        self, item: Entering, limit: Value, count: Value, runs: Value, first: Forms
+        self, wire: Entering, limit: Value, count: Value, runs: Value, first: Forms
     ) -> None:
         """Let the body read a reversed sequence from its end: element `limit` - 1 - `count`.
 
-        `item` is the wire that slices the sequence, `limit` is the length of the sequence, and
+        `wire` is the wire that slices the sequence, `limit` is the length of the sequence, and
         `count` is the number of the step, starting with 0. `runs` is false in the steps after the
         end of the sequence; they read element 0, and their results are discarded. `first` adds
         operations at the start of the body.
         """
-        name = self.session.names.fresh(item.parameter.producer.name)
-        whole = self.wires.capture(item.outer, name)
+        name = self.session.names.fresh(wire.parameter.producer.name)
+        whole = self.wires.capture(wire.outer, name)
         index = first.subtract(first.subtract(limit, first.constant(1)), count)
         index = first.select(runs, index, first.constant(0))
         element = first.gather(whole, index, 0)
         self.session.rewriter(self.wires.graph).replace_value(
-            item.parameter, element, keep_names=False
+            wire.parameter, element, keep_names=False
         )
-        item.port = element_port()
+        wire.port = element_port()
 
 
 def _item(type: ValueType) -> ValueType:

@@ -68,7 +68,7 @@ class SelectBranches(NodePass):
 
 
 def _have_one_static_type(values: Sequence[Value | None]) -> bool:
-    """True if all values have the same type and the same static shape."""
+    """Return whether all values have the same type and the same static shape."""
     first, second = values
     if first is None or second is None:
         return False
@@ -78,7 +78,7 @@ def _have_one_static_type(values: Sequence[Value | None]) -> bool:
 
 
 def _is_harmless(body: Body, rewriter: MatchRewriter) -> bool:
-    """True if computing a branch that is not taken does no harm.
+    """Return whether computing a branch that is not taken does no harm.
 
     An operation that is not pure does harm. So does a loop that may run zero iterations, because
     OpenVINO may refuse to fold it.

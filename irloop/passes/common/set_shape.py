@@ -95,7 +95,7 @@ class SetShape(ModelPass):
         Raises:
             UsageError: when no tensor input has one of the names, or an input has another rank.
         """
-        found = []
+        changes = []
         for name, shape in self._wanted.items():
             values = [
                 value for value in model.graph.inputs if name in (value.producer.name, *value.names)
@@ -109,8 +109,8 @@ class SetShape(ModelPass):
             if type.shape.rank not in (None, shape.rank):
                 message = f"the rank of the shape differs from that of input {name!r}"
                 raise UsageError(message, expected=str(type), found=str(shape))
-            found.append((values[0], TensorType(type.element, shape)))
-        return found
+            changes.append((values[0], TensorType(type.element, shape)))
+        return changes
 
 
 def _parsed(text: str) -> tuple[str, Shape]:

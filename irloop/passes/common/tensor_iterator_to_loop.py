@@ -97,7 +97,7 @@ def _keeps_types(wires: LoopWires) -> bool:
 
 
 def _is_plain(wires: LoopWires) -> bool:
-    """True if a Loop can express all slices and concatenated parts.
+    """Return whether a Loop can express all slices and concatenated parts.
 
     Each slice and each part must have one element. A slice must also cover its whole axis, unless
     the size of the axis is known.

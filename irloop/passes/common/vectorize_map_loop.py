@@ -303,24 +303,24 @@ class _Vectoriser:
             order = range(given[0].rank - 1, -1, -1)
         return self._forms.transpose(given[0].value, [0, *(axis + 1 for axis in order)])
 
-    def reduce(self, node: Node, given: list[_Vectorised]) -> Value:
+    def reduce(self, node: Node, inputs: list[_Vectorised]) -> Value:
         """Emit one reduction for all iterations, in place of the reduction `node` in the body.
 
-        `given` holds the vectorised inputs: the data [n, ...] of all n iterations and, for some
+        `inputs` holds the vectorised inputs: the data [n, ...] of all n iterations and, for some
         opsets, the axes, which must be constant. Axis 0 counts the iterations, so each reduced axis
         moves by one.
         """
         named = getattr(node.op, "axes", None)
         if isinstance(node.op, onnx_reduction.ByAttribute):
-            axes = range(given[0].rank) if named is None else named
-            moved = tuple(normal_axis(axis, given[0].rank) + 1 for axis in axes)
-            return self._node(node, replace(node.op, axes=moved), given[0].value)
-        if len(given) < 2:
+            axes = range(inputs[0].rank) if named is None else named
+            moved = tuple(normal_axis(axis, inputs[0].rank) + 1 for axis in axes)
+            return self._node(node, replace(node.op, axes=moved), inputs[0].value)
+        if len(inputs) < 2:
             raise _NotVectorisableError
-        moved = tuple(normal_axis(axis, given[0].rank) + 1 for axis in self._constant(given[1]))
+        moved = tuple(normal_axis(axis, inputs[0].rank) + 1 for axis in self._constant(inputs[1]))
         if not moved:
             raise _NotVectorisableError
-        return self._node(node, node.op, given[0].value, self._forms.constant(list(moved)))
+        return self._node(node, node.op, inputs[0].value, self._forms.constant(list(moved)))
 
     def gather(self, node: Node, given: list[_Vectorised]) -> Value:
         """Emit one Gather that computes a Gather of the body for all iterations.

@@ -37,8 +37,6 @@ class Norm(Pointwise, type="Norm", inputs=1):
         size = self.local_size - (self.local_size + 1) % 2
         parts = size if across else size ** len(axes)
         window = self.local_size if across else self.local_size ** len(axes)
-        if across or size != self.local_size:
-            pass
         if across:
             op = today.LRN(self.alpha * parts / window, self.beta, float(self.k), size)
             return s(op, x, s.i64(axes))
