@@ -218,22 +218,22 @@ def _numbers(text: str) -> list[float] | None:
         return None
 
 
-def _option_of(item: Field[Any], type: Any) -> Callable[[Command], Command]:
+def _option_of(entry: Field[Any], type: Any) -> Callable[[Command], Command]:
     """Make the option for a field with this type."""
     choices = (type,) if get_origin(type) is Literal else get_args(type) or (type,)
     kind = next(choice for choice in choices if choice is not NoneType)
-    how: dict[str, Any] = {"type": kind, "metavar": item.metadata["metavar"]}
+    how: dict[str, Any] = {"type": kind, "metavar": entry.metadata["metavar"]}
     if kind is bool:
         how = {"is_flag": True}
     elif kind is int:
-        how["type"] = click.IntRange(min=item.metadata["least"])
+        how["type"] = click.IntRange(min=entry.metadata["least"])
     elif get_origin(kind) is Literal:
         how["type"] = click.Choice(get_args(kind))
-    if item.name == "target":
+    if entry.name == "target":
         how["shell_complete"] = releases
-    if isinstance(item.default, str):
-        how |= {"default": item.default, "show_default": True}
-    return click.option(flag_of(item), item.name, help=item.metadata["help"], **how)
+    if isinstance(entry.default, str):
+        how |= {"default": entry.default, "show_default": True}
+    return click.option(flag_of(entry), entry.name, help=entry.metadata["help"], **how)
 
 
 def taken(record: type[Group], options: dict[str, Any]) -> Group:

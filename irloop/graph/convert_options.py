@@ -119,7 +119,7 @@ class ConvertOptions(Options):
 
     @property
     def preprocesses(self) -> bool:
-        """Whether something is put before inputs."""
+        """Return whether something is put before inputs."""
         return bool(self.reverse_channels) or any(
             item not in (None, {}) for item in (self.mean, self.scale, self.layout)
         )
