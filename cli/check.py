@@ -10,6 +10,7 @@ import click
 from irloop.errors import UsageError
 
 from . import report_json
+from .completion import engines
 from .console import common_options, console_of, say
 from .exits import Exit
 from .files import require_free
@@ -55,10 +56,16 @@ Examples:
 @run_options
 @click.option(
     "--engine-a",
+    shell_complete=engines,
     metavar="NAME",
     help="The engine of A, instead of --engines.  [default: numpy, if --engine-b is given]",
 )
-@click.option("--engine-b", metavar="NAME", help="The engine of B, instead of --engines.")
+@click.option(
+    "--engine-b",
+    metavar="NAME",
+    shell_complete=engines,
+    help="The engine of B, instead of --engines.",
+)
 @click.option(
     "--seeds",
     type=click.IntRange(min=1),

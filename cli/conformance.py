@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import report_conformance
+from .completion import engines
 from .console import common_options, console_of
 from .exits import Exit
 from .files import require_folder, write_whole, writer_for
@@ -45,7 +46,7 @@ _WRITERS: dict[str, Callable[[Conformance], str]] = {
 
 
 @click.command("conformance", epilog=EPILOG, short_help="Test how an engine runs loops.")
-@click.argument("engine")
+@click.argument("engine", shell_complete=engines)
 @click.option(
     "-o",
     "--output",

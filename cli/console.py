@@ -24,7 +24,16 @@ from .limits import size
 if TYPE_CHECKING:
     import threading
 
-__all__ = ["STDIN", "Command", "Console", "common_options", "console_of", "say"]
+__all__ = [
+    "STDIN",
+    "STDOUT",
+    "Command",
+    "Console",
+    "common_options",
+    "console_of",
+    "say",
+    "uses_colour",
+]
 
 #: The name of the standard input in messages and reports.
 STDIN = "<stdin>"
@@ -63,10 +72,9 @@ class Console:
         self.style = "text"
         self.max_memory: int | None = None
         self.max_seconds: float | None = None
-        #: The file that holds the standard input.
-        self.stdin: str | None = None
-        #: The file that holds what goes to the standard output at the end.
-        self.stdout: str | None = None
+        #: The names in messages of temporary files: of the copy of the standard input, of what goes
+        #: to the standard output at the end, and of models that were fetched from an address.
+        self.copies: dict[str, str] = {}
         self._doing = ""
         #: The unfinished work, outermost first; each entry is a part of the one before it.
         self._works: dict[str, _Work] = {}
@@ -88,23 +96,20 @@ class Console:
             click.echo(one_line(self.named(text)), err=True)
 
     def named(self, text: str) -> str:
-        """Replace the path of the copy of the standard input by `<stdin>` in `text`.
+        """Replace paths of temporary files in `text` by what they are copies of.
 
-        The path of a .bin with the same name is replaced by `<stdin>.bin`, and the path of a file
-        that becomes the standard output by `<stdout>`.
+        The path of a .bin with the same name is replaced, too, by `<stdin>.bin` for instance.
         """
-        if self.stdout is not None:
-            text = text.replace(self.stdout, STDOUT)
-        if self.stdin is None:
-            return text
-        weights = os.fspath(weights_beside(self.stdin))
-        return text.replace(self.stdin, STDIN).replace(weights, f"{STDIN}.bin")
+        for path, name in self.copies.items():
+            weights = f"{name}.bin" if name == STDIN else os.fspath(weights_beside(name))
+            text = text.replace(path, name).replace(os.fspath(weights_beside(path)), weights)
+        return text
 
     def shown(self, item: Diagnostic) -> Diagnostic:
-        """Replace the name of the file that holds the standard input by `<stdin>` in a finding."""
+        """Replace the names of temporary files in a finding."""
         place = item.location
         message = self.named(item.message)
-        if place.file is None or place.file not in (self.stdin, self.stdout):
+        if place.file is None or place.file not in self.copies:
             return item if message == item.message else replace(item, message=message)
         return replace(item, message=message, location=replace(place, file=self.named(place.file)))
 
@@ -113,7 +118,8 @@ class Console:
         """Return whether progress is shown: stderr is a terminal, and the command does not run
         quietly.
         """
-        return self.level >= 0 and sys.stderr.isatty()
+        is_plain = os.environ.get("TERM") == "dumb"
+        return self.level >= 0 and sys.stderr.isatty() and not is_plain
 
     def progress(self, text: str, *, is_part: bool = False) -> None:
         """Show the current activity on one line, which the next call overwrites.
@@ -201,7 +207,11 @@ class Console:
             text += f", about {_span(left)} left"
         elif self._ticks > 1:
             text += f" ({_span(self._ticks * _PATIENCE)})"
-        click.echo(f"\r\x1b[K{one_line(self.named(text))}", err=True, nl=False)
+        from shutil import get_terminal_size  # loads all compressors
+
+        # A line that wraps cannot be overwritten.
+        text = one_line(self.named(text))[: get_terminal_size().columns - 1]
+        click.echo(f"\r\x1b[K{text}", err=True, nl=False)
 
     def _left(self, now: float) -> float | None:
         """Estimate for how many more seconds the current work will run.
@@ -245,6 +255,15 @@ def _span(seconds: float) -> str:
 def console_of(context: click.Context) -> Console:
     """The console of the running command; a command group and its commands have one console."""
     return context.find_root().ensure_object(Console)
+
+
+def uses_colour() -> bool:
+    """Return whether stdout gets colours: a terminal, unless it has none or the user has a wish."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def say(text: str, *, err: bool = False) -> None:

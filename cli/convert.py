@@ -15,11 +15,11 @@ from irloop.errors import InternalError, IrloopError, ReadError, UsageError, Ver
 from irloop.files import ParsedOnce, move_together, scratch
 from irloop.graph.collector import collector_paused
 from irloop.graph.convert_options import ConvertOptions, WriteOptions
-from irloop.opening import weights_beside
+from irloop.opening import SUFFIXES, dialect_of, weights_beside
 
 from . import report_json, report_text
 from .check import comparison_text, exit_of
-from .console import Console, common_options, console_of, say
+from .console import STDOUT, Console, common_options, console_of, say
 from .exits import Exit
 from .files import require_folder, require_free, weight_files
 from .names import ModelPath
@@ -42,7 +42,8 @@ FAR = 1e30
 #: The code of notes that tell what a loop was converted to.
 LOOP_CHOICE = "CNV107"
 
-_SUFFIXES: dict[str, Literal["onnx", "openvino"]] = {".onnx": "onnx", ".xml": "openvino"}
+#: The options that put operations before inputs.
+PREPROCESSING = ("mean", "scale", "reverse_channels", "layout")
 
 EPILOG = """\
 \b
@@ -54,6 +55,9 @@ Examples:
   irloop convert big.xml -o big.onnx --weights share
   irloop convert model.onnx -o model.xml --shape x=1,3,224,224
   irloop convert old.xml -o new.xml --ir-version 11
+  irloop convert model.onnx -o model.onnxtxt
+  irloop convert net.onnx -o net.xml --mean 123.7,116.3,103.5 --scale 58.4,57.1,57.4
+  irloop convert net.onnx -o net.xml --layout 'nchw->nhwc' --reverse-channels all
   irloop convert new.onnx -o old.onnx --opset 13 --ir-version 8
   irloop convert optimized.onnx -o plain.onnx --standard
   irloop convert int4.xml -o int4.onnx --contrib --check
@@ -73,8 +77,8 @@ Examples:
     "--output",
     metavar="OUTPUT",
     type=click.Path(dir_okay=False),
-    help="The .onnx or .xml to write; a .bin is written beside an .xml. -: ONNX to stdout.  "
-    "[default: INPUT with the suffix of the other format, if there is no such file]",
+    help="The .onnx, .onnxtxt or .xml to write; a .bin is written beside an .xml. -: ONNX to "
+    "stdout.  [default: INPUT with the suffix of the other format, if there is no such file]",
 )
 @weights_option("weights_file")
 @click.option("--check", is_flag=True, help="Run both models and compare before writing.")
@@ -105,7 +109,7 @@ def command(
         console_of(ctx).style = "text"
         _require_pipeable(options)
         output = os.path.join(ctx.with_resource(scratch()), "stdout.onnx")
-        console_of(ctx).stdout = output
+        console_of(ctx).copies[output] = STDOUT
     job = _Job(
         *(source, output, console_of(ctx)),
         *(taken(ConvertOptions, options), taken(WriteOptions, options)),
@@ -134,14 +138,16 @@ def _output_of(source: str, place: str | None, named: str | None, console: Conso
         return place or named or ""
     from irloop import read_model
 
-    if source == console.stdin:
-        raise UsageError("a model of the standard input has no name", fix="name the output with -o")
-    stem, known = os.path.splitext(source)
-    others = {".xml": ".onnx", ".onnx": ".xml"}
-    suffix = others.get(known.lower())
-    if suffix is None:
+    if source in console.copies:
+        raise UsageError(
+            f"{console.copies[source]} is no file of this machine", fix="name the output with -o"
+        )
+    stem = os.path.splitext(source)[0]
+    dialect = dialect_of(source)
+    if dialect is None:
         read_model(source)  # explains a file of another format
         raise UsageError(f"{source}: the suffix names no format", fix="name the output with -o")
+    suffix = ".xml" if dialect == "onnx" else ".onnx"
     default = stem + suffix
     for file in (default, os.fspath(weights_beside(default)) if suffix == ".xml" else default):
         if os.path.lexists(file):
@@ -230,7 +236,7 @@ class _Job:
     def __post_init__(self) -> None:
         #: The source, parsed only once for validating, reading and checking.
         self.file = ParsedOnce(self.source)
-        self.to_dialect = _SUFFIXES.get(os.path.splitext(self.output)[1].lower())
+        self.to_dialect = dialect_of(self.output)
         self.notes: list[Diagnostic] = []
         self.comparison: Comparison | None = None
 
@@ -255,7 +261,7 @@ class _Job:
                     # that one has left, which takes as long as writing a large model.
                     self.console.progress(f"writing {self.output}")
                     return self._write(converted, self.output)
-            return self._save_equal(model, converted)
+            return self._save_equal(converted)
         except (InternalError, UsageError, VerifyError):
             raise
         except IrloopError as error:
@@ -295,7 +301,7 @@ class _Job:
 
     def _require_sensible(self) -> None:
         if self.to_dialect is None:
-            raise UsageError(f"{self.output}: the suffix must be .onnx or .xml")
+            raise UsageError(f"{self.output}: the suffix must be {' or '.join(sorted(SUFFIXES))}")
         require_folder(self.output)
         self.writing.require_fitting(self.to_dialect, spelled=True)
         self.options.require_fitting(self.to_dialect, spelled=True)
@@ -332,19 +338,19 @@ class _Job:
                 self.notes.append(item.in_file(self.source))
         return converted
 
-    def _save_equal(self, source: Model, model: Model) -> tuple[str, ...]:
-        """Write `model` to the output if it computes the same as `source`.
+    def _save_equal(self, model: Model) -> tuple[str, ...]:
+        """Write `model` to the output if it computes the same as the source.
 
         Returns the written paths. If the results differ, an error is raised and nothing is written.
         """
         if self.writing.weights == "share":
             # Only a file in the folder of the weights can refer to them, so the comparison runs the
             # model in memory.
-            self._require_equal(source, model)
+            self._require_equal(model)
             return self._write(model, self.output)
-        return self._write_proved(source, model)
+        return self._write_proved(model)
 
-    def _write_proved(self, source: Model, model: Model) -> tuple[str, ...]:
+    def _write_proved(self, model: Model) -> tuple[str, ...]:
         """Write the converted model to a temporary folder, and compare it with the source.
 
         The files are moved to the place of the output only if both models compute the same results.
@@ -352,49 +358,66 @@ class _Job:
         folder, name = os.path.split(self.output)
         with scratch(folder or ".") as place:
             files = self._write(model, os.path.join(place, name))
-            self._require_equal(source, files[0])
+            self._require_equal(files[0])
             moves = [(file, os.path.join(folder, os.path.basename(file))) for file in files]
             # The model is moved last, so that its weights exist as soon as it does.
             move_together(moves)
         return tuple(final for _, final in moves)
 
-    def _require_equal(self, source: Model, result: Model | str) -> None:
-        from irloop import compare, read_arrays, read_model, transform
+    def _require_equal(self, result: Model | str) -> None:
+        from irloop import compare, read_arrays, read_model
 
         self.console.progress(f"running {self.source} and the result")
-        # Compare with the file, not with `source`, so that the comparison notices if conversion
-        # changed `source`. The engine runs the file itself.
+        # Compare with the file, not with the model that was read, so that the comparison notices if
+        # conversion changed it. The engine runs the file itself.
         first: Model | ParsedOnce = self.file
-        passes = self.options.source_passes()
-        if passes:
-            first = transform(source, passes)[0]
+        options, passes = self.options, self.options.source_passes()
+        if passes or options.preprocesses:
+            first = self._prepared(passes)
+            # The result takes inputs in the layout that it has itself.
+            options = replace(options, shapes=None) if options.preprocesses else options
         elif self.weights_file is not None:
             first = read_model(self.file, self.weights_file)
-        options: dict[str, Any] = {
+        trials: dict[str, Any] = {
             "inputs": [read_arrays(file) for file in self.inputs] or None,
-            "shapes": self.options.shapes,
-            "types": self.options.types,
-            "lengths": self.options.lengths,
+            "shapes": options.shapes,
+            "types": options.types,
+            "lengths": options.lengths,
             "max_memory": self.max_memory,
             "max_iterations": self.max_iterations,
         }
         if any(note.code == ROUNDING for note in self.notes):
-            original = transform(source, passes[:-1])[0]
+            original = self._prepared(passes[:-1])
             # Everything is near enough, so no cause of a difference is searched for.
-            moved = compare(original, first, engines="numpy", atol=FAR, **options)
+            moved = compare(original, first, engines="numpy", atol=FAR, **trials)
             self.notes += [item.in_file(self.source) for item in _moved_outputs(moved)]
-        self.comparison = compare(first, result, engines=self.engines, converted=True, **options)
+        self.comparison = compare(first, result, engines=self.engines, converted=True, **trials)
         self.notes = [_after_check(item, self.comparison) for item in self.notes]
         if not self.comparison.converts:
             # The warnings of the conversion may explain it.
             raise _Refusal(self.notes, exit_of(self.comparison))
+
+    def _prepared(self, passes: list[str]) -> Model:
+        """The source in its own format after `passes`, with the inputs that the result has."""
+        from irloop import convert, read_model, transform
+
+        model = read_model(self.file, self.weights_file)
+        if passes:
+            model = transform(model, passes)[0]
+        if self.options.preprocesses:
+            steps = {name: getattr(self.options, name) for name in ("shapes", *PREPROCESSING)}
+            own: Literal["onnx", "openvino"] = "onnx" if model.dialect == "onnx" else "openvino"
+            model = convert(model, own, **steps)[0]
+        return model
 
     def _write(self, model: Model, path: str) -> tuple[str, ...]:
         from irloop import save_model
 
         options = dict(vars(self.writing))
         if self.to_dialect == "openvino":
-            options["ir_version"] = self.writing.ir_version or 10
+            from irloop.conversion.pipelines import ir_version_of
+
+            options["ir_version"] = self.writing.ir_version or ir_version_of(model)
         elif self.piped:
             options["external_data"] = False
         with collector_paused():

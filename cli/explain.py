@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from .completion import explained
 from .console import common_options, say
-from .names import explained
 
 __all__ = ["command"]
 

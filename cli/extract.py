@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
+from irloop.errors import UsageError
+from irloop.opening import dialect_of
+
+from .completion import value_names
 from .console import common_options, console_of
 from .files import require_free, weight_files
 from .names import ModelPath
@@ -35,12 +41,14 @@ Examples:
     "--inputs",
     metavar="NAMES",
     multiple=True,
+    shell_complete=value_names,
     help="Tensors or operations whose values become inputs, with commas between them.",
 )
 @click.option(
     "--outputs",
     metavar="NAMES",
     multiple=True,
+    shell_complete=value_names,
     help="Tensors or operations whose values become outputs.  [default: the outputs of MODEL]",
 )
 @click.option(
@@ -69,6 +77,12 @@ def command(
     from irloop import extract, read_model, save_model
 
     console = console_of(ctx)
+    if dialect_of(model) not in (None, dialect_of(output)):
+        suffix = os.path.splitext(model)[1]
+        raise UsageError(
+            f"{output}: a part keeps the format {suffix}",
+            fix="convert the result with 'irloop convert'",
+        )
     console.progress(f"reading {model}")
     source = read_model(model, weights_file)
     require_free(output, [model, *weight_files(source)])

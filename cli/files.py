@@ -78,7 +78,11 @@ def require_free(output: str, taken: Iterable[str]) -> None:
     require_folder(output)
     suffix = os.path.splitext(output)[1]
     # Only models have a file of weights next to them.
-    beside = {".onnx": f"{output}.data", ".xml": os.fspath(weights_beside(output))}
+    beside = {
+        ".onnx": f"{output}.data",
+        ".onnxtxt": f"{output}.data",
+        ".xml": os.fspath(weights_beside(output)),
+    }
     read = {os.path.realpath(file) for file in taken}
     for file in (output, beside.get(suffix.lower(), output)):
         if os.path.realpath(file) in read:

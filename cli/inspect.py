@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from irloop.diagnostics import one_line
-from irloop.errors import UsageError
 from irloop.progress import counted
 
 from . import report_json
+from .completion import files
 from .console import common_options, console_of
-from .files import lacks_weights, require_folder, write_whole
+from .files import lacks_weights, require_folder, write_whole, writer_for
 from .names import ModelPath
 from .options import format_option, weights_option
 from .summary import summary_of
@@ -62,6 +61,7 @@ def _set_json(context: click.Context, parameter: click.Parameter, value: bool) -
     "--draw",
     "picture",
     metavar="FILE",
+    shell_complete=files,
     help="Write a picture instead: .svg for a browser, .dot for Graphviz.",
 )
 @click.option(
@@ -82,6 +82,7 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
 
     console = console_of(ctx)
     if options["picture"] is not None:
+        writer_for(options["picture"], _PICTURES, "drawings are")
         require_folder(options["picture"])
     console.progress(f"reading {model}")
     absent = lacks_weights(model, options["weights"], console)
@@ -112,9 +113,7 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
 def _draw(model: Model, path: str, depth: int | None, limit: int) -> None:
     from irloop import draw
 
-    style = _PICTURES.get(os.path.splitext(path)[1].lower())
-    if style is None:
-        raise UsageError(f"{path}: the name of a drawing must end in .svg or .dot")
+    style = writer_for(path, _PICTURES, "drawings are")
     write_whole(path, draw(model, style, depth=depth, limit=limit, info=True).rstrip("\n"))
 
 

@@ -65,7 +65,7 @@ Exit status:
   130  interrupted; 129 and 143 after SIGHUP and SIGTERM
 
 \b
-Shell completion (bash; zsh_source and fish_source for the others):
+Shell completion (bash, or zsh_source; fish: _IRLOOP_COMPLETE=fish_source irloop | source):
   eval "$(_IRLOOP_COMPLETE=bash_source irloop)"
 """
 
@@ -123,8 +123,7 @@ class IrloopGroup(click.Group):
         except click.exceptions.NoArgsIsHelpError:
             raise
         except click.ClickException as error:
-            object.__setattr__(error, "message", one_line(error.message))
-            raise
+            raise _Refusal(error) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         if self.is_program:
@@ -137,11 +136,8 @@ class IrloopGroup(click.Group):
                 _interrupted(ctx)
             raise
         except click.ClickException as error:
-            # Arguments, such as paths, may be untrusted repository content: keep the message on one
-            # line.
-            object.__setattr__(error, "message", one_line(error.message))
             _write_document(ctx, error)
-            raise
+            raise _Refusal(error) from None
         except (KeyboardInterrupt, click.Abort):
             _interrupted(ctx)
         except Exception as error:
@@ -151,6 +147,24 @@ class IrloopGroup(click.Group):
         if interrupts.came():
             _interrupted(ctx)
         return result
+
+
+class _Refusal(click.ClickException):
+    """A command line that click refuses, in the words and the form of all other errors."""
+
+    exit_code = Exit.NOT_CHECKED
+
+    def __init__(self, error: click.ClickException) -> None:
+        # Arguments, such as paths, may be untrusted repository content: keep it on one line.
+        text = one_line(error.format_message()).rstrip(".")
+        super().__init__(f"{text[:1].lower()}{text[1:]}")
+        context = getattr(error, "ctx", None)
+        self._path = "irloop" if context is None else context.command_path
+
+    def show(self, file: Any = None) -> None:
+        """Write the message to stderr."""
+        click.echo(f"irloop: error: {self.message}", err=True)
+        click.echo(f"  fix: '{self._path} --help' shows the usage", err=True)
 
 
 def _open_closed_streams() -> None:

@@ -1,32 +1,28 @@
-"""Arguments that commands share: models, `-` for the standard input, and completion of names."""
+"""Arguments that commands share: models and arrays, and `-` for the standard input."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from irloop.errors import UsageError
 from irloop.files import scratch
-from irloop.opening import require_local
+from irloop.opening import is_address, require_local
 
-from .console import console_of
+from .console import STDIN, console_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
 __all__ = [
     "ArraysPath",
     "ModelPath",
-    "codes",
-    "explained",
     "from_stdin",
-    "operation_names",
-    "pass_names",
 ]
 
 
@@ -38,9 +34,12 @@ class ModelPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path; for ``-``, return the path of a file that holds the standard input."""
+        if ctx is not None and ctx.resilient_parsing:
+            return value  # A shell completes the command.
         if value == "-" and ctx is not None:
             return from_stdin(ctx)
-        require_local(value)
+        if ctx is not None and is_address(value):
+            return _downloaded(ctx, value)
         if os.path.isdir(value):
             from irloop import read_model
 
@@ -56,13 +55,15 @@ class ArraysPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path; for ``-``, return the path of a file that holds the standard input."""
+        if ctx is not None and ctx.resilient_parsing:
+            return value  # A shell completes the command.
         if value == "-" and ctx is not None:
             return _copied(ctx, lambda data: "stdin.npz" if data.startswith(b"PK") else "stdin.npy")
         return super().convert(value, param, ctx)
 
 
 def from_stdin(ctx: click.Context) -> str:
-    """Copy the standard input to a file and return the path, which ends in .xml or .onnx.
+    """Copy the standard input to a file and return the path, whose suffix is that of its format.
 
     The first bytes of the input tell the format. The file is removed when the command ends.
 
@@ -75,12 +76,29 @@ def from_stdin(ctx: click.Context) -> str:
 def _model_name(data: bytes) -> str:
     marks = (b"<", b"\xff\xfe", b"\xfe\xff")
     is_xml = data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(marks)
+    if re.match(rb"<\s*(ir_version|opset_import)\b", data):
+        return "stdin.onnxtxt"
     return "stdin.xml" if is_xml else "stdin.onnx"
+
+
+def _downloaded(ctx: click.Context, address: str) -> str:
+    """Copy a model of a network or a store to this machine until the command ends."""
+    try:
+        from irloop.fleet.download import download, without_secrets
+    except ImportError:
+        require_local(address)
+        raise
+    console = console_of(ctx)
+    console.progress(f"fetching {without_secrets(address)}")
+    path = download(address, ctx.with_resource(scratch()))
+    console.done()
+    console.copies[path] = without_secrets(address)
+    return path
 
 
 def _copied(ctx: click.Context, name_of: Callable[[bytes], str]) -> str:
     console = console_of(ctx)
-    if console.stdin is not None:
+    if STDIN in console.copies.values():
         raise UsageError(
             "- is given twice, but the standard input can be read only once",
             fix="write one of the two to a file",
@@ -88,52 +106,5 @@ def _copied(ctx: click.Context, name_of: Callable[[bytes], str]) -> str:
     data = sys.stdin.buffer.read()
     path = os.path.join(ctx.with_resource(scratch()), name_of(data))
     Path(path).write_bytes(data)
-    console.stdin = path
+    console.copies[path] = STDIN
     return path
-
-
-def _items(
-    names: Iterable[tuple[str, str]], incomplete: str, *, ignore_case: bool = False
-) -> list[CompletionItem]:
-    start = incomplete.lower() if ignore_case else incomplete
-    return [
-        CompletionItem(name, help=help)
-        for name, help in names
-        if (name.lower() if ignore_case else name).startswith(start)
-    ]
-
-
-def pass_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the passes whose names start with the typed text, as completions."""
-    from irloop import transformations
-
-    return _items(((item.name, item.summary) for item in transformations()), incomplete)
-
-
-def codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Codes of rules that start with the typed text; after a comma, the last code is completed."""
-    from irloop import rules
-
-    done, comma, last = incomplete.rpartition(",")
-    found = _items(((rule.code, rule.title) for rule in rules()), last, ignore_case=True)
-    return [CompletionItem(f"{done}{comma}{item.value}", help=item.help) for item in found]
-
-
-def explained(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Codes of rules and errors that start with the typed text."""
-    from irloop import rules
-    from irloop.errors import MEANINGS
-
-    known = {rule.code: rule.title for rule in rules()}
-    known |= {code: meaning.partition(". ")[0] for code, meaning in MEANINGS.items()}
-    return _items(sorted(known.items()), incomplete, ignore_case=True)
-
-
-def operation_names(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Types of operations that start with the typed text."""
-    from irloop import operations
-
-    types = sorted({item.type for item in operations()})
-    return _items(((name, "") for name in types), incomplete, ignore_case=True)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import report_json
+from .completion import operation_names
 from .console import common_options
-from .names import operation_names
 from .options import format_option
 
 if TYPE_CHECKING:

@@ -10,7 +10,9 @@ import click
 
 from irloop.graph.convert_options import ConvertOptions, Options, WriteOptions, flag_of
 
+from .completion import engines, files, input_names, releases, settings
 from .console import Command, console_of
+from .files import write_whole, writer_for
 from .limits import size
 from .names import ArraysPath
 
@@ -47,10 +49,13 @@ def weights_option(name: str = "weights") -> Callable[[Command], Command]:
     )
 
 
-def by_name(parse: Callable[[str], Any], what: str) -> Callable[..., dict[str, Any]]:
+def by_name(
+    parse: Callable[[str], Any], what: str, *, for_all: bool = False
+) -> Callable[..., dict[str, Any]]:
     """Return a callback that reads values by name, from strings such as ``batch=4``.
 
-    `parse` reads the value, and returns None if it is not `what`.
+    `parse` reads the value, and returns None if it is not `what`. With `for_all`, a value without a
+    name gets the name "".
     """
 
     def read(
@@ -59,7 +64,8 @@ def by_name(parse: Callable[[str], Any], what: str) -> Callable[..., dict[str, A
         found = {}
         for text in texts:
             name, equals, value = text.rpartition("=")
-            found[name] = parse(value) if name and equals else None
+            is_named = bool(name and equals) or (for_all and not equals)
+            found[name] = parse(value) if is_named else None
             if found[name] is None:
                 raise click.BadParameter(f"{text!r} is not {what}")
         return found
@@ -122,6 +128,7 @@ def input_type_options(command: Command) -> Command:
         "--shape",
         "shapes",
         metavar="NAME=DIMS",
+        shell_complete=settings,
         multiple=True,
         callback=by_name(_shape, "a shape such as x=1,3,224,224"),
         help="Another shape for an input, as in x=1,3,224,224; ? is a dynamic dimension.",
@@ -130,6 +137,7 @@ def input_type_options(command: Command) -> Command:
         "--type",
         "types",
         metavar="NAME=TYPE",
+        shell_complete=settings,
         multiple=True,
         callback=by_name(lambda text: text.strip() or None, "an element type such as x=f32"),
         help="The element type of an input whose type is dynamic, as in x=f32.",
@@ -143,6 +151,7 @@ def lengths_option(command: Command) -> Command:
         "--length",
         "lengths",
         metavar="NAME=COUNT",
+        shell_complete=settings,
         multiple=True,
         callback=by_name(lambda text: _number(text, 6), "a number of tensors such as x=3"),
         help="How many tensors a sequence or optional input holds, as in x=3; an IR has an input "
@@ -157,23 +166,74 @@ def conversion_options(command: Command) -> Command:
         for item in reversed(record.all()):
             if item.metadata["help"]:
                 command = _option_of(item, types[item.name])(command)
-    return input_type_options(lengths_option(command))
+    return input_type_options(lengths_option(preprocessing_options(command)))
 
 
-def _option_of(item: Field[Any], type: Any) -> Callable[[Command], Command]:
+def preprocessing_options(command: Command) -> Command:
+    """Add what is put before inputs: `layout`, `reverse_channels`, `mean` and `scale`."""
+    options = (
+        click.option(
+            "--layout",
+            metavar="[NAME=]FROM->TO",
+            shell_complete=settings,
+            multiple=True,
+            callback=by_name(lambda text: text.strip() or None, "a layout", for_all=True),
+            help="Take inputs in another layout, as in nchw->nhwc; nchw alone names the axes.",
+        ),
+        click.option(
+            "--reverse-channels",
+            metavar="NAME|all",
+            shell_complete=input_names,
+            multiple=True,
+            callback=lambda _, __, names: ["" if name == "all" else name for name in names],
+            help="Reverse the 3 channels (RGB, BGR) of an input, or of all.",
+        ),
+        click.option(
+            "--mean",
+            metavar="[NAME=]NUMBERS",
+            shell_complete=settings,
+            multiple=True,
+            callback=by_name(_numbers, "numbers such as 123.7,116.3,103.5", for_all=True),
+            help="Subtract a number, or one for each channel: x=123.7,116.3,103.5, or for all "
+            "inputs without NAME.",
+        ),
+        click.option(
+            "--scale",
+            metavar="[NAME=]NUMBERS",
+            shell_complete=settings,
+            multiple=True,
+            callback=by_name(_numbers, "numbers such as 255", for_all=True),
+            help="Divide by a number, or one for each channel, after --mean.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _numbers(text: str) -> list[float] | None:
+    try:
+        return [float(part) for part in text.strip("[]() ").split(",")]
+    except ValueError:
+        return None
+
+
+def _option_of(entry: Field[Any], type: Any) -> Callable[[Command], Command]:
     """Make the option for a field with this type."""
     choices = (type,) if get_origin(type) is Literal else get_args(type) or (type,)
     kind = next(choice for choice in choices if choice is not NoneType)
-    how: dict[str, Any] = {"type": kind, "metavar": item.metadata["metavar"]}
+    how: dict[str, Any] = {"type": kind, "metavar": entry.metadata["metavar"]}
     if kind is bool:
         how = {"is_flag": True}
     elif kind is int:
-        how["type"] = click.IntRange(min=item.metadata["least"])
+        how["type"] = click.IntRange(min=entry.metadata["least"])
     elif get_origin(kind) is Literal:
         how["type"] = click.Choice(get_args(kind))
-    if isinstance(item.default, str):
-        how |= {"default": item.default, "show_default": True}
-    return click.option(flag_of(item), item.name, help=item.metadata["help"], **how)
+    if entry.name == "target":
+        how["shell_complete"] = releases
+    if isinstance(entry.default, str):
+        how |= {"default": entry.default, "show_default": True}
+    return click.option(flag_of(entry), entry.name, help=entry.metadata["help"], **how)
 
 
 def taken(record: type[Group], options: dict[str, Any]) -> Group:
@@ -215,8 +275,16 @@ def page_option(command: Command) -> Command:
         "--report",
         "page",
         metavar="FILE.html",
+        callback=_page,
+        shell_complete=files,
         help="Write the result as a page for browsers as well, with pictures of both models.",
     )(command)
+
+
+def _page(context: click.Context, parameter: click.Parameter, file: str | None) -> str | None:
+    if file is not None and not context.resilient_parsing:
+        writer_for(file, {".html": write_whole, ".htm": write_whole}, "pages are")
+    return file
 
 
 def memory_option(command: Command) -> Command:
@@ -275,6 +343,7 @@ def _engines(command: Command) -> Command:
     return click.option(
         "--engines",
         metavar="auto|NAME,NAME,...",
+        shell_complete=engines,
         default="auto",
         show_default=True,
         help="The engines that run the models: numpy (built in), onnxruntime, openvino, "

@@ -9,8 +9,8 @@ import click
 from irloop.errors import UsageError, did_you_mean
 
 from . import report_json
+from .completion import pass_names
 from .console import common_options, say
-from .names import pass_names
 from .options import format_option
 
 if TYPE_CHECKING:

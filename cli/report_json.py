@@ -7,7 +7,7 @@ is published as schemas/report-1.json.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import click
@@ -53,7 +53,7 @@ def report(
         {
             "schema": SCHEMA,
             "command": command,
-            "files": [_named(file) for file in files],
+            "files": list(files),
             "summary": counts,
             "findings": [finding(item) for item in items],
             **more,
@@ -61,30 +61,30 @@ def report(
     )
 
 
-def _named(file: str) -> str:
-    context = click.get_current_context(silent=True)
-    return file if context is None else console_of(context).named(file)
-
-
 def dump(content: Any) -> str:
     """Write `content` as JSON text that any parser can read.
 
-    Numbers that JSON cannot express, such as NaN, become strings.
+    Numbers that JSON cannot express, such as NaN, become strings. Paths of temporary files become
+    the names of what they are copies of.
     """
     # Imported only for JSON, because text reports are the most frequent ones.
     import json
 
-    text = json.dumps(_plain(content), indent=2, allow_nan=False)
+    context = click.get_current_context(silent=True)
+    named: Callable[[str], str] = str if context is None else console_of(context).named
+    text = json.dumps(_plain(content, named), indent=2, allow_nan=False)
     # In JSON, only strings contain `#`, so it can be escaped everywhere. CI services recognise
     # commands even within a line.
     return text.replace("##", "\\u0023\\u0023")
 
 
-def _plain(content: Any) -> Any:
+def _plain(content: Any, named: Callable[[str], str]) -> Any:
+    if isinstance(content, str):
+        return named(content)
     if isinstance(content, dict):
-        return {str(key): _plain(item) for key, item in content.items()}
+        return {str(key): _plain(item, named) for key, item in content.items()}
     if isinstance(content, (list, tuple)):
-        return [_plain(item) for item in content]
+        return [_plain(item, named) for item in content]
     if isinstance(content, float) and not math.isfinite(content):
         return str(content)
     return content

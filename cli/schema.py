@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from .completion import files
 from .console import common_options, console_of
 from .files import require_folder, write_whole, writer_for
 
@@ -22,6 +23,7 @@ Examples:
     "-o",
     "--output",
     metavar="FILE",
+    shell_complete=files,
     default="-",
     help="The file to write.  [default: the standard output]",
 )

@@ -9,13 +9,11 @@ from functools import lru_cache
 from pathlib import Path
 
 from irloop.errors import UsageError
-from irloop.opening import open_regular, require_local, weights_beside
+from irloop.opening import SUFFIXES, open_regular, require_local, weights_beside
 
 from .exclusion import Exclusion
 
 __all__ = ["changed_models", "find_models"]
-
-_SUFFIXES = (".xml", ".onnx")
 
 #: Models, and links to models outside the folder in which they were found.
 Found = tuple[list[str], list[str]]
@@ -89,7 +87,7 @@ def changed_models(
         model = Path(path)
         if model.suffix.lower() == ".bin":
             model = model.with_suffix(".xml")
-        if model.suffix.lower() not in _SUFFIXES or not model.is_file():
+        if model.suffix.lower() not in SUFFIXES or not model.is_file():
             continue
         if not follow and _leaves(str(model), os.path.dirname(model)):
             leaving.append(str(model))
@@ -145,7 +143,7 @@ def _models_of(path: str, exclusion: Exclusion, *, follow: bool) -> Iterator[tup
     for match in sorted(glob.glob(path, recursive=True)):
         if exclusion.leaves_out_below(start, match):
             continue
-        if os.path.isfile(match) and Path(match).suffix.lower() in _SUFFIXES:
+        if os.path.isfile(match) and Path(match).suffix.lower() in SUFFIXES:
             yield match, not follow and _leaves(match, start)
         elif os.path.isdir(match) and "**" not in path:
             yield from _models_in(match, start, exclusion, follow=follow)
@@ -164,7 +162,7 @@ def _models_in(
             and _is_new(place, name, seen, follow=follow)
         ]
         for path in (os.path.join(place, name) for name in sorted(files)):
-            if Path(path).suffix.lower() not in _SUFFIXES:
+            if Path(path).suffix.lower() not in SUFFIXES:
                 continue
             if exclusion.leaves_out(path, is_folder=False):
                 continue

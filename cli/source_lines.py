@@ -12,7 +12,7 @@ import click
 from irloop.diagnostics import Diagnostic
 from irloop.opening import open_regular
 
-from .console import STDIN, console_of
+from .console import console_of
 
 __all__ = ["Excerpt", "Excerpts"]
 
@@ -66,11 +66,11 @@ class Excerpts:
 def _path(file: str) -> str:
     """Return the path from which the file named in a finding can be read.
 
-    If the file is stdin, this is the path of the copy of stdin.
+    If the finding names what a temporary file is a copy of, this is the path of the copy.
     """
     context = click.get_current_context(silent=True)
-    copy = None if context is None else console_of(context).stdin
-    return copy if copy is not None and file == STDIN else file
+    copies = {} if context is None else console_of(context).copies
+    return next((path for path, name in copies.items() if name == file), file)
 
 
 def _part(line: str, element: str) -> tuple[int, int] | None:

@@ -16,6 +16,7 @@ from irloop.fleet.needs import require_packages
 from irloop.fleet.processes import prepare
 from irloop.fleet.verdicts import STEPS, TARGETS, VERDICTS
 
+from .completion import files, steps
 from .console import Console, common_options, console_of, say
 from .exits import Exit
 from .limits import size
@@ -94,13 +95,14 @@ def _verdicts(context: click.Context, parameter: click.Parameter, text: str) -> 
     epilog=EPILOG,
     short_help="Validate, convert and check many models on many machines.",
 )
-@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, shell_complete=files)
 @click.option(
     "-o",
     "--output",
     "target",
     metavar="RESULTS",
     required=True,
+    shell_complete=files,
     help="The folder or address of the results; earlier results in it are kept.",
 )
 @click.option(
@@ -110,6 +112,7 @@ def _verdicts(context: click.Context, parameter: click.Parameter, text: str) -> 
     default="validate",
     show_default=True,
     callback=_steps,
+    shell_complete=steps(*STEPS),
     help="validate; convert: to the format of --to; check: run the model and its conversion and "
     "compare; conform: run the model in its engine and compare with the built-in executor.",
 )
@@ -129,10 +132,15 @@ def _verdicts(context: click.Context, parameter: click.Parameter, text: str) -> 
     help="The number of processes on this machine.  [default: one per processor]",
 )
 @click.option(
-    "--tls-ca", metavar="FILE", help="The CA certificate that signed the scheduler's certificate."
+    "--tls-ca",
+    metavar="FILE",
+    shell_complete=files,
+    help="The CA certificate that signed the scheduler's certificate.",
 )
-@click.option("--tls-cert", metavar="FILE", help="The certificate of this client.")
-@click.option("--tls-key", metavar="FILE", help="The key of this client.")
+@click.option(
+    "--tls-cert", metavar="FILE", shell_complete=files, help="The certificate of this client."
+)
+@click.option("--tls-key", metavar="FILE", shell_complete=files, help="The key of this client.")
 @click.option(
     "--shard",
     metavar="K/N",

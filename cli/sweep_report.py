@@ -13,6 +13,7 @@ from irloop.diagnostics import Severity, one_line
 from irloop.fleet.needs import require_packages
 
 from . import report_json, report_junit, report_sarif
+from .completion import files
 from .console import common_options, console_of, say
 from .exits import Exit
 from .files import require_folder, write_whole, writer_for
@@ -44,7 +45,7 @@ Table = tuple[str, Sequence[str], list[Sequence[Any]]]
 
 
 @click.command("report", short_help="Report the results of a sweep.")
-@click.argument("results")
+@click.argument("results", shell_complete=files)
 @click.option(
     "-o",
     "--output",
@@ -54,7 +55,13 @@ Table = tuple[str, Sequence[str], list[Sequence[Any]]]
     type=click.Path(dir_okay=False),
     help="Also write a report: .html, .json, .sarif, .xml (JUnit) or .txt.",
 )
-@click.option("--compare", "old", metavar="OLD", help="Older results; report what changed since.")
+@click.option(
+    "--compare",
+    "old",
+    metavar="OLD",
+    shell_complete=files,
+    help="Older results; report what changed since.",
+)
 @format_option(("text", "json", "sarif", "junit"), help="The format of the report on stdout.")
 @common_options
 @click.pass_context

@@ -11,12 +11,14 @@ import click
 
 from irloop.errors import IrloopError, UsageError
 from irloop.files import scratch
+from irloop.opening import dialect_of
 
 from . import report_json
 from .check import comparison_text, exit_of
+from .completion import files, pass_names
 from .console import Console, common_options, console_of, say
-from .files import require_free, weight_files, write_whole
-from .names import ModelPath, pass_names
+from .files import require_folder, require_free, weight_files, write_whole
+from .names import ModelPath
 from .options import format_option, run_options, weights_option
 
 if TYPE_CHECKING:
@@ -97,7 +99,12 @@ def _moments(
 )
 @run_options
 @click.option("--profile", is_flag=True, help="Show time, matches and changes of each pass.")
-@click.option("--profile-csv", metavar="FILE", help="Write the same figures as CSV.")
+@click.option(
+    "--profile-csv",
+    metavar="FILE",
+    shell_complete=files,
+    help="Write the same figures as CSV.",
+)
 @click.option(
     "--draw",
     "moments",
@@ -210,7 +217,7 @@ def _require_pipeable(source: str, options: dict[str, Any]) -> None:
         UsageError: for an IR, which consists of two files, and for `--format json`, which also goes
             to stdout.
     """
-    if os.path.splitext(source)[1].lower() != ".onnx":
+    if dialect_of(source) != "onnx":
         raise UsageError(
             "an IR cannot be written to the standard output: it consists of two files",
             fix="name a file, or convert the IR to ONNX before",
@@ -227,12 +234,14 @@ def _require_sensible(source: str, options: dict[str, Any]) -> None:
             "no output is requested",
             fix="give an output (-o), --check, --profile, --draw or --dump",
         )
+    if options["profile_csv"] is not None:
+        require_folder(options["profile_csv"])
     if output is None:
         return
-    suffixes = [os.path.splitext(path)[1].lower() for path in (source, output)]
-    if suffixes[0] != suffixes[1]:
+    if dialect_of(source) != dialect_of(output):
+        suffix = os.path.splitext(source)[1].lower()
         raise UsageError(
-            f"{output}: a transformation keeps the format {suffixes[0]}",
+            f"{output}: a transformation keeps the format {suffix}",
             fix="convert the result with 'irloop convert'",
         )
     require_free(output, [source, *filter(None, [options["weights"]])])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -16,11 +15,12 @@ from irloop.errors import InternalError, UsageError
 from irloop.opening import open_regular, weights_beside
 
 from . import report_text
-from .console import Console, common_options, console_of
+from .completion import codes, files, named_reports, releases
+from .console import Console, common_options, console_of, uses_colour
 from .exclusion import Exclusion
 from .exits import Exit
 from .files import require_folder, write_whole
-from .names import codes, from_stdin
+from .names import from_stdin
 from .options import format_option
 from .parallel import outcomes, processes_for
 from .search import changed_models, find_models
@@ -83,11 +83,12 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
 @click.command(
     "validate", epilog=EPILOG, short_help="Find problems in models without running them."
 )
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, shell_complete=files)
 @click.option(
     "--bin",
     "weights",
     metavar="FILE",
+    shell_complete=files,
     help="The weights of the given IRs.  [default: the .bin of the same name]",
 )
 @click.option(
@@ -109,6 +110,7 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
     "engines",
     metavar="NAME[-VERSION]",
     multiple=True,
+    shell_complete=releases,
     help="Also warn about patterns that this engine gets wrong: "
     "onnxruntime, openvino, openvino-2021.4.",
 )
@@ -126,6 +128,7 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
 @click.option(
     "--baseline",
     metavar="FILE",
+    shell_complete=files,
     help="A file of known findings, which are left out of the report and the exit status.",
 )
 @click.option(
@@ -159,6 +162,7 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
 @click.option(
     "--config",
     metavar="FILE",
+    shell_complete=files,
     help="The settings file.  [default: the nearest irloop.toml or pyproject.toml with settings]",
 )
 @format_option(STYLES, help="The format of findings on stdout.")
@@ -168,6 +172,7 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
     "reports",
     metavar="FORMAT=FILE",
     multiple=True,
+    shell_complete=named_reports((*STYLES, "html")),
     help="Also write the findings to a file, in any format of --format or in html: a page with "
     "pictures of the models. FILE.html means html=FILE.html.",
 )
@@ -216,7 +221,7 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
 def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> None:
     """Check models without running them.
 
-    PATH is a model (.xml, .onnx), a folder that is searched for models, a pattern such as
+    PATH is a model (.xml, .onnx, .onnxtxt), a folder that is searched for models, a pattern such as
     'models/**/*.xml', or - for a model on the standard input. A search leaves out what Git ignores,
     and the folders of tools and other projects. All findings are reported, not only
     the first. The exit status is 2 if nothing matches. An option overrides the setting with the
@@ -319,8 +324,7 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
             write_whole(file, reported.rendered(style))
     if options["style"] == "github":
         _append_step_summary(reported)
-    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    shown = reported.rendered(options["style"], colour=colour)
+    shown = reported.rendered(options["style"], colour=uses_colour())
     if options["style"] == "text":
         click.echo(shown)
     else:

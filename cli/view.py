@@ -12,6 +12,7 @@ import click
 from irloop.errors import UsageError
 
 from .arrays import matched
+from .completion import files
 from .console import common_options, console_of
 from .files import lacks_weights, require_free, weight_files, write_whole, writer_for
 from .names import ArraysPath, ModelPath
@@ -35,6 +36,7 @@ Examples:
     "-o",
     "--output",
     metavar="FILE",
+    shell_complete=files,
     help="The page to write. Default: the model's name with .html, in the current folder.",
 )
 @click.option(

@@ -380,6 +380,10 @@ def convert(
     contrib: bool = False,
     stateless: bool = False,
     quantization: Literal["exact", "qdq"] = "exact",
+    mean: float | Sequence[float] | Mapping[str, float | Sequence[float]] | None = None,
+    scale: float | Sequence[float] | Mapping[str, float | Sequence[float]] | None = None,
+    reverse_channels: bool | Sequence[str] = False,
+    layout: Mapping[str, str] | str | None = None,
 ) -> tuple[Model, list[Diagnostic]]:
     """Convert a model to the other format, and return notes that the user should know.
 
@@ -418,6 +422,13 @@ def convert(
             numbers stay the same. "qdq" also does so if 0 is not one of the numbers, by the pass
             `round_zero_points`, for each channel, and from `opset` 21 with 65536 levels; a note for
             each FakeQuantize tells how far its numbers move, half a step at most (to ONNX only).
+        mean: subtract this number from every input, or these, one for each channel; or a mapping
+            from names of inputs to such values. Preprocessing is in the order layout,
+            reverse_channels, mean, scale; channels have the order that the model has.
+        scale: divide by this, in the same way.
+        reverse_channels: reverse the 3 channels of every input, or of the inputs with these names.
+        layout: the axes of inputs in the model, as "nchw", and the order in which the new model
+            takes them, as "nchw->nhwc"; for every input, or by name.
 
     Raises:
         ReadError: when the file is not the model it claims to be.
@@ -441,6 +452,10 @@ def convert(
         contrib=contrib,
         stateless=stateless,
         quantization=quantization,
+        mean=mean,
+        scale=scale,
+        reverse_channels=reverse_channels,
+        layout=layout,
     )
     source = read_model(model, functions=to != "onnx")
     try:

@@ -11,14 +11,19 @@ import io
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from irloop.errors import UsageError
 
 __all__ = [
+    "SUFFIXES",
     "Path",
     "PathBelow",
     "RefusedFileError",
+    "dialect_of",
+    "is_address",
+    "is_onnx_text",
     "location_below",
     "open_regular",
     "read_regular",
@@ -28,6 +33,13 @@ __all__ = [
 ]
 
 Path = str | os.PathLike[str]
+
+#: The dialect of each suffix of models, named as in `Model.dialect`.
+SUFFIXES: Mapping[str, Literal["openvino", "onnx"]] = {
+    ".xml": "openvino",
+    ".onnx": "onnx",
+    ".onnxtxt": "onnx",
+}
 
 _KINDS = {
     stat.S_IFDIR: "a folder",
@@ -107,6 +119,16 @@ class PathBelow(os.PathLike[str]):
         return self.__fspath__()
 
 
+def dialect_of(path: Path) -> Literal["openvino", "onnx"] | None:
+    """The dialect that the suffix of `path` indicates, or None."""
+    return SUFFIXES.get(os.path.splitext(path)[1].lower())
+
+
+def is_onnx_text(path: Path) -> bool:
+    """Return whether the suffix of `path` is that of ONNX's text format, which no engine reads."""
+    return os.fspath(path).lower().endswith(".onnxtxt")
+
+
 def weights_beside(model: Path) -> PathBelow:
     """The default .bin of an .xml: it has the same name and is in the same folder."""
     folder, name = os.path.split(model)
@@ -133,16 +155,27 @@ def location_below(folder: Path, location: str) -> PathBelow:
     return PathBelow(folder, location)
 
 
+def is_address(path: object) -> bool:
+    """Return whether `path` is an address of a network or a store, such as ``https://...``."""
+    return isinstance(path, str) and bool(_ADDRESS.match(path)) and not os.path.exists(path)
+
+
 def require_local(path: Path) -> None:
     """Refuse the address of a file in a network or a store, such as ``https://...``.
 
     Raises:
         UsageError: saying what to do.
     """
-    if isinstance(path, str) and _ADDRESS.match(path) and not os.path.exists(path):
+    if is_address(path):
+        import shlex
+
+        shown = os.fspath(path)
+        quoted = shlex.quote(shown)
+        command = f"aws s3 cp {quoted} ." if shown.startswith("s3:") else f"curl -LO {quoted}"
         raise UsageError(
             f"{path} is an address, and models are read from files of this machine",
-            fix="download it first, with the .bin of an .xml; 'irloop sweep' reads addresses",
+            fix=f"download it first, with the .bin of an .xml: {command}; "
+            "commands on one model fetch it themselves after pip install 'irloop[fleet]'",
         )
 
 

@@ -33,6 +33,7 @@ from irloop.graph.inference import Inference
 from irloop.graph.input_types import has_input, set_input_shapes, set_input_types
 from irloop.graph.model import Model
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
+from irloop.opening import is_onnx_text
 from irloop.progress import counted
 
 if TYPE_CHECKING:
@@ -173,7 +174,9 @@ def _dialect(given: Model | Path) -> str:
 
 
 def _side(given: Model | Path) -> Side:
-    return Side(read_side(given), None if isinstance(given, Model) else os.fspath(given))
+    if isinstance(given, Model):
+        return Side(given, None)
+    return Side(read_side(given), None if is_onnx_text(given) else os.fspath(given))
 
 
 def _with_input_types(

@@ -39,6 +39,7 @@ def convert_model(
     job = _Conversion(source, to, options)
     job.copy_source()
     job.set_inputs()
+    job.preprocess()
     job.prepare()
     job.translate()
     job.rewrite()
@@ -78,7 +79,9 @@ class _Conversion:
     def copy_source(self) -> None:
         """Copy the source if it is going to be changed, and check it."""
         options, source = self.options, self.model
-        changes_source = bool(options.source_passes()) or options.loops is not None
+        changes_source = (
+            bool(options.source_passes()) or options.loops is not None or options.preprocesses
+        )
         in_place = not self.translates and options.rewrites(self.translates)
         if self.changes_inputs or changes_source or in_place or self.fixes_shapes:
             self.model = replace(
@@ -95,6 +98,14 @@ class _Conversion:
             set_input_shapes(self.model, self.shapes)
             if self.changes_inputs:
                 Inference().run(self.model.graph)
+
+    def preprocess(self) -> None:
+        """Put what the options demand before the inputs, whose shapes are those of the source."""
+        if self.options.preprocesses:
+            from irloop.conversion.preprocessing import preprocess
+
+            preprocess(self.model, self.options)
+            self.shapes = {}
 
     def prepare(self) -> None:
         """Rewrite the source before it is translated."""

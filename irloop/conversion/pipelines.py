@@ -42,6 +42,7 @@ from irloop.passes.manager import Manager
 __all__ = [
     "DEFAULT_ONNX_OPSET",
     "DEFAULT_OPENVINO_OPSET",
+    "ir_version_of",
     "only_by_function",
     "require_onnx_opset",
     "to_onnx",
@@ -268,9 +269,7 @@ def to_openvino(
         if shapes:
             raise _with_choice(model, error) from error
         raise
-    # OpenVINO converts the outputs of version 10 to other types, which it cannot do with strings.
-    has_strings = any(element_of(value) is ElementType.STRING for value in result.graph.outputs)
-    result.version = 11 if has_strings else 10
+    result.version = ir_version_of(result)
     result.metadata = {}
     return result, [*converter.notes, *_newer_operations(converter)]
 
@@ -356,6 +355,16 @@ def _with_choice(model: Model, error: InferenceError) -> InferenceError:
         found = [replace(item, fix=item.fix or fix) for item in error.diagnostics]
         return InferenceError(error.message, kind=error.kind, diagnostics=found)
     return error
+
+
+def ir_version_of(model: Model) -> int:
+    """The version of IR in which a model is written by default.
+
+    It is 10 unless the model returns strings: OpenVINO converts the outputs of version 10 to other
+    types, which it cannot do with strings.
+    """
+    strings = any(element_of(value) is ElementType.STRING for value in model.graph.outputs)
+    return 11 if strings else 10
 
 
 def only_by_function(type_name: str, domain: str) -> bool:

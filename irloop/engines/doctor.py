@@ -13,6 +13,7 @@ from irloop.engines.catalogue import ENGINES
 from irloop.errors import UsageError
 from irloop.faults.catalogue import ENGINES as MEASURED
 from irloop.faults.catalogue import faults_of
+from irloop.faults.measured import releases
 
 __all__ = ["EngineState", "Environment", "environment"]
 
@@ -25,7 +26,7 @@ class EngineState:
     """An engine: its version ("" if it is not installed) and the faults of that version.
 
     `measured` is False if the faults of this version were not measured; `hazards` are then those
-    of the newest measured version.
+    of the newest measured version. `releases` are the measured ones, oldest first, as in "2024.6".
     """
 
     name: str
@@ -33,6 +34,7 @@ class EngineState:
     installed: bool
     measured: bool
     hazards: tuple[tuple[str, str], ...] = ()
+    releases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +114,13 @@ def _version(package: str) -> str:
 
 def _engine(name: str) -> EngineState:
     engine = ENGINES[name]
+    known = (
+        tuple(".".join(item.version.split(".")[:2]) for item in releases(name))
+        if name in MEASURED
+        else ()
+    )
     if not engine.installed:
-        return EngineState(name, "", installed=False, measured=False)
+        return EngineState(name, "", installed=False, measured=False, releases=known)
     version = engine.version
     if name not in MEASURED:
         return EngineState(name, version, installed=True, measured=False)
@@ -124,4 +131,10 @@ def _engine(name: str) -> EngineState:
     except UsageError:
         found, measured = faults_of(name), False
     listed = tuple((item.code, f"{item.title} ({item.effect.value})") for item in found)
-    return EngineState(name, version, installed=True, measured=measured, hazards=listed)
+    return EngineState(name, version, True, measured, listed, known)
+
+
+def _releases(name: str) -> tuple[str, ...]:
+    if name not in MEASURED:
+        return ()
+    return tuple(".".join(item.version.split(".")[:2]) for item in releases(name))

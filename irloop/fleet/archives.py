@@ -21,7 +21,7 @@ from typing import IO, Any, NamedTuple
 
 from irloop.errors import UsageError
 from irloop.fleet.places import Place, fetching_from, place_of
-from irloop.opening import open_regular
+from irloop.opening import SUFFIXES, open_regular
 
 __all__ = ["Member", "TooBigError", "copy", "extract", "is_archive", "models_in"]
 
@@ -95,7 +95,7 @@ def _paired(found: Iterator[tuple[str, int]], mark: str) -> Iterator[Member]:
         stem, suffix = os.path.splitext(name)
         kind = suffix.lower()
         own = f"{mark}:{size}" if mark else ""
-        if kind == ".onnx":
+        if SUFFIXES.get(kind) == "onnx":
             yield Member(name, size, own, "")
         elif kind == ".bin" and stem in models:
             model, so_far = models.pop(stem)

@@ -15,7 +15,14 @@ from irloop.fleet import archives
 from irloop.fleet.archives import CHUNK, TooBigError
 from irloop.fleet.places import is_local, place_of
 from irloop.fleet.sources import Entry
-from irloop.opening import Path, RefusedFileError, location_below, open_regular, weights_beside
+from irloop.opening import (
+    Path,
+    RefusedFileError,
+    dialect_of,
+    location_below,
+    open_regular,
+    weights_beside,
+)
 
 __all__ = ["Fetched", "add_data", "fetch", "needs_copy"]
 
@@ -118,6 +125,8 @@ def _problems_of(fetched: Fetched, most: int) -> Iterator[None]:
         fetched.verdict, fetched.detail = "unavailable", error.message
     except ValueError as error:  # a NUL in a name
         fetched.verdict, fetched.detail = "unavailable", str(error)
+    except FileNotFoundError:
+        fetched.verdict, fetched.detail = "unavailable", "there is no such file"
     except OSError as error:
         fetched.verdict, fetched.detail = "unavailable", error.strerror or type(error).__name__
 
@@ -217,7 +226,7 @@ def _add(fetched: Fetched, name: str, path: Path, most: int) -> bytes:
         while data := stream.read(min(CHUNK, size + 1)):
             head = head or data[:4096]
             digest.update(data)
-            if name.endswith(".onnx") and not fetched.may_have_data:
+            if dialect_of(name) == "onnx" and not fetched.may_have_data:
                 fetched.may_have_data = _LOCATION in before + data
                 before = data[-len(_LOCATION) :]
     fetched.size += size

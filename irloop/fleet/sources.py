@@ -19,10 +19,11 @@ from typing import Any, NamedTuple
 from irloop.errors import UsageError
 from irloop.fleet import archives
 from irloop.fleet.places import Place, fetching_from, is_local, place_of
+from irloop.opening import SUFFIXES
 
 __all__ = ["Entry", "Shard", "entries", "in_shard"]
 
-MODELS = (".xml", ".onnx")
+MODELS = tuple(SUFFIXES)
 
 #: Maximum number of weights that are kept until the model of the same name appears in a paged
 #: listing.
@@ -215,7 +216,7 @@ def _paired(
     for file in files:
         stem, suffix = os.path.splitext(file.path)
         kind = suffix.lower()
-        if kind == ".onnx":
+        if SUFFIXES.get(kind) == "onnx":
             yield Entry(place.address(file.path), file.size, file.mark)
         elif kind == ".xml" and place.local:
             yield _local_pair(file, f"{stem}.bin")

@@ -27,6 +27,7 @@ from irloop.fleet.places import is_local, put, without_secrets
 from irloop.fleet.runner import Limits, Runner, Task
 from irloop.fleet.sources import Entry
 from irloop.fleet.verdicts import STEPS, TARGETS, done_key, settings_of, versions_of
+from irloop.opening import SUFFIXES
 
 __all__ = ["Job", "Orders", "Row", "failure", "head_of", "path_of", "run_batch", "versions", "warm"]
 
@@ -36,7 +37,6 @@ Row = dict[str, Any]
 #: Packages whose versions a sweep records.
 PACKAGES = ("irloop", "onnx", "onnxruntime", "openvino")
 
-_FORMATS = {".xml": "openvino", ".onnx": "onnx"}
 
 #: Maximum length of a text from a model that is kept, in characters.
 LONGEST = 2000
@@ -315,7 +315,7 @@ class _Work:
             "path": path_of(fetched.entry),
             "digest": digest,
             "mark": "" if has_data else _text(fetched.entry.mark),
-            "format": _FORMATS.get(fetched.suffix, ""),
+            "format": SUFFIXES.get(fetched.suffix, ""),
             "size": fetched.size,
         }
         if fetched.verdict:
@@ -401,7 +401,7 @@ def head_of(orders: Orders, entry: Entry, step: str) -> Row:
         "path": path_of(entry),
         "digest": "",
         "mark": _text(entry.mark),
-        "format": _FORMATS.get(suffix, ""),
+        "format": SUFFIXES.get(suffix, ""),
         "size": entry.size,
         "step": step,
         "settings": settings_of(step, orders.to),

@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError, UsageError
 from irloop.files import ParsedOnce
 from irloop.formats.other_formats import other_folder, other_format
-from irloop.opening import open_regular
+from irloop.opening import dialect_of, open_regular
 
-__all__ = ["OLD_IR", "SUFFIXES", "detect", "detect_for_engines", "first_bytes", "format_of_suffix"]
-
-#: The dialect of each suffix, named as in `Model.dialect`.
-SUFFIXES = {".xml": "openvino", ".onnx": "onnx"}
+__all__ = ["OLD_IR", "detect", "detect_for_engines", "first_bytes"]
 
 _ENOUGH = 4096
 
 #: What an engine must read to run a file of these versions, instead of its dialect.
 OLD_IR = "IR of versions 2 to 7"
 _OLD_ROOT = re.compile(rb"""<net\b[^>]*?\sversion\s*=\s*["']0*[2-7]["']""")
-
-
-def format_of_suffix(path: str | os.PathLike[str]) -> str | None:
-    """The dialect that the suffix of `path` indicates, or None."""
-    return SUFFIXES.get(Path(path).suffix.lower())
 
 
 def first_bytes(path: str | os.PathLike[str], count: int = _ENOUGH) -> bytes:
@@ -73,7 +64,7 @@ def detect(path: str | os.PathLike[str]) -> str:
     if folder is not None:
         raise UsageError(f"{os.fspath(path)} is {folder.what}", fix=folder.fix)
     head = first_bytes(path)
-    by_suffix = format_of_suffix(path)
+    by_suffix = dialect_of(path)
     if by_suffix is not None:
         # The reader of that format can best find out what else the file may be.
         return by_suffix

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from irloop.errors import UsageError
 from irloop.files import ParsedOnce
-from irloop.formats.detect import SUFFIXES, detect, format_of_suffix
+from irloop.formats.detect import detect
 from irloop.formats.objects import opened
 from irloop.graph.convert_options import WriteOptions
 from irloop.graph.model import Model
+from irloop.opening import SUFFIXES, dialect_of
 
 if TYPE_CHECKING:
     from irloop.formats.onnx.reader import Expand
@@ -52,8 +53,8 @@ def _read(path: Path, bin: Path | None, expand: Expand | None) -> Model:
 
 def write(model: Model, path: Path, options: WriteOptions) -> tuple[str, ...]:
     """Write a model in its own format; see `irloop.save_model` for the arguments and the errors."""
-    if format_of_suffix(path) != model.dialect:
-        (suffix,) = (suffix for suffix, dialect in SUFFIXES.items() if dialect == model.dialect)
+    if dialect_of(path) != model.dialect:
+        suffix = next(suffix for suffix, name in SUFFIXES.items() if name == model.dialect)
         raise UsageError(
             f"cannot write {path}: a model of dialect {model.dialect} needs the suffix {suffix}"
         )

@@ -27,6 +27,9 @@ Quantization = Literal["exact", "qdq"]
 #: The first opsets whose QuantizeLinear has an axis, and 16 bits.
 QUANTISES_SINCE, WORDS_SINCE = 13, 21
 
+#: A number or one for each channel, for every input or by the name of an input.
+Numbers = float | Sequence[float] | Mapping[str, float | Sequence[float]] | None
+
 _NAMES = {"onnx": "ONNX", "openvino": "OpenVINO IR"}
 
 
@@ -120,6 +123,18 @@ class ConvertOptions(Options):
         "exact",
         to="onnx",
     )
+
+    mean: Numbers = option()
+    scale: Numbers = option()
+    reverse_channels: bool | Sequence[str] = option(default=False)
+    layout: Mapping[str, str] | str | None = option()
+
+    @property
+    def preprocesses(self) -> bool:
+        """Return whether something is put before inputs."""
+        return bool(self.reverse_channels) or any(
+            item not in (None, {}) for item in (self.mean, self.scale, self.layout)
+        )
 
     def require_consistent(self, to: str, opsets: Sequence[int], *, translates: bool) -> None:
         """Refuse options that contradict each other, or that have no effect.

@@ -23,7 +23,7 @@ from irloop.formats.openvino.net_index import LOOPS
 from irloop.formats.openvino.xml import parse
 from irloop.graph.collector import collector_paused
 from irloop.modules import Modules
-from irloop.opening import open_regular, weights_beside
+from irloop.opening import dialect_of, open_regular, weights_beside
 from irloop.progress import counted
 from irloop.validation import rules as rule_package
 from irloop.validation.context import Context
@@ -227,9 +227,9 @@ def _is_onnx(path: str | os.PathLike[str]) -> bool:
     if isinstance(path, ParsedOnce) and path.dialect is not None:
         return path.dialect == "onnx"
     file = os.fspath(path)
-    suffix = os.path.splitext(file)[1].lower()
-    if suffix in (".onnx", ".xml"):
-        return suffix == ".onnx"
+    dialect = dialect_of(file)
+    if dialect is not None:
+        return dialect == "onnx"
     try:
         with open_regular(file) as stream:
             return stream.read(1) == b"\x08"

@@ -14,7 +14,7 @@ from irloop.formats.detect import detect
 from irloop.formats.openvino.document import Document
 from irloop.formats.openvino.edits import Edit, edited, overlap
 from irloop.formats.openvino.xml import parse
-from irloop.opening import Path, open_regular, weights_beside
+from irloop.opening import Path, is_onnx_text, open_regular, weights_beside
 from irloop.validation.context import Context
 from irloop.validation.engine import rule_classes, validate
 from irloop.validation.repair_plan import Repair
@@ -65,7 +65,8 @@ def fixed(
     """Fix a model, and return its bytes before and after; no file is written.
 
     Args:
-        path: the .xml or .onnx. In an .onnx, only the opset imports are fixed.
+        path: the .xml or .onnx. In an .onnx, only the opset imports are fixed; in
+            an .onnxtxt, nothing.
         weights: the .bin; by default the file of the same name next to it.
         select: codes or groups to fix; empty means all.
         ignore: codes or groups not to fix.
@@ -159,6 +160,8 @@ def _fixed_onnx(path: str, select: Iterable[str], ignore: Iterable[str], *, unsa
     finally:
         context.close()
     wanted = [item for item in wanted if (item.code, item.place.element) in places]
+    if is_onnx_text(path):
+        wanted = []  # The fixes change bytes of a protobuf.
     made = [item for item in wanted if unsafe or item.safe]
     after = before
     for repair in made:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
+import pty
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from click.testing import Result
@@ -82,7 +89,7 @@ def test_names_with_typing_errors_get_the_right_name(
 def test_a_name_that_resembles_nothing_gets_no_advice(irloop: Irloop) -> None:
     result = irloop("qqqqqq")
     assert result.exit_code == 2
-    assert "No such command 'qqqqqq'." in result.stderr
+    assert "no such command 'qqqqqq'\n" in result.stderr
     assert "mean" not in result.stderr
 
 
@@ -111,11 +118,111 @@ def test_a_reader_that_leaves_is_no_error(copied: Path, command: str, status: in
 
 
 @pytest.mark.parametrize("command", ["convert", "validate", "inspect", "run", "view"])
-def test_addresses_are_refused_in_words(irloop: Irloop, command: str, tmp_path: Path) -> None:
+def test_addresses_are_refused_in_words(
+    irloop: Irloop, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    monkeypatch.delitem(sys.modules, "irloop.fleet.download", raising=False)
     result = irloop(command, "https://example.org/models/m.onnx")
     assert result.exit_code == 2
     assert "is an address" in result.stderr
     assert "download it first" in result.stderr
+    assert "curl -LO https://example.org/models/m.onnx" in result.stderr
+    assert "pip install 'irloop[fleet]'" in result.stderr
+
+
+@pytest.fixture
+def server(copied: Path, tmp_path: Path) -> Iterator[str]:
+    """The address of a folder with an IR, and the ONNX model with external data made of it."""
+    pytest.importorskip("fsspec", reason="needs the extra fleet")
+    pytest.importorskip("aiohttp", reason="needs aiohttp")
+    model, _ = api.convert(copied)
+    api.save_model(model, copied.with_name("m.onnx"), external_data=True)
+    api.save_model(model, copied.with_name("m.onnxtxt"))
+    handler = partial(_Quiet, directory=str(copied.parent))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
+        Thread(target=running.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{running.server_port}"
+        running.shutdown()
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def test_commands_on_one_model_fetch_addresses(
+    irloop: Irloop, copied: Path, server: str, tmp_path: Path
+) -> None:
+    for name in (copied.name, "m.onnx", "m.onnxtxt"):
+        address = f"{server}/{name}"
+        shown = irloop("inspect", address)
+        assert shown.stdout.startswith(f"{address}: "), shown.output
+        output = tmp_path / "converted" / ("n.onnx" if name.endswith("xml") else "n.xml")
+        output.parent.mkdir(exist_ok=True)
+        made = irloop("convert", address, "-o", output, "--check", "--format", "json")
+        assert made.exit_code == 0, made.output
+        assert json.loads(made.stdout)["files"] == [address]
+        assert "irloop-scratch" not in made.output
+    unnamed = irloop("convert", f"{server}/m.onnx")
+    assert (unnamed.exit_code, unnamed.stdout) == (2, "")
+    assert f"{server}/m.onnx is no file of this machine" in unnamed.stderr
+    absent = irloop("run", f"{server}/none.onnx")
+    assert absent.stderr == f"irloop: error: {server}/none.onnx: there is no such file\n"
+    assert "is an address" in irloop("validate", f"{server}/m.onnx").stderr
+
+
+def test_json_names_no_temporary_file(copied: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "irloop", "convert", "-", "-o", "no.onnx", "--format", "json"],
+        input=copied.read_bytes(),
+        capture_output=True,
+        check=False,
+        cwd=copied.parent,
+    )
+    (finding,) = json.loads(done.stdout)["findings"]
+    assert (finding["code"], finding["file"]) == ("IRL301", "<stdin>")
+    assert finding["message"] == "the weights file <stdin>.bin does not exist"
+
+
+def _on_a_terminal(model: Path, **variables: str) -> str:
+    """What a terminal shows of `irloop validate`."""
+    read, write = pty.openpty()
+    kept = {name: text for name, text in os.environ.items() if not name.endswith("_COLOR")}
+    environment = {**kept, "COLUMNS": "40", **variables}
+    command = [sys.executable, "-m", "irloop", "validate", str(model)]
+    with subprocess.Popen(command, stdout=write, stderr=write, env=environment) as running:
+        os.close(write)
+        text = b""
+        # Linux reports an error at the end of a terminal.
+        with suppress(OSError):
+            while data := os.read(read, 4096):
+                text += data
+        running.wait()
+    os.close(read)
+    return text.decode()
+
+
+@pytest.mark.parametrize(
+    ("variables", "coloured"),
+    [
+        ({"TERM": "xterm"}, True),
+        ({"TERM": "dumb"}, False),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, False),
+        ({"TERM": "dumb", "FORCE_COLOR": "1"}, True),
+        ({"TERM": "dumb", "FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+    ],
+)
+def test_colours_follow_the_terminal_and_the_user(
+    copied: Path, variables: dict[str, str], coloured: bool
+) -> None:
+    right = copied.read_bytes()
+    copied.write_bytes(
+        right.replace(b'internal_layer_id="0" axis="1"', b'internal_layer_id="0" axis="-2"')
+    )
+    shown = _on_a_terminal(copied, **variables)
+    assert "IRL" in shown
+    assert ("\x1b[" in shown) == coloured
 
 
 def test_python_refuses_addresses_in_words() -> None:

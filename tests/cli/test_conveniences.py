@@ -1,10 +1,9 @@
-"""Details that commands share: standard input, completion, and one code for each fault."""
+"""Details that commands share: standard input, and one code for each fault."""
 
 from __future__ import annotations
 
 import io
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -227,34 +226,6 @@ def test_writing_a_baseline_tells_what_was_written(irloop: Irloop, tmp_path: Pat
     result = irloop("validate", path, "--baseline", known, "--write-baseline")
     assert f"wrote {known}: 1 known finding, 1 of them in these models" in result.stderr
     assert len(json.loads(known.read_text())["findings"]) == 1
-
-
-@pytest.mark.parametrize(
-    ("words", "some"),
-    [
-        (["transform", "m.xml", "--pass", "unr"], "unroll"),
-        (["passes", "dead"], "dead_code"),
-        (["explain", "irl62"], "IRL623"),
-        (["explain", "cnv00"], "CNV001"),
-        (["validate", "m.xml", "--select", "IRL1,IRL52"], "IRL1,IRL525"),
-        (["ops", "tens"], "TensorIterator"),
-    ],
-)
-def test_names_are_completed(words: list[str], some: str) -> None:
-    environment = {
-        **os.environ,
-        "_IRLOOP_COMPLETE": "bash_complete",
-        "COMP_WORDS": " ".join(["irloop", *words]),
-        "COMP_CWORD": str(len(words)),
-    }
-    code = "from irloop_cli.main import main; main(prog_name='irloop')"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, check=False, text=True
-    )
-    found = [line.partition(",")[2] for line in done.stdout.splitlines()]
-    assert some in found
-    start = words[-1].lower()
-    assert all(item.lower().startswith(start) for item in found)
 
 
 def test_doctor_lists_versions_and_their_faults(irloop: Irloop) -> None:

@@ -44,7 +44,7 @@ def test_the_option_version_prints_the_version(irloop: Irloop) -> None:
 def test_an_unknown_command_is_wrong_usage(irloop: Irloop) -> None:
     result = irloop("frobnicate")
     assert result.exit_code == 2
-    assert "No such command 'frobnicate'" in result.stderr
+    assert "no such command 'frobnicate'" in result.stderr
     assert result.stdout == ""
 
 
@@ -174,3 +174,40 @@ def test_progress_is_for_terminals_and_long_work(recurrent: Path, work: str) -> 
     assert (done.returncode, done.stdout) == (0, b"no findings in 1 file\n")
     shown = f"\r\x1b[K1 of 1: {recurrent}\r\x1b[K".encode()
     assert seen == (shown + b"!" if work == "long" else b"!")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("frobnicate", "no such command 'frobnicate'"),
+        ("convert", "missing argument 'INPUT'"),
+        ("convert m.xml --frobnicate", "no such option '--frobnicate'"),
+        ("validate --format xx m", "invalid value for '--format': 'xx' is not one of 'text'"),
+        ("run no.xml", "invalid value for 'MODEL': File 'no.xml' does not exist"),
+        ("convert m.xml --mean x", "invalid value for '--mean': 'x' is not numbers"),
+        ("schema -o x.pdf", "x.pdf: the schema is written as .xsd"),
+        ("view {ir} -o x.pdf", "x.pdf: pages are written as .htm, .html"),
+        ("check {ir} {ir} --report x.pdf", "x.pdf: pages are written as .htm, .html"),
+        ("inspect {ir} --draw x.pdf", "x.pdf: drawings are written as .dot, .svg"),
+        ("extract {ir} -o x.pdf", "x.pdf: a part keeps the format .xml"),
+        ("transform {ir} -o x.pdf --pass dead_code", "x.pdf: a transformation keeps the format"),
+        ("convert {ir} -o x.pdf", "x.pdf: the suffix must be .onnx or .onnxtxt or .xml"),
+        ("schema -o no/x.xsd", "no: no such folder"),
+    ],
+)
+def test_all_errors_have_one_form(
+    irloop: Irloop,
+    recurrent: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: str,
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = irloop(*words.format(ir=recurrent).split())
+    assert (result.exit_code, result.stdout) == (2, "")
+    first, *rest = result.stderr.splitlines()
+    assert first.startswith("irloop: error: ")
+    assert message in first
+    assert all(line.startswith(("  fix: ", "  expected: ", "  found: ")) for line in rest)
+    assert not list(tmp_path.iterdir())

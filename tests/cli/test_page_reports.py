@@ -64,5 +64,5 @@ def test_no_model_is_written_over(command: str, changed: Path, tmp_path: Path) -
     before = changed.read_bytes()
     done = irloop(command, str(MODEL), "new.xml", "--report", "new.xml", cwd=tmp_path)
     assert done.returncode == 2
-    assert "would be written over" in done.stderr
+    assert "pages are written as .htm, .html" in done.stderr
     assert changed.read_bytes() == before

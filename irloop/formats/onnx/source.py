@@ -14,10 +14,11 @@ from irloop.errors import ReadError
 from irloop.files import ParsedOnce
 from irloop.formats.onnx.decoded import DecodedNode, decode
 from irloop.formats.onnx.external import LFS_POINTER, ExternalFiles
+from irloop.formats.onnx.text_format import MOST, parse_text
 from irloop.formats.onnx.wire_format import Tokens, cut
 from irloop.formats.other_formats import other_format
 from irloop.graph.mapped_file import MappedFile
-from irloop.opening import open_regular, read_regular
+from irloop.opening import is_onnx_text, open_regular, read_regular
 
 __all__ = ["Loaded", "load", "loaded"]
 
@@ -110,6 +111,8 @@ def load(path: Path, files: ExternalFiles) -> onnx.ModelProto:
     try:
         with open_regular(path) as stream:
             size = os.fstat(stream.fileno()).st_size
+        if is_onnx_text(path):
+            return parse_text(read_regular(path, MOST), location)
         if size > PROTOBUF_LIMIT:
             raise ReadError(
                 f"{path} is bigger than any protobuf can be",

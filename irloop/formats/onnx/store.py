@@ -18,10 +18,11 @@ from irloop.errors import ReadError, WriteError
 from irloop.files import reason_of, replacing
 from irloop.formats.onnx.source import PROTOBUF_LIMIT
 from irloop.formats.onnx.tensors import describe
+from irloop.formats.onnx.text_format import MOST_WEIGHTS, text_of
 from irloop.formats.onnx.wire_format import Piece, Tokens, size_of, splice
 from irloop.graph.tensor import MappedTensor, Tensor
 from irloop.graph.types import ElementType
-from irloop.opening import RefusedFileError, location_below
+from irloop.opening import RefusedFileError, is_onnx_text, location_below
 
 __all__ = ["Store"]
 
@@ -31,8 +32,12 @@ SMALL = 1024
 PAGED = 1 << 16
 PAGE = 4096
 ALIGNMENT = 64
+
 #: Number of bytes of a protobuf that are reserved for everything except the weights.
 MARGIN = 1 << 26
+
+#: The path of a file to write, and its contents.
+_Output = tuple[Path, Iterable[Piece]]
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -125,11 +130,14 @@ class Store:
         """
         assert self._target is not None
         target = self._target
-        data: list[Piece] = []
+        beside: list[_Output] = []
         if self._share:
             self._point(target)
         elif self._is_external():
             data = self._lay_out(f"{target.name}.data")
+            beside = [(target.with_name(f"{target.name}.data"), data)] if data else []
+        if is_onnx_text(target):
+            return _saved([(target, [self._text(proto)]), *beside])
         weights = {entry.token: entry.tensor for entry in self._entries}
         if encoded is None:
             encoded = proto.SerializeToString(deterministic=True)
@@ -141,16 +149,24 @@ class Store:
                 found=f"{size} bytes",
                 fix="store the weights as external data",
             )
-        outputs: list[tuple[Path, Iterable[Piece]]] = [(target, pieces)]
-        if data:
-            outputs.append((target.with_name(f"{target.name}.data"), data))
-        _replace(outputs)
-        return tuple(path for path, _ in outputs)
+        return _saved([(target, pieces), *beside])
+
+    def _text(self, proto: onnx.ModelProto) -> bytes:
+        """The model in ONNX's text format, with the weights that are not in another file."""
+        for entry in self._entries:
+            if not entry.proto.external_data:
+                entry.proto.raw_data = bytes(entry.tensor.raw())
+        return text_of(proto, str(self._target))
 
     def _is_external(self) -> bool:
         if self._external is not None:
             return self._external
-        return sum(entry.tensor.nbytes for entry in self._entries) > PROTOBUF_LIMIT - MARGIN
+        most = (
+            MOST_WEIGHTS
+            if self._target is not None and is_onnx_text(self._target)
+            else PROTOBUF_LIMIT - MARGIN
+        )
+        return sum(entry.tensor.nbytes for entry in self._entries) > most
 
     def _lay_out(self, location: str) -> list[Piece]:
         """Assign each entry a place in the data file `location`; return the file's content.
@@ -217,8 +233,8 @@ def _make_external(entry: _Entry, location: str, offset: int) -> None:
         proto.external_data.add(key=key, value=value)
 
 
-def _replace(outputs: list[tuple[Path, Iterable[Piece]]]) -> None:
-    """Write all `outputs` (target path and contents) completely, or none of them.
+def _saved(outputs: list[_Output]) -> tuple[Path, ...]:
+    """Write all `outputs` completely, or none of them; return the paths.
 
     The files are moved to their targets only when all are written. The model comes first in
     `outputs` and is moved last, after its data file.
@@ -241,3 +257,4 @@ def _replace(outputs: list[tuple[Path, Iterable[Piece]]]) -> None:
             f"{model} cannot be written: {reason}",
             fix="choose an existing folder that is writable and has enough space",
         ) from error
+    return tuple(path for path, _ in outputs)

@@ -1,14 +1,12 @@
-"""ONNX's text format, for models in source code and tests."""
+"""Models in ONNX's text format, for models in source code and tests."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from onnx import parser
-
-from irloop.errors import ReadError
 from irloop.formats.onnx.reader import from_proto
+from irloop.formats.onnx.text_format import parse_text
 from irloop.graph.model import Model
 
 __all__ = ["from_text"]
@@ -20,10 +18,6 @@ def from_text(text: str, path: str | os.PathLike[str]) -> tuple[Model, Path]:
     Raises:
         ReadError: when the text is not a model in ONNX's text format.
     """
-    try:
-        proto = parser.parse_model(text)
-    except parser.ParseError as error:
-        raise ReadError("the text is not an ONNX model", found=str(error)[:500]) from None
-    file = Path(path)
+    proto, file = parse_text(text.encode()), Path(path)
     file.write_bytes(proto.SerializeToString(deterministic=True))
     return from_proto(proto), file
