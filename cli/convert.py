@@ -14,7 +14,7 @@ from irloop.diagnostics import Diagnostic, Severity
 from irloop.errors import InternalError, IrloopError, ReadError, UsageError, VerifyError, WriteError
 from irloop.files import ParsedOnce, move_together, scratch
 from irloop.graph.collector import collector_paused
-from irloop.graph.convert_options import ConvertOptions, WriteOptions
+from irloop.graph.convert_options import ConvertOptions, WriteOptions, ir_version_of
 from irloop.opening import SUFFIXES, dialect_of, weights_beside
 
 from . import report_json, report_text
@@ -415,8 +415,6 @@ class _Job:
 
         options = dict(vars(self.writing))
         if self.to_dialect == "openvino":
-            from irloop.conversion.pipelines import ir_version_of
-
             options["ir_version"] = self.writing.ir_version or ir_version_of(model)
         elif self.piped:
             options["external_data"] = False

@@ -30,7 +30,7 @@ from irloop.errors import InferenceError, UnsupportedError, UsageError
 from irloop.faults.repairing import repairs, repairs_of_source
 from irloop.formats.onnx.signature import NEWEST
 from irloop.graph.builder import element_of
-from irloop.graph.convert_options import QUANTISES_SINCE, Quantization
+from irloop.graph.convert_options import QUANTISES_SINCE, Quantization, ir_version_of
 from irloop.graph.input_types import set_input_shapes
 from irloop.graph.model import Model
 from irloop.graph.op import Constant
@@ -42,7 +42,6 @@ from irloop.passes.manager import Manager
 __all__ = [
     "DEFAULT_ONNX_OPSET",
     "DEFAULT_OPENVINO_OPSET",
-    "ir_version_of",
     "only_by_function",
     "require_onnx_opset",
     "to_onnx",
@@ -355,16 +354,6 @@ def _with_choice(model: Model, error: InferenceError) -> InferenceError:
         found = [replace(item, fix=item.fix or fix) for item in error.diagnostics]
         return InferenceError(error.message, kind=error.kind, diagnostics=found)
     return error
-
-
-def ir_version_of(model: Model) -> int:
-    """The version of IR in which a model is written by default.
-
-    It is 10 unless the model returns strings: OpenVINO converts the outputs of version 10 to other
-    types, which it cannot do with strings.
-    """
-    strings = any(element_of(value) is ElementType.STRING for value in model.graph.outputs)
-    return 11 if strings else 10
 
 
 def only_by_function(type_name: str, domain: str) -> bool:

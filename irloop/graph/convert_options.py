@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, field, fields
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from irloop.errors import UsageError
 from irloop.graph.record import Record
-from irloop.graph.types import Shape
+from irloop.graph.types import ElementType, Shape
 
-__all__ = ["ConvertOptions", "Loops", "Options", "Quantization", "WriteOptions"]
+if TYPE_CHECKING:
+    from irloop.graph.model import Model
+
+__all__ = ["ConvertOptions", "Loops", "Options", "Quantization", "WriteOptions", "ir_version_of"]
 
 #: "keep" means the form nearest to the source; any other word is a form that is used where
 #: possible.
@@ -216,3 +219,15 @@ class WriteOptions(Options):
         told="--weights share",
     )
     external_data: bool | None = option("Write ONNX weights to a separate file.", to="onnx")
+
+
+def ir_version_of(model: Model) -> int:
+    """The version of IR in which a model is written by default.
+
+    It is 10 unless the model returns strings: OpenVINO converts the outputs of version 10 to other
+    types, which it cannot do with strings.
+    """
+    from irloop.graph.builder import element_of
+
+    strings = any(element_of(value) is ElementType.STRING for value in model.graph.outputs)
+    return 11 if strings else 10
