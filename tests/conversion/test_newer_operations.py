@@ -220,7 +220,7 @@ def test_a_requested_opset_of_onnx_is_kept() -> None:
     assert not notes
 
 
-@pytest.mark.parametrize("opset", [7, 17])
+@pytest.mark.parametrize("opset", [7, 18])
 def test_an_opset_that_no_ir_is_written_in_is_refused(opset: int) -> None:
     with pytest.raises(UsageError, match=f"OpenVINO opset {opset} cannot be written"):
         convert(elements(4, 4), opset=opset)
