@@ -207,10 +207,8 @@ class Console:
             text += f", about {_span(left)} left"
         elif self._ticks > 1:
             text += f" ({_span(self._ticks * _PATIENCE)})"
-        from shutil import get_terminal_size  # loads all compressors
-
         # A line that wraps cannot be overwritten.
-        text = one_line(self.named(text))[: get_terminal_size().columns - 1]
+        text = one_line(self.named(text))[: _most_columns()]
         click.echo(f"\r\x1b[K{text}", err=True, nl=False)
 
     def _left(self, now: float) -> float | None:
@@ -255,6 +253,18 @@ def _span(seconds: float) -> str:
 def console_of(context: click.Context) -> Console:
     """The console of the running command; a command group and its commands have one console."""
     return context.find_root().ensure_object(Console)
+
+
+def _most_columns() -> int | None:
+    """How many characters a line of the terminal has without wrapping; None if this is unknown."""
+    wanted = os.environ.get("COLUMNS", "")
+    if wanted.isdecimal() and int(wanted) > 1:
+        return int(wanted) - 1
+    try:
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns
+    except OSError:
+        return None
+    return columns - 1 if columns > 1 else None
 
 
 def uses_colour() -> bool:

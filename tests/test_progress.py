@@ -76,6 +76,7 @@ def test_nested_counts_and_the_remaining_time(tmp_path: Path) -> None:
     try:
         done = subprocess.run(
             [sys.executable, "-c", OWN_CLOCK, str(model)],
+            env=os.environ | {"COLUMNS": ""},
             stdout=subprocess.PIPE,
             stderr=theirs,
             check=False,
@@ -211,8 +212,9 @@ main(sys.argv[1:], prog_name="irloop")
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
+@pytest.mark.parametrize("columns", ["", "30"])
 @pytest.mark.parametrize("command", ["diff", "validate"])
-def test_a_report_page_shows_progress(tmp_path: Path, command: str) -> None:
+def test_a_report_page_shows_progress(tmp_path: Path, command: str, columns: str) -> None:
     model = tmp_path / "m.onnx"
     model.write_bytes(onnx.parser.parse_model(SQUARED).SerializeToString())
     page = str(tmp_path / "page.html")
@@ -221,6 +223,7 @@ def test_a_report_page_shows_progress(tmp_path: Path, command: str) -> None:
     try:
         subprocess.run(
             [sys.executable, "-c", WRITES_PAGE, command, *models, "--report", page],
+            env=os.environ | {"COLUMNS": columns},
             stdout=subprocess.DEVNULL,
             stderr=theirs,
             check=True,
@@ -233,4 +236,5 @@ def test_a_report_page_shows_progress(tmp_path: Path, command: str) -> None:
     finally:
         os.close(theirs)
         os.close(ours)
-    assert f"writing {page}" in seen.decode().split("\r\x1b[K")
+    line = f"writing {page}"
+    assert (line[:29] if columns else line) in seen.decode().split("\r\x1b[K")
