@@ -29,7 +29,7 @@ from irloop.graph.meanings import (
 )
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.op import Op
-from irloop.graph.types import TensorType
+from irloop.graph.types import LARGEST_RANK, TensorType
 
 __all__ = ["Role", "roles"]
 
@@ -201,7 +201,7 @@ def _axes(node: Node, meaning: Axes) -> tuple[int, ...]:
         return tuple(axis for axis, dim in enumerate(dims) if dim == 1) or (0,)
     own = node.inputs[meaning.position]
     count = math.prod(dim or 1 for dim in _dims(own)) if meaning.new else 0
-    return tuple(range(max(1, len(dims) + count)))
+    return tuple(range(max(1, min(len(dims) + count, LARGEST_RANK))))
 
 
 def _axis_size(node: Node, data: int) -> int | None:

@@ -154,3 +154,11 @@ def test_inputs_are_made_in_the_memory_that_they_take() -> None:
     assert [array.nbytes for array in found] == [2_000_000, 1_000_000, 1_000_000]
     with Budget(memory=16_000_000).entered(), pytest.raises(LimitError, match="making inputs"):
         trials(subject)
+
+
+def test_more_axes_than_a_tensor_has_are_an_input_that_is_too_large() -> None:
+    # The declared number of axes does not even fit a range of Python.
+    subject = model(
+        f"m (float[2] x, int64[3,{2**62}] axes) => (float[N] y) {{ y = Unsqueeze(x, axes) }}"
+    )
+    assert len(roles(subject)[1].axes) == 64
