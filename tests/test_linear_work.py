@@ -233,6 +233,15 @@ def test_commands(name: str, command: str, tmp_path: Path) -> None:
     require_linear(COMMANDS[command], *paths)
 
 
+@pytest.mark.parametrize("part", ['\\"', "#", "{", "<", "a = "])
+def test_reading_a_damaged_text(part: str, tmp_path: Path) -> None:
+    """A text of ONNX that begins with a quote, which nothing closes."""
+    paths = [tmp_path / f"{size}.onnxtxt" for size in (4000, 16000)]
+    for path, size in zip(paths, (4000, 16000), strict=True):
+        path.write_text('"' + part * size)
+    require_linear(irloop.read_model, *paths)
+
+
 def _unbounded(pattern: Any) -> bool:
     """Return whether a parsed pattern repeats a part without a limit."""
     for kind, content in pattern:

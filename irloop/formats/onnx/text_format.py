@@ -28,7 +28,8 @@ MOST_WEIGHTS = 1 << 24
 #: The parser calls itself for each graph and type inside another one, and has no limit of its own.
 NESTING = 200
 
-_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"|#[^\n]*|[({]|[)}]', re.DOTALL)
+#: The closing quote may be missing, so that no quote is searched twice.
+_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"?|#[^\n]*|[({]|[)}]', re.DOTALL)
 _ERROR = re.compile(r"\(line: (\d+) column: (\d+)\)\].*\n(.*)\Z", re.DOTALL)
 
 #: What the text has no place for, and what does not change the meaning of a model.
