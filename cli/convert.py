@@ -405,7 +405,8 @@ class _Job:
         if passes:
             model = transform(model, passes)[0]
         if self.options.preprocesses:
-            steps = {name: getattr(self.options, name) for name in ("shapes", *PREPROCESSING)}
+            names = ("shapes", "types", *PREPROCESSING)
+            steps = {name: getattr(self.options, name) for name in names}
             own: Literal["onnx", "openvino"] = "onnx" if model.dialect == "onnx" else "openvino"
             model = convert(model, own, **steps)[0]
         return model

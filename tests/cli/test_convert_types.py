@@ -50,6 +50,16 @@ def test_the_result_with_an_input_for_each_tensor_of_a_sequence_is_checked(
     assert "y float32[4]: equal" in told.output
 
 
+def test_an_input_that_gets_a_type_is_preprocessed(irloop: Irloop, tmp_path: Path) -> None:
+    m = IrModel()
+    x = m.input("x", 2, element=ElementType.DYNAMIC)
+    source, output = tmp_path / "m.xml", tmp_path / "m.onnx"
+    save_model(m.done(m(Add(), x, x)), source)
+    told = irloop("convert", source, "-o", output, "--type", "x=f32", "--mean", "1", "--check")
+    assert told.exit_code == 0, told.output
+    assert "float32[2]: equal" in told.output
+
+
 def test_a_shape_is_set_within_a_format(irloop: Irloop, tmp_path: Path) -> None:
     m = IrModel()
     x = m.builder.parameter("x", TensorType(ElementType.F32, UNKNOWN_SHAPE), ("x",))
