@@ -17,11 +17,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from irloop.errors import UsageError, did_you_mean
+from irloop.errors import UsageError
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.convert_options import ConvertOptions
 from irloop.graph.inference import Inference
-from irloop.graph.input_types import set_input_shapes
+from irloop.graph.input_types import input_called, set_input_shapes
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.record import Record
 from irloop.graph.types import Shape, TensorType
@@ -62,13 +62,13 @@ def preprocess(model: Model, options: ConvertOptions) -> None:
     Inference().run(model.graph)
     parameters = list(model.graph.parameters)
     means, scales = (
-        _by_input(parameters, name, _named(value), _numbers)
+        _by_input(model, name, _named(value), _numbers)
         for name, value in (("mean", options.mean), ("scale", options.scale))
     )
-    layouts = _by_input(parameters, "layout", _named(options.layout), _layout)
+    layouts = _by_input(model, "layout", _named(options.layout), _layout)
     reverses = options.reverse_channels
     names = [""] if isinstance(reverses, bool) and reverses else reverses or ()
-    reversed_ = _by_input(parameters, "reverse_channels", dict.fromkeys(names, True), _flag)
+    reversed_ = _by_input(model, "reverse_channels", dict.fromkeys(names, True), _flag)
     session = Session(model)
     for node in parameters:
         steps = _Steps(
@@ -162,23 +162,15 @@ def _named(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {"": value}
 
 
-def _by_input(
-    parameters: Sequence[Node], what: str, settings: Mapping[str, Any], parse: Any
-) -> dict[Node, Any]:
+def _by_input(model: Model, what: str, settings: Mapping[str, Any], parse: Any) -> dict[Node, Any]:
     """Settings by input; one for a name replaces the one for every input."""
     found: dict[Node, Any] = {}
     if "" in settings:
-        found = {node: parse(what, node, settings[""]) for node in parameters}
+        found = {node: parse(what, node, settings[""]) for node in model.graph.parameters}
     for name in settings:
-        nodes = [node for node in parameters if name in (node.name, *node.output.names)]
-        if name and not nodes:
-            known = [node.name for node in parameters]
-            raise UsageError(
-                f"{what}: the model has no input {name!r}",
-                expected=f"one of {', '.join(known)}",
-                fix=did_you_mean(name, known),
-            )
-        found |= {node: parse(what, node, settings[name]) for node in nodes if name}
+        if name:
+            node = input_called(model, name, setting=what).producer
+            found[node] = parse(what, node, settings[name])
     return found
 
 

@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from operator import index
 from typing import SupportsIndex
 
-from irloop.errors import UsageError
+from irloop.errors import UsageError, did_you_mean
 from irloop.graph.model import Graph, Model, Value
 from irloop.graph.types import ElementType, Shape, TensorType
 
 __all__ = [
     "has_input",
+    "input_called",
     "missing_options",
     "named_shape",
     "set_input_shapes",
@@ -101,7 +102,7 @@ def set_input_shapes(
             shape that contradicts the model.
     """
     for name, wanted in shapes_of(shapes).items():
-        value = _input_called(model, name)
+        value = input_called(model, name)
         refined = value.type.shape.refine(wanted) if isinstance(value.type, TensorType) else None
         if not isinstance(value.type, TensorType) or refined is None:
             raise _fixed(model, name, value, wanted)
@@ -120,7 +121,7 @@ def set_input_types(model: Model, types: Mapping[str, str]) -> None:
             has another type.
     """
     for name, text in types.items():
-        value = _input_called(model, name)
+        value = input_called(model, name)
         try:
             wanted = ElementType(text)
         except ValueError:
@@ -162,12 +163,22 @@ def _is_size(item: object) -> bool:
     return isinstance(item, SupportsIndex) and not isinstance(item, bool) and index(item) >= 0
 
 
-def _input_called(model: Model, name: str) -> Value:
+def input_called(model: Model, name: str, *, setting: str = "") -> Value:
+    """The input whose layer or tensor has this name, which the user gave in `setting`.
+
+    Raises:
+        UsageError: when there is none.
+    """
     for node in model.graph.parameters:
-        if name == node.name or name in node.outputs[0].names:
-            return node.outputs[0]
-    known = ", ".join(node.name for node in model.graph.parameters)
-    raise UsageError(f"the model has no input {name!r}", expected=f"one of {known}")
+        if name in (node.name, *node.output.names):
+            return node.output
+    known = [node.name for node in model.graph.parameters]
+    prefix = f"{setting}: " if setting else ""
+    raise UsageError(
+        f"{prefix}the model has no input {name!r}",
+        expected=f"one of the inputs {', '.join(known)}",
+        fix=did_you_mean(name, known),
+    )
 
 
 def has_input(model: Model, name: str) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from irloop.errors import UsageError
+from irloop.graph.input_types import input_called
 from irloop.graph.model import Model, Node
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.tensor import ArrayTensor
@@ -45,7 +46,9 @@ class FixInput(ModelPass):
         self._values = dict(map(_parsed, self.values))
 
     def run_on_model(self, model: Model) -> bool:
-        fixed = [(_input(model, name), numbers) for name, numbers in self._values.items()]
+        fixed = [
+            (input_called(model, name).producer, numbers) for name, numbers in self._values.items()
+        ]
         rewriter = Rewriter(model.graph)
         for node, numbers in fixed:
             tensor = _tensor(node, numbers)
@@ -78,14 +81,6 @@ def _number(text: str) -> int | float:
         return _WORDS[text]
     # A float cannot represent every 64-bit integer.
     return int(text) if re.fullmatch(r"[+-]?\d+", text) else float(text)
-
-
-def _input(model: Model, name: str) -> Node:
-    for node in model.graph.parameters:
-        if name == node.name or name in node.outputs[0].names:
-            return node
-    known = ", ".join(node.name for node in model.graph.parameters)
-    raise UsageError(f"the model has no input {name!r}", expected=f"one of the inputs {known}")
 
 
 def _tensor(node: Node, numbers: list[int | float]) -> ArrayTensor:

@@ -17,7 +17,7 @@ from irloop.dialects.openvino import shape as ov_shape
 from irloop.errors import InferenceError, UsageError
 from irloop.graph.builder import shape_of
 from irloop.graph.inference import Inference
-from irloop.graph.input_types import named_shape
+from irloop.graph.input_types import input_called, named_shape
 from irloop.graph.loops import Sliced
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.op import Constant
@@ -97,19 +97,14 @@ class SetShape(ModelPass):
         """
         changes = []
         for name, shape in self._wanted.items():
-            values = [
-                value for value in model.graph.inputs if name in (value.producer.name, *value.names)
-            ]
-            if not values or not isinstance(values[0].type, TensorType):
-                known = ", ".join(node.name for node in model.graph.parameters)
-                raise UsageError(
-                    f"the model has no input {name!r}", expected=f"one of the inputs {known}"
-                )
-            type = values[0].type
+            value = input_called(model, name)
+            type = value.type
+            if not isinstance(type, TensorType):
+                raise UsageError(f"input {name!r} is no tensor", found=str(type))
             if type.shape.rank not in (None, shape.rank):
                 message = f"the rank of the shape differs from that of input {name!r}"
                 raise UsageError(message, expected=str(type), found=str(shape))
-            changes.append((values[0], TensorType(type.element, shape)))
+            changes.append((value, TensorType(type.element, shape)))
         return changes
 
 
