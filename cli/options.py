@@ -122,24 +122,44 @@ def dims_option(command: Command) -> Command:
     )(command)
 
 
+def _by_input(
+    name: str,
+    parse: Callable[[str], Any],
+    what: str,
+    *,
+    metavar: str,
+    help: str,
+    for_all: bool = False,
+) -> Callable[[Command], Command]:
+    """An option that sets something of inputs by their names (see `by_name`), once or more."""
+    return click.option(
+        *name.split(),
+        metavar=metavar,
+        shell_complete=settings,
+        multiple=True,
+        callback=by_name(parse, what, for_all=for_all),
+        help=help,
+    )
+
+
+def _word(text: str) -> str | None:
+    return text.strip() or None
+
+
 def input_type_options(command: Command) -> Command:
     """Add options for shapes and element types of inputs, as parameters `shapes` and `types`."""
-    shape = click.option(
-        "--shape",
-        "shapes",
+    shape = _by_input(
+        "--shape shapes",
+        _shape,
+        "a shape such as x=1,3,224,224",
         metavar="NAME=DIMS",
-        shell_complete=settings,
-        multiple=True,
-        callback=by_name(_shape, "a shape such as x=1,3,224,224"),
         help="Another shape for an input, as in x=1,3,224,224; ? is a dynamic dimension.",
     )
-    element = click.option(
-        "--type",
-        "types",
+    element = _by_input(
+        "--type types",
+        _word,
+        "an element type such as x=f32",
         metavar="NAME=TYPE",
-        shell_complete=settings,
-        multiple=True,
-        callback=by_name(lambda text: text.strip() or None, "an element type such as x=f32"),
         help="The element type of an input whose type is dynamic, as in x=f32.",
     )
     return shape(element(command))
@@ -147,13 +167,11 @@ def input_type_options(command: Command) -> Command:
 
 def lengths_option(command: Command) -> Command:
     """Add the option for the lengths of sequence inputs, as parameter `lengths`."""
-    return click.option(
-        "--length",
-        "lengths",
+    return _by_input(
+        "--length lengths",
+        lambda text: _number(text, 6),
+        "a number of tensors such as x=3",
         metavar="NAME=COUNT",
-        shell_complete=settings,
-        multiple=True,
-        callback=by_name(lambda text: _number(text, 6), "a number of tensors such as x=3"),
         help="How many tensors a sequence or optional input holds, as in x=3; an IR has an input "
         "for each.",
     )(command)
@@ -172,13 +190,13 @@ def conversion_options(command: Command) -> Command:
 def preprocessing_options(command: Command) -> Command:
     """Add what is put before inputs: `layout`, `reverse_channels`, `mean` and `scale`."""
     options = (
-        click.option(
+        _by_input(
             "--layout",
+            _word,
+            "a layout",
             metavar="[NAME=]FROM->TO",
-            shell_complete=settings,
-            multiple=True,
-            callback=by_name(lambda text: text.strip() or None, "a layout", for_all=True),
             help="Take inputs in another layout, as in nchw->nhwc; nchw alone names the axes.",
+            for_all=True,
         ),
         click.option(
             "--reverse-channels",
@@ -188,22 +206,22 @@ def preprocessing_options(command: Command) -> Command:
             callback=lambda _, __, names: ["" if name == "all" else name for name in names],
             help="Reverse the 3 channels (RGB, BGR) of an input, or of all.",
         ),
-        click.option(
+        _by_input(
             "--mean",
+            _numbers,
+            "numbers such as 123.7,116.3,103.5",
             metavar="[NAME=]NUMBERS",
-            shell_complete=settings,
-            multiple=True,
-            callback=by_name(_numbers, "numbers such as 123.7,116.3,103.5", for_all=True),
             help="Subtract a number, or one for each channel: x=123.7,116.3,103.5, or for all "
             "inputs without NAME.",
+            for_all=True,
         ),
-        click.option(
+        _by_input(
             "--scale",
+            _numbers,
+            "numbers such as 255",
             metavar="[NAME=]NUMBERS",
-            shell_complete=settings,
-            multiple=True,
-            callback=by_name(_numbers, "numbers such as 255", for_all=True),
             help="Divide by a number, or one for each channel, after --mean.",
+            for_all=True,
         ),
     )
     for option in reversed(options):
