@@ -8,11 +8,17 @@ from dataclasses import replace
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.onnx.signature import signature_of, type_text
 from irloop.graph.loops import Invariant
-from irloop.graph.model import Node
+from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, UnknownOp
 from irloop.graph.walk import node_path
 from irloop.validation.onnx_context import OnnxContext, at_path
 from irloop.validation.rule import OnnxRule
+
+_FIXES = {
+    "input": "insert a Cast",
+    "output": "use an opset that has the type (irloop convert MODEL -o NEW --opset N), or another "
+    "type",
+}
 
 
 class OperandTypes(
@@ -53,51 +59,45 @@ class OperandTypes(
                 types = [id(None if value is None else value.type) for value in values]
                 key = node.op.type, *types
                 if node.bodies or key not in seen:
-                    found = [*self._inputs(node, opset), *self._outputs(node, opset)]
+                    found = list(self._wrong(node, opset))
                     yield from found
                     if not found and not node.bodies:
                         seen.add(key)
 
-    def _inputs(self, node: Node, opset: int) -> Iterator[Diagnostic]:
-        signature = signature_of(node.op.type, opset, "")
-        if signature is None or not signature.types:
-            return
-        ports = [port for body in node.bodies for port in body.ports.inputs]
-        captured = {port.external for port in ports if isinstance(port, Invariant)}
-        for at, value in enumerate(node.inputs):
-            if at in captured:
-                continue
+    def _wrong(self, node: Node, opset: int) -> Iterator[Diagnostic]:
+        for word, position, value, allowed in _operands(node, opset):
             text = "" if value is None else type_text(value.type)
-            if not text:
+            if not text or text in allowed:
                 continue
-            if at >= len(signature.types) and signature.inputs[1] is not None:
-                break
-            allowed = signature.types[min(at, len(signature.types) - 1)]
-            if text not in allowed:
-                path = node_path(node)
-                yield self.found(
-                    at_path(path),
-                    f"input {at} of {node.op.type} {path!r} is of type {text}",
-                    expected=", ".join(sorted(allowed)),
-                    found=text,
-                    fix="insert a Cast",
-                )
+            path = node_path(node)
+            finding = self.found(
+                at_path(path),
+                f"{word} {position} of {node.op.type} {path!r} is of type {text}",
+                expected=", ".join(sorted(allowed)),
+                found=text,
+                fix=_FIXES[word],
+            )
+            is_input = word == "input"
+            yield finding if is_input else replace(finding, severity=Severity.WARNING)
 
-    def _outputs(self, node: Node, opset: int) -> Iterator[Diagnostic]:
-        signature = signature_of(node.op.type, opset, "")
-        if signature is None or not signature.results or node.bodies:
-            return
+
+def _operands(node: Node, opset: int) -> Iterator[tuple[str, int, Value | None, frozenset[str]]]:
+    """Yield what the standard gives a type: a word, a position, the value and the types.
+
+    These are inputs, without those that only bodies read, and outputs of nodes without bodies.
+    """
+    signature = signature_of(node.op.type, opset, "")
+    if signature is None:
+        return
+    ports = [port for body in node.bodies for port in body.ports.inputs]
+    captured = {port.external for port in ports if isinstance(port, Invariant)}
+    types, most = signature.types, signature.inputs[1]
+    count = len(node.inputs) if most is None else min(len(node.inputs), len(types))
+    for position in range(count) if types else ():
+        if position not in captured:
+            allowed = types[min(position, len(types) - 1)]
+            yield "input", position, node.inputs[position], allowed
+    if signature.results and not node.bodies:
         for position, value in enumerate(node.outputs):
-            text = type_text(value.type)
             allowed = signature.results[min(position, len(signature.results) - 1)]
-            if text and text not in allowed:
-                path = node_path(node)
-                finding = self.found(
-                    at_path(path),
-                    f"output {position} of {node.op.type} {path!r} is of type {text}",
-                    expected=", ".join(sorted(allowed)),
-                    found=text,
-                    fix="use an opset that has the type (irloop convert MODEL -o NEW --opset N), "
-                    "or another type",
-                )
-                yield replace(finding, severity=Severity.WARNING)
+            yield "output", position, value, allowed
