@@ -209,7 +209,7 @@ class WriteOptions(Options):
 
     ir_version: int | None = option(
         "The version of the file: 10 or 11 of an IR, or the IR version of ONNX.  [default: 10 of "
-        "an IR, that of ONNX which the opset needs]",
+        "an IR, 11 if it returns strings, and that of ONNX which the opset needs]",
         least=3,
     )
     weights: Literal["copy", "share"] = option(
