@@ -5,12 +5,12 @@ Faults search these nodes for their patterns. The limit keeps the search short i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant
-from irloop.graph.walk import upstream
+from irloop.graph.walk import all_inputs, upstream
 
 __all__ = ["is_computed_from_inputs", "sources"]
 
@@ -18,13 +18,9 @@ __all__ = ["is_computed_from_inputs", "sources"]
 MOST = 64
 
 
-def _all_inputs(node: Node) -> Sequence[Value | None]:
-    return node.inputs
-
-
 def sources(
     nodes: Iterable[Node],
-    followed: Callable[[Node], Iterable[Value | None]] = _all_inputs,
+    followed: Callable[[Node], Iterable[Value | None]] = all_inputs,
 ) -> Iterator[Node]:
     """Return `nodes` and the nodes that they are computed from, each once, the nearest first.
 
@@ -36,7 +32,7 @@ def sources(
 
 def is_computed_from_inputs(
     node: Node,
-    followed: Callable[[Node], Iterable[Value | None]] = _all_inputs,
+    followed: Callable[[Node], Iterable[Value | None]] = all_inputs,
 ) -> bool | None:
     """True if a node depends on an input of its graph, a variable or a random number.
 

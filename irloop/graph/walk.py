@@ -11,6 +11,7 @@ from irloop.graph.types import TensorType
 
 __all__ = [
     "all_graphs",
+    "all_inputs",
     "all_nodes",
     "count_nodes",
     "downstream",
@@ -99,12 +100,13 @@ def reached(
                 pending.append(further)
 
 
-def _inputs(node: Node) -> Iterable[Value | None]:
+def all_inputs(node: Node) -> Iterable[Value | None]:
+    """The inputs of a node, None where one is omitted."""
     return node.inputs
 
 
 def upstream(
-    nodes: Iterable[Node], followed: Callable[[Node], Iterable[Value | None]] = _inputs
+    nodes: Iterable[Node], followed: Callable[[Node], Iterable[Value | None]] = all_inputs
 ) -> Iterator[Node]:
     """Yield `nodes` and the nodes from which they are computed, in the same graph.
 
