@@ -368,7 +368,7 @@ class Explainer:
         if not self.judge.agree(wanted, self.judge.ordered(lane, runs[number])[place]):
             return None
         return Reason(
-            f"a known fault of {lane.engine} with loops ({codes}): it returns the right "
+            f"a known fault of {lane.engine} ({codes}): it returns the right "
             "value if the model is rewritten to avoid the fault",
             harmless=self._is_source(lane),
         )

@@ -1,4 +1,4 @@
-"""Copies a model and rewrites, in the copy, those faults of an engine that a pass can rewrite.
+"""Copies a model and rewrites, in the copy, those faults of an engine that irloop can rewrite.
 
 According to the specification, the copy computes the same values as the model. If an engine returns
 different values for the two, one of these faults is the reason.
@@ -6,8 +6,9 @@ different values for the two, one of these faults is the reason.
 
 from __future__ import annotations
 
-from irloop.faults.catalogue import ENGINES, find_faults
-from irloop.faults.fault import Fault
+from irloop.faults.catalogue import DIALECTS, find_faults
+from irloop.faults.fault import Effect, Fault
+from irloop.faults.repairing import repairs
 from irloop.graph.clone import clone_model
 from irloop.graph.inference import Inference
 from irloop.graph.model import Model
@@ -18,21 +19,35 @@ __all__ = ["safe_twin"]
 
 
 def safe_twin(model: Model, engine: str) -> tuple[Model, tuple[type[Fault], ...]] | None:
-    """Rewrite the faults of `engine` in a copy of a model; return the copy and the faults.
+    """Rewrite the faults of `engine` in a copy of a model.
 
-    None if the engine is unknown, or if the model has no fault that a pass rewrites.
+    The copy is rewritten by the passes that users run against these faults (`Fault.passes`), and by
+    those that end every conversion. Returns the copy, and those of the rewritten faults that can
+    make a value wrong. None if another engine runs models of this dialect, or if the model has no
+    such fault.
 
     Raises:
         IrloopError: when the model contradicts itself, or a pass cannot change it.
     """
-    if engine not in ENGINES:
+    if DIALECTS[model.dialect] != engine:
         return None
     twin = clone_model(model)
-    Inference().run(twin.graph)
-    found = dict.fromkeys(match.fault for match in find_faults(twin.graph, engine))
-    faults = tuple(fault for fault in found if fault.passes)
-    if not faults:
-        return None
-    names = dict.fromkeys(name for fault in faults for name in fault.passes)
-    Manager([LIBRARY[name]() for name in names]).run_passes(twin)
-    return twin, faults
+    before = _faults(twin, engine)
+    names = dict.fromkeys(name for fault in before for name in fault.passes)
+    Manager([*(LIBRARY[name]() for name in names), *repairs(model.dialect)]).run_passes(twin)
+    left = _faults(twin, engine)
+    rewritten = tuple(
+        fault
+        for fault, places in before.items()
+        if fault.effect in (Effect.WRONG, Effect.STALE) and places > left.get(fault, 0)
+    )
+    return (twin, rewritten) if rewritten else None
+
+
+def _faults(model: Model, engine: str) -> dict[type[Fault], int]:
+    """Count the places where a model has each fault of the engine."""
+    Inference().run(model.graph)
+    places: dict[type[Fault], int] = {}
+    for match in find_faults(model.graph, engine):
+        places[match.fault] = places.get(match.fault, 0) + 1
+    return places
