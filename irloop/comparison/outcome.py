@@ -104,7 +104,7 @@ class Unrun(Record):
 
     def __str__(self) -> str:
         place = f" ({self.trial})" if self.trial else ""
-        reason = _PLACES.sub("", self.reason).strip()
+        reason = " ".join(_PLACES.sub(" ", self.reason).split())
         if len(reason) > LONGEST_REASON:
             reason = f"{reason[:LONGEST_REASON]}..."
         phrase = _PHRASES.get(self.failure, "cannot run")

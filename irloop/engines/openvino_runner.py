@@ -35,6 +35,9 @@ class OpenVinoRunner:
         kind = "onnx" if path.endswith(".onnx") else "ir"
         frontend = _ov.frontend.FrontEndManager().load_by_framework(kind)
         model = frontend.convert(frontend.load(path))
+        if any(port.get_element_type() == _ov.Type.string for port in model.outputs):
+            # The Convert that it adds to strings in v10 files cannot be compiled.
+            model = _ov.Core().read_model(path)
         compiled = _ov.Core().compile_model(model, "CPU", {**_HINTS, **(options or {})})
         self._types = [port.get_element_type() for port in compiled.inputs]
         self.output_names = [min(port.get_names(), default="") for port in compiled.outputs]

@@ -11,10 +11,14 @@ import onnx
 import pytest
 
 import irloop
+from irloop.building.ir_model import IrModel
+from irloop.dialects.openvino.shape import Reshape
 from irloop.engines.answer import Failure
 from irloop.engines.catalogue import ENGINES, engine_of
 from irloop.engines.process import Process
 from irloop.errors import UsageError
+from irloop.formats.openvino import writer as ir_writer
+from irloop.graph.types import ElementType
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>'
 SECONDS = 60.0
@@ -96,6 +100,18 @@ def test_openvino_takes_strings(tmp_path: Path) -> None:
         answer = process.run([np.array(["ä", "b"], object)], seconds=SECONDS)
     assert answer.outputs is not None, str(answer)
     assert answer.outputs[0].tolist() == ["ä", "b"]
+
+
+@pytest.mark.parametrize("version", [10, 11])
+def test_openvino_reads_strings_of_version_10_as_users_do(tmp_path: Path, version: int) -> None:
+    """Its reader adds a Convert to the outputs of version 10, which cannot be compiled."""
+    m = IrModel()
+    words = m.input("x", 2, element=ElementType.STRING)
+    model = m.done(m(Reshape(), words, m.constant([1, 2], ElementType.I64)))
+    path, _ = ir_writer.write(model, tmp_path / "model.xml", version=version)
+    with Process(engine_of("openvino"), path) as process:
+        answer = process.run([np.array(["a", "b"], object)], seconds=SECONDS)
+    assert (answer.outputs is None) == (version == 10)
 
 
 def test_one_model_is_loaded_once_and_keeps_its_state(

@@ -100,7 +100,12 @@ class TypesOfThePlugin(
         for layer in context.root.results if context.version == 10 else ():
             element = context.operand(context.root, layer, 0).element
             if element is ElementType.STRING and _is_computed(context.root, layer, 0):
-                yield self._of(layer, "has no strings among the outputs of version 10", element)
+                finding = self._of(layer, "has no strings among the outputs of version 10", element)
+                yield replace(
+                    finding,
+                    cause="the reader of version 10 converts outputs, which fails for strings",
+                    fix="irloop convert --ir-version 11 --no-validate",
+                )
         for index, layer in context.layers("convert"):
             yield from self._convert(context, index, layer)
         for layer in context.root.of_type(*_COMPUTED_AXES):

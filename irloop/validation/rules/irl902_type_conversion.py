@@ -23,7 +23,7 @@ class TypeConversion(
     What it does:
         Looks for model inputs and outputs whose element type `Core.read_model` changes in version
         10. Inputs of type f16 become f32. Outputs of type i64, u64 or u32 become i32, and outputs
-        of any other type except i32 become f32.
+        of any other type except i32 become f32. (IRL408 reports strings.)
     Why is this bad:
         The conversion is silent. Numbers beyond 32 bits wrap in OpenVINO 2026.4 and saturate in
         2021.4. Version 11 files keep their types.
@@ -48,7 +48,7 @@ class TypeConversion(
                 yield self._converted(layer, "input", ElementType.F16, ElementType.F32)
         for layer in index.results:
             element = context.operand(index, layer, 0).element
-            if element in (None, ElementType.F32, ElementType.I32):
+            if element in (None, ElementType.F32, ElementType.I32, ElementType.STRING):
                 continue
             narrow = element in (ElementType.I64, ElementType.U64, ElementType.U32)
             yield self._converted(
