@@ -362,35 +362,40 @@ class Explainer:
             return None
         if lane not in self._twins:
             self._twins[lane] = self._run_twin(lane)
-        runs, codes = self._twins[lane]
+        runs, why = self._twins[lane]
         if not runs or runs[number].outputs is None:
             return None
         if not self.judge.agree(wanted, self.judge.ordered(lane, runs[number])[place]):
             return None
-        return Reason(
-            f"a known fault of {lane.engine} ({codes}): it returns the right "
-            "value if the model is rewritten to avoid the fault",
-            harmless=self._is_source(lane),
-        )
+        return Reason(why, harmless=self._is_source(lane))
 
     def _run_twin(self, lane: Lane) -> tuple[list[Run], str]:
         """Run all trials with a copy of the model in which the faults of the engine are rewritten.
 
-        Returns the runs and the codes of these faults; both are empty if there is no such copy.
+        Returns the runs, and the reason of a difference that they do not have. Both are empty if
+        there is no such copy, or if it would be the file that the engine ran.
         """
         side = self.sides[lane.side]
         with scratch() as folder:
             try:
                 made = safe_twin(side.model, lane.engine.name)
-                if made is None:
+                if made is None or not (made[1] or side.file):
                     return [], ""
-                twin, faults = made
-                file = written(twin, Path(folder))
+                file = written(made[0], Path(folder))
             except IrloopError:
                 return [], ""
-            codes = ", ".join(fault.code for fault in faults)
             with self.lanes.process(lane.engine, file) as process:
-                return run_outside(process, self.trials[lane.side], self.seconds), codes
+                runs = run_outside(process, self.trials[lane.side], self.seconds)
+        if not made[1]:
+            return runs, (
+                f"{lane.engine} computes the file wrongly: it returns the right value for the same "
+                "model as irloop writes it"
+            )
+        codes = ", ".join(fault.code for fault in made[1])
+        return runs, (
+            f"a known fault of {lane.engine} ({codes}): it returns the right value if the model is "
+            "rewritten to avoid the fault"
+        )
 
     def _amplified(
         self, lane: Lane, number: int, place: int, wanted: Any, found: Any

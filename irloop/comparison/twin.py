@@ -23,8 +23,7 @@ def safe_twin(model: Model, engine: str) -> tuple[Model, tuple[type[Fault], ...]
 
     The copy is rewritten by the passes that users run against these faults (`Fault.passes`), and by
     those that end every conversion. Returns the copy, and those of the rewritten faults that can
-    make a value wrong. None if another engine runs models of this dialect, or if the model has no
-    such fault.
+    make a value wrong. None if another engine runs models of this dialect.
 
     Raises:
         IrloopError: when the model contradicts itself, or a pass cannot change it.
@@ -41,7 +40,7 @@ def safe_twin(model: Model, engine: str) -> tuple[Model, tuple[type[Fault], ...]
         for fault, places in before.items()
         if fault.effect in (Effect.WRONG, Effect.STALE) and places > left.get(fault, 0)
     )
-    return (twin, rewritten) if rewritten else None
+    return twin, rewritten
 
 
 def _faults(model: Model, engine: str) -> dict[type[Fault], int]:
