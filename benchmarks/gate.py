@@ -97,6 +97,23 @@ EXPLAINED: dict[str, dict[str, str]] = {
     },
 }
 
+#: Errors in files that the engine accepts, and why irloop refuses them on purpose.
+STRICTER: dict[str, dict[str, str]] = {
+    "onnx": {
+        "ONX101": "names that are not UTF-8 text, which ONNX requires",
+        "ONX216": "declarations that contradict what is computed, which engines ignore",
+    },
+    "ir": {
+        "IRL101": "text that another reader of XML reads differently",
+        "IRL103": "a Parameter without shape, which OpenVINO takes for a scalar",
+        "IRL105": "two layers of one number, of which OpenVINO keeps one",
+        "IRL106": "two ports of one number, of which OpenVINO takes one",
+        "IRL108": "a model without layers",
+        "IRL201": "edges from layers that do not exist, which OpenVINO leaves out",
+        "IRL202": "edges to layers that do not exist, which OpenVINO leaves out",
+    },
+}
+
 
 class Row(NamedTuple):
     """One model: the codes of errors and of warnings, and what each judge says, by its name."""
@@ -220,14 +237,18 @@ def disagreements(
 ) -> tuple[dict[str, list[str]], dict[str, list[str]], Counter[str]]:
     """The models that are valid but refused, and refused but valid, by cause.
 
-    The third result counts refusals that `EXPLAINED` lists, by reason.
+    The third result counts refusals that `EXPLAINED` and `STRICTER` list, by reason.
     """
     refused: dict[str, list[str]] = {}
     accepted: dict[str, list[str]] = {}
     explained: Counter[str] = Counter()
     for row in rows:
         if row.codes:
-            if all(line == "accepted" for line in row.lines.values()):
+            if any(line != "accepted" for line in row.lines.values()):
+                continue
+            if all(code in STRICTER[kind] for code in row.codes):
+                explained[STRICTER[kind][row.codes[0]]] += 1
+            else:
                 accepted.setdefault(" ".join(row.codes), []).append(row.name)
             continue
         for judge, line in row.lines.items():
