@@ -90,17 +90,20 @@ def made_trials(
     seeds: Sequence[int],
     trips: Sequence[int],
     integers: tuple[int, int] = INTEGERS[0],
+    sign: int = 0,
     twin: Model | None = None,
 ) -> list[Trial]:
     """Make trials for a model whose unknown dimensions have `sizes` (see `sizes_of`).
 
     There is a trial for each of the `seeds` of random inputs, combined with each of the trip counts
     `trips` if an input is a trip count. `integers` is the range of the elements of integer inputs
-    whose role is not known. `twin` is another model that runs with the same inputs.
+    whose role is not known. Floats are positive if `sign` is 1, and of any sign if it is 0. `twin`
+    is another model that runs with the same inputs.
     """
     found = roles(model, twin)
     types = [value.type for value in model.graph.inputs]
-    return _trials(types, found, sizes, _plans(found, types, seeds, trips, integers))
+    plans = _plans(found, types, seeds, trips, integers)
+    return _trials(types, found, sizes, (_signed(plan, sign) for plan in plans))
 
 
 def other_trials(model: Model, sizes: Sizes, seed: int, twin: Model | None = None) -> list[Trial]:
@@ -161,8 +164,7 @@ def positive_trials(
     found = roles(model, twin)
     types = [value.type for value in model.graph.inputs]
     plans = [
-        _Plan(f"seed {seed}, positive numbers", seed, TRIPS[0], True, 1.0, INTEGERS[0], sign=1)
-        for seed in seeds
+        _signed(_Plan(f"seed {seed}", seed, TRIPS[0], True, 1.0, INTEGERS[0]), 1) for seed in seeds
     ]
     return _trials(types, found, sizes, plans if _has_floats(types) else ())
 
@@ -235,6 +237,10 @@ class _Plan(Record):
     spread: float
     integers: tuple[int, int]
     sign: int = 0
+
+
+def _signed(plan: _Plan, sign: int) -> _Plan:
+    return replace(plan, label=f"{plan.label}, positive numbers", sign=1) if sign else plan
 
 
 def _plans(

@@ -5,13 +5,18 @@ These are the first sizes with which a model returns usable outputs.
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 
+from irloop import budget
+from irloop.budget import Budget
+from irloop.comparison.exercised import STOP, reachable
 from irloop.comparison.fitting import Attempt, fitted
 from irloop.comparison.inputs import INTEGERS, TRIPS, Trial, made_trials
 from irloop.comparison.measure import all_finite, all_nan
@@ -37,19 +42,24 @@ __all__ = ["Settled", "Settler", "is_telling", "settled"]
 #: sizes.
 PATIENCE = 10.0
 
+#: A run of a loop that may never end gets this part of the steps that are left.
+PARTS = 16
+
 #: The search ends once this many elements of inputs have been made, of which about 30 million take
 #: a second.
 MOST_ELEMENTS = 1 << 26
 
 
 class Settled(Record):
-    """The chosen sizes of the inputs, and the range of the integers in them.
+    """The chosen sizes of the inputs, the range of the integers in them, and the sign of floats.
 
-    The range applies to integer inputs that are not known to be indices, lengths or sizes.
+    The range applies to integer inputs that are not known to be indices, lengths or sizes. A sign
+    of 1 means positive floats, 0 any.
     """
 
     sizes: Sizes
     integers: tuple[int, int] = INTEGERS[0]
+    sign: int = 0
 
 
 class Settler:
@@ -57,6 +67,10 @@ class Settler:
 
     It runs the model with one candidate after another until all outputs have elements, and all of
     these are finite. If no candidate achieves this, it takes the best candidate.
+
+    A loop that only its condition ends may run forever with most numbers: a search for a root, for
+    example, converges only for some. Then a run that a limit ends is no reason to give up, but each
+    run gets only a part of the steps, and positive numbers are tried, too.
     """
 
     def __init__(
@@ -98,6 +112,7 @@ class Settler:
         self._iterations = iterations
         self._fewer = iterations // FEWER
         self._places = {node: at for at, node in enumerate(all_nodes(runner.graph))}
+        self._may_stop = any(way == STOP for _, way in reachable(runner))
 
     def settle(self) -> Settled:
         """Find input sizes, and a range for integer inputs, that give outputs worth comparing.
@@ -107,12 +122,10 @@ class Settler:
         best candidate so far.
         """
         best, worth = None, 0
-        types = [value.type for value in self._model.graph.inputs]
-        whole = any(isinstance(item, TensorType) and item.element.is_integer for item in types)
         end = None
-        for integers in INTEGERS if whole else INTEGERS[:1]:
+        for integers, sign in self._numbers():
             for sizes in sizes_of([self._model], self._dims):
-                candidate = Settled(placed(self._model, sizes), integers)
+                candidate = Settled(placed(self._model, sizes), integers, sign)
                 first = best is None
                 best = best or candidate
                 if self._is_over() or (end is not None and time.monotonic() > end):
@@ -126,6 +139,9 @@ class Settler:
                     if worth:
                         return best
                     raise
+                if run.late and self._may_stop and not worth:
+                    # Other sizes would take as long, but other numbers may end the loop.
+                    break
                 if run.late:
                     # The run took too long; other inputs would take as long.
                     return best if worth else candidate
@@ -138,6 +154,14 @@ class Settler:
                     end = time.monotonic() + PATIENCE
         assert best is not None
         return best
+
+    def _numbers(self) -> Iterator[tuple[tuple[int, int], int]]:
+        """The ranges of integers, each with the signs of floats that are tried with it."""
+        types = [value.type for value in self._model.graph.inputs]
+        tensors = [item.element for item in types if isinstance(item, TensorType)]
+        ranges = INTEGERS if any(item.is_integer for item in tensors) else INTEGERS[:1]
+        signs = (0, 1) if self._may_stop and any(item.is_float for item in tensors) else (0,)
+        return product(ranges, signs)
 
     def resized(self, settled: Settled) -> list[Trial]:
         """Make one trial in which the unknown dimensions have other sizes than in `settled`.
@@ -164,13 +188,17 @@ class Settler:
             seeds=self._seeds[:1],
             trips=self._trips,
             integers=settled.integers,
+            sign=settled.sign,
             twin=self._twin,
         )[0]
 
     def _run(self, settled: Settled) -> Run:
         trial = self._trial(settled)
         self._elements += sum(np.size(item) for item in trial.arrays if not isinstance(item, list))
-        run = run_trial(self._session, trial, self._seconds, self._iterations)
+        left = budget.current().steps_left()
+        part = int(left / PARTS) if self._may_stop and math.isfinite(left) else None
+        with Budget(operations=part).entered():
+            run = run_trial(self._session, trial, self._seconds, self._iterations)
         if run.late:
             self._iterations = self._fewer
         return run

@@ -93,9 +93,14 @@ def tried(
         twin=twin,
     )
     settled = settler.settle()
-    integers = settled.integers
     trials = made_trials(
-        model, settled.sizes, seeds=seeds, trips=trips, integers=integers, twin=twin
+        model,
+        settled.sizes,
+        seeds=seeds,
+        trips=trips,
+        integers=settled.integers,
+        sign=settled.sign,
+        twin=twin,
     )
     others = settler.resized(settled)
     count = len(trials) // max(len(seeds), 1)

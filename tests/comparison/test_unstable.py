@@ -94,3 +94,43 @@ def test_optimisations_of_onnxruntime_are_named() -> None:
     )
     assert result.outcome == "different", result
     assert "without graph optimisations, where it agrees" in str(result)
+
+
+def read_twice(text: str) -> tuple[Model, Model]:
+    proto = onnx.parser.parse_model('<ir_version: 9, opset_import: ["": 17]>' + text)
+    return reader.from_proto(proto), reader.from_proto(proto)
+
+
+def test_numbers_that_end_a_loop_are_searched_for() -> None:
+    """Doubling reaches 10 from positive numbers only; 200,000 iterations of others take seconds."""
+    doubled = """
+    m (float[9] x) => (float[9] y) {
+       ten = Constant <value_float = 10.0> ()
+       start = Constant <value = bool {1}> ()
+       y = Loop ("", start, x) <body = b (int64 i, bool c, float[9] s) => (bool more, float[9] t) {
+          t = Add (s, s)
+          least = ReduceMin <keepdims = 0> (t)
+          more = Less (least, ten)
+       }>
+    }"""
+    found = irloop.compare(*read_twice(doubled), engines="numpy")
+    assert found.outcome == "equal", str(found)
+    assert "with an early stop" in str(found)
+
+
+def test_integers_that_end_a_loop_are_searched_for() -> None:
+    """Steps of 0 or less never reach 10."""
+    steps = """
+    m (int64[9] step) => (int64[9] y) {
+       ten = Constant <value_int = 10> ()
+       start = Constant <value = bool {1}> ()
+       y = Loop ("", start, step) <body = b (int64 i, bool c, int64[9] s)
+             => (bool more, int64[9] t) {
+          t = Add (s, step)
+          least = ReduceMin <keepdims = 0> (t)
+          more = Less (least, ten)
+       }>
+    }"""
+    found = irloop.compare(*read_twice(steps), engines="numpy")
+    assert found.outcome == "equal", str(found)
+    assert "with an early stop" in str(found)
