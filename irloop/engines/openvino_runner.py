@@ -30,14 +30,7 @@ class OpenVinoRunner:
     """
 
     def __init__(self, path: str, options: Mapping[str, str] | None = None) -> None:
-        # Core.read_model changes the types of inputs and outputs of v10 files; the frontend
-        # keeps them.
-        kind = "onnx" if path.endswith(".onnx") else "ir"
-        frontend = _ov.frontend.FrontEndManager().load_by_framework(kind)
-        model = frontend.convert(frontend.load(path))
-        if any(port.get_element_type() == _ov.Type.string for port in model.outputs):
-            # The Convert that it adds to strings in v10 files cannot be compiled.
-            model = _ov.Core().read_model(path)
+        model = _read(path)
         compiled = _ov.Core().compile_model(model, "CPU", {**_HINTS, **(options or {})})
         self._types = [port.get_element_type() for port in compiled.inputs]
         self.output_names = [min(port.get_names(), default="") for port in compiled.outputs]
@@ -66,6 +59,22 @@ class OpenVinoRunner:
         # input.
         self._given = given
         return outputs
+
+
+def _read(path: str) -> Any:
+    """The model in a file as users read it, but with the types of inputs and outputs in the file.
+
+    `Core.read_model` changes these types in v10 files, and names more tensors, which may collide.
+    The frontend keeps them. What was a string in the file cannot be compiled after the change.
+    """
+    read = _ov.Core().read_model(path)
+    kind = "onnx" if path.endswith(".onnx") else "ir"
+    frontend = _ov.frontend.FrontEndManager().load_by_framework(kind)
+    kept = frontend.convert(frontend.load(path))
+    pairs = zip([*kept.inputs, *kept.outputs], [*read.inputs, *read.outputs], strict=True)
+    types = [(own.get_element_type(), other.get_element_type()) for own, other in pairs]
+    is_kept = all(own in (other, _ov.Type.string) for own, other in types)
+    return read if is_kept else kept
 
 
 def model_of(xml: bytes, weights: memoryview) -> openvino.Model:

@@ -10,8 +10,12 @@ from irloop.formats.openvino.document import Layer, Port
 from irloop.formats.openvino.markup import parse_names
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.places import at_layer, describe
+from irloop.formats.openvino.port_map_reader import Wiring
 from irloop.validation.context import Context
 from irloop.validation.rule import NET, Rule
+
+#: Operations between a cell and a result of the body that only change the shape.
+_RESHAPES = frozenset({"squeeze", "unsqueeze", "reshape"})
 
 #: The port of a Parameter that declares none.
 _UNDECLARED = Port(None, None, None, (), 0)
@@ -31,12 +35,14 @@ class NameCollision(
         Collects the names that OpenVINO gives to inputs and outputs in version 10: the Parameter's
         layer name, the name of the layer that feeds each Result (with `.K` for output K of
         several), and the tensor names of both. It reports a name that refers to two tensors. It
-        also reports a named tensor that feeds two Results, or a Result and is a Parameter's output.
+        also reports a named tensor that feeds two Results, or a Result and is a Parameter's output,
+        and a TensorIterator of one cell whose outputs have another order than those of a sequence.
     Why is this bad:
         OpenVINO 2026.4 refuses the file ("names have collisions"). OpenVINO 2021.4 reads it, but
         users who ask for that name get either of the two. In version 11 files this does not happen.
         A Parameter that is connected directly to a Result is only a warning if the tensor has the
-        Parameter's name: OpenVINO writes such files itself, and reads them.
+        Parameter's name: OpenVINO writes such files itself, and reads them. A TensorIterator is one
+        as well, because irloop converts it rightly; Model Optimizer wrote such for dynamic_rnn.
     Bad example:
         <layer id="0" name="x" type="Parameter" .../> <layer id="1" name="x" type="Parameter" .../>
     Good example:
@@ -56,6 +62,7 @@ class NameCollision(
         if context.version != 10:
             return
         yield from self._doubled(context.root)
+        yield from self._renumbered(context)
         owners: dict[str, tuple[Layer, str]] = {}
         for layer, port in _tensors(context.root):
             tensor = f"{layer.id}:{port.id}"
@@ -71,6 +78,35 @@ class NameCollision(
                     cause="version 10 names inputs and outputs after layers",
                     fix="rename one of the two layers",
                 )
+
+    def _renumbered(self, context: Context) -> Iterator[Diagnostic]:
+        """Report a TensorIterator that becomes a sequence whose outputs have other numbers.
+
+        Output K of the TensorIterator has the name `NAME.K`, and so has output K of the sequence.
+        It is a warning, because irloop reads and converts such files rightly.
+        """
+        direct = {
+            (source[0].id, source[1].id): layer
+            for layer in context.root.results
+            if (source := context.root.source(layer)) is not None
+        }
+        for layer in context.root.of_type("tensoriterator"):
+            (wiring,) = context.wirings(context.root, layer)
+            numbers = _sequence_numbers(wiring)
+            shown = [at for at, port in enumerate(layer.outputs) if (layer.id, port.id) in direct]
+            for at in shown:
+                if numbers.get(at, at) == at or numbers[at] not in shown:
+                    continue
+                finding = self.found(
+                    at_layer(layer),
+                    f"{describe(layer)}: the names of outputs {at} and {numbers[at]} collide",
+                    expected="in this order: all hidden states, the last one, the last cell state",
+                    found=f"output {at} is output {numbers[at]} of a sequence",
+                    cause="OpenVINO replaces it by a sequence, which names its outputs by number",
+                    fix="irloop convert MODEL.xml -o NEW.xml --ir-version 11",
+                )
+                yield replace(finding, severity=Severity.WARNING)
+                break
 
     def _doubled(self, index: NetIndex) -> Iterator[Diagnostic]:
         """Report each Result that reads a tensor which is a model input or output already.
@@ -99,6 +135,28 @@ class NameCollision(
                 if other.type == "Parameter" and other.name in parse_names(port.names):
                     finding = replace(finding, severity=Severity.WARNING)
                 yield finding
+
+
+def _sequence_numbers(wiring: Wiring) -> dict[int, int]:
+    """The number that each output of a TensorIterator has in the sequence that replaces it.
+
+    Empty if OpenVINO does not replace it: the body must be one cell, the first input a slice, and
+    an output all hidden states.
+    """
+    body, first = wiring.body, next(iter(wiring.inputs), None)
+    cells = [] if body is None else body.of_type("lstmcell", "grucell", "rnncell")
+    if body is None or len(cells) != 1 or first is None or not first.has_axis or first.position:
+        return {}
+    states = [(cells[0].id, port.id) for port in cells[0].outputs]
+    numbers: dict[int, int] = {}
+    for entry in wiring.outputs:
+        source = None if entry.inner is None else body.source(entry.inner)
+        while source is not None and (source[0].type or "").lower() in _RESHAPES:
+            source = body.source(source[0])
+        key = None if source is None else (source[0].id, source[1].id)
+        if key in states and entry.position is not None:
+            numbers[entry.position] = 0 if entry.has_axis else 1 + states.index(key)
+    return numbers if 0 in numbers.values() else {}
 
 
 def _tensors(index: NetIndex) -> Iterator[tuple[Layer, Port]]:
