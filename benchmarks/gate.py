@@ -84,6 +84,7 @@ EXPLAINED: dict[str, dict[str, str]] = {
         "is under development": "an opset newer than this ONNX Runtime",
         "only *guarantees* support for models stamped": "the same",
         "invalid channel count": "ONNX Runtime's own layout has no images without channels",
+        "layout_ == 0": "ONNX Runtime has no recurrence whose first axis is the batch",
         "Unrecognized type value case": "onnx.checker wants types that inference finds",
         "is required but missing": "onnx.checker wants types that inference finds",
         "cannot have opset_import": "onnx.checker wants no opset before IR version 3",

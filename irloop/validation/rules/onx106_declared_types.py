@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.validation.onnx_context import OnnxContext, at_graph
@@ -21,7 +22,7 @@ class DeclaredTypes(
         Checks the types of inputs, outputs and `value_info`, bodies included. Where the main graph
         declares a type, its element type must not be 0 (UNDEFINED). An initializer must have the
         shape that an input declares for it; up to IR version 3, an initializer that no node reads
-        must be declared as an input, and a body has none.
+        must be declared as an input, and a body has none. One that a node reads is only a warning.
     Why is this bad:
         onnx.checker and ONNX Runtime refuse the model, OpenVINO cannot compile it.
     Bad example:
@@ -77,7 +78,8 @@ class DeclaredTypes(
                     fix="make it a Constant, or raise ir_version to 4 or more",
                 )
         read = {name for graph in context.graphs for node in graph.nodes for name in node.inputs}
-        for name in sorted(main.undeclared - read - set(main.outputs)):
+        unread = main.undeclared - read - set(main.outputs)
+        for name in sorted(unread):
             yield self.found(
                 at_graph(main),
                 f"no node reads the initializer {name!r}, and no input declares it",
@@ -85,3 +87,15 @@ class DeclaredTypes(
                 found="none",
                 fix="remove the initializer",
             )
+        rest = sorted(main.undeclared - unread)
+        if rest:
+            finding = self.found(
+                at_graph(main),
+                f"no input declares the initializer {rest[0]!r}"
+                + (f" and {len(rest) - 1} more" if rest[1:] else ""),
+                expected="an input for each initializer (before IR version 4)",
+                found=f"IR version {context.outline.ir_version}",
+                cause="onnx.checker refuses the model; ONNX Runtime runs it",
+                fix="raise ir_version: irloop convert MODEL.onnx -o NEW.onnx --ir-version 8",
+            )
+            yield replace(finding, severity=Severity.WARNING)
