@@ -12,7 +12,6 @@ from irloop.conversion.framework.borders import (
     onnx_output_name,
     unchanged,
 )
-from irloop.conversion.framework.element_types import ELEMENT_SINCE
 from irloop.conversion.framework.steps import (
     CarryNarrowElements,
     DropUnread,
@@ -26,6 +25,7 @@ from irloop.conversion.framework.translation import EXPORTS, IMPORTS, Converter
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.onnx import ONNX
 from irloop.dialects.openvino import opsets
+from irloop.dialects.writing.element_types import ELEMENT_SINCE
 from irloop.errors import InferenceError, UnsupportedError, UsageError
 from irloop.faults.repairing import repairs, repairs_of_source
 from irloop.formats.onnx.signature import NEWEST

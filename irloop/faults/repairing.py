@@ -28,9 +28,9 @@ from irloop.graph.op import Op
 from irloop.graph.walk import all_nodes, kinds_of
 from irloop.passes.base import Pass, PassConfig
 from irloop.passes.common.dead_code import DeadCode
-from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import GraphRewrite, NodePass
 from irloop.passes.manager import Manager
+from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["repairs", "repairs_after", "repairs_of_source", "repairs_of_target"]
 
@@ -200,5 +200,5 @@ class _OneNode(NodePass):
     def applies(self, node: Node) -> bool:
         return self._fault.is_repaired(node)
 
-    def rewrite(self, node: Node, w: Forms) -> None:
+    def rewrite(self, node: Node, w: NodeWriter) -> None:
         self._fault.repair(node, w)

@@ -18,7 +18,7 @@ from irloop.passes.pattern import Match, Pattern
 from irloop.passes.session import Session
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["BackwardGraphRewrite", "GraphRewrite", "LocalPass", "MatcherPass", "NodePass"]
 
@@ -85,7 +85,7 @@ class NodePass(LocalPass):
         return True
 
     @abstractmethod
-    def rewrite(self, node: Node, w: Forms) -> Value | Sequence[Value] | None:
+    def rewrite(self, node: Node, w: NodeWriter) -> Value | Sequence[Value] | None:
         """Return the values that replace the outputs of `node`, or None.
 
         `w` emits operations before the node. If the result is None, the pass leaves the node, or
@@ -93,14 +93,14 @@ class NodePass(LocalPass):
         """
 
     def trial(self, model: Model) -> Trial:
-        from irloop.passes.forms import Forms
+        from irloop.passes.writers import writer_at
 
         def match(node: Node) -> Match | None:
             return Match(node, [node]) if self.applies(node) else None
 
         def rewrite(match: Match, rewriter: MatchRewriter) -> bool:
             node = match.root
-            made = self.rewrite(node, Forms(model, rewriter, node, node.name))
+            made = self.rewrite(node, writer_at(model, rewriter, node, node.name))
             if made is not None:
                 rewriter.replace_node(node, (made,) if isinstance(made, Value) else made)
             return node.graph is None

@@ -7,8 +7,8 @@ from irloop.dialects.openvino.control_flow import If as OpenVinoIf
 from irloop.graph.clone import clone_into
 from irloop.graph.model import Model, Node, Value
 from irloop.passes.base import PassConfig
-from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import NodePass
+from irloop.passes.node_writer import NodeWriter
 from irloop.passes.scalars import scalar_ranges
 from irloop.passes.written_out import outer_values
 
@@ -38,7 +38,7 @@ class InlineConstantIf(NodePass):
 
     operations = (OnnxIf, OpenVinoIf)
 
-    def rewrite(self, node: Node, w: Forms) -> list[Value] | None:
+    def rewrite(self, node: Node, w: NodeWriter) -> list[Value] | None:
         condition = node.inputs[0]
         known = None if condition is None else w.rewriter.inference.constant(condition)
         if known is None or known.size != 1:

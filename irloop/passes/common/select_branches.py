@@ -9,9 +9,9 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.clone import clone_into
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.walk import all_nodes
-from irloop.passes.forms import Forms, select
 from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.node_writer import NodeWriter
 from irloop.passes.trips import trip_count
 from irloop.passes.written_out import outer_values
 
@@ -40,7 +40,7 @@ class SelectBranches(NodePass):
     dialects = frozenset({"openvino"})
     operations = (control_flow.If,)
 
-    def rewrite(self, node: Node, w: Forms) -> list[Value] | None:
+    def rewrite(self, node: Node, w: NodeWriter) -> list[Value] | None:
         condition, bodies = node.inputs[0], [node.body("then"), node.body("else")]
         rank = None if condition is None else shape_of(condition).rank
         wired = [outer_values(node, body) for body in bodies]
@@ -55,7 +55,7 @@ class SelectBranches(NodePass):
             return None
         if not all(_is_harmless(body, w.rewriter) for body in bodies):
             return None
-        chosen = w.squeeze(condition, 0) if rank else condition
+        chosen = w.squeeze(condition, [0]) if rank else condition
         results = [
             clone_into(body.graph, w.rewriter, parameters or (), before=node)
             for body, parameters in zip(bodies, wired, strict=True)
@@ -64,7 +64,7 @@ class SelectBranches(NodePass):
             {port.external: made[port.result] for port in body.ports.outputs}
             for body, made in zip(bodies, results, strict=True)
         ]
-        return [select(w, chosen, *(side[at] for side in sides)) for at in places]
+        return [w.select(chosen, *(side[at] for side in sides)) for at in places]
 
 
 def _have_one_static_type(values: Sequence[Value | None]) -> bool:

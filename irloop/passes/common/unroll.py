@@ -25,11 +25,11 @@ from irloop.graph.model import Body, Model, Node, Value
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType, TensorType
 from irloop.graph.walk import count_nodes
-from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import EachLoop
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.options import option
 from irloop.passes.trips import one_element, trip_count
+from irloop.passes.writers import writer_at
 
 __all__ = ["Unroll"]
 
@@ -96,7 +96,7 @@ class _Copies:
         self.body: Body = node.body()
         self.rewriter = rewriter
         self.count = count
-        self.forms = Forms(model, rewriter, node, node.name)
+        self.forms = writer_at(model, rewriter, node, node.name)
         self.states = {
             port.parameter: node.inputs[port.external]
             for port in self.body.ports.carried
@@ -230,9 +230,9 @@ class _Copies:
             values.reverse()
         if isinstance(port, ScanOutput):
             axis = normal_axis(port.axis, None if rank is None else rank + 1)
-            return self.forms.concat([self.forms.unsqueeze(item, axis) for item in values], axis)
+            return self.forms.concat([self.forms.unsqueeze(item, [axis]) for item in values], axis)
         if rank == 0:
-            values = [self.forms.unsqueeze(item, 0) for item in values]
+            values = [self.forms.unsqueeze(item, [0]) for item in values]
         return self.forms.concat(values, 0 if rank == 0 else normal_axis(port.axis, rank))
 
     def _empty(self, port: OutputPort) -> Value:
