@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -83,6 +83,9 @@ class NodePass(LocalPass):
     def applies(self, node: Node) -> bool:
         """Return whether to rewrite a node of these operations: by default, each of them."""
         return True
+
+    def concerns(self, kinds: Set[type[Op]]) -> bool:
+        return any(issubclass(kind, self.operations) for kind in kinds)
 
     @abstractmethod
     def rewrite(self, node: Node, w: NodeWriter) -> Value | Sequence[Value] | None:
@@ -242,7 +245,7 @@ class _Run:
         self._rewrite = rewrite
         self._dispatch = dispatch
         self._config = config
-        self._session = Session(model)
+        self._session = Session.of(model, config)
         self._changes_left = max(FEWEST_CHANGES, CHANGES_PER_NODE * count_nodes(model.graph))
 
     def visit_graph(self, graph: Graph) -> bool:

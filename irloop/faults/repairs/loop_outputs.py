@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from irloop.analysis.patterns import is_loop
 from irloop.analysis.plugin import joined_repeatedly, looks_up_memory, reads_earlier_memory
 from irloop.dialects.openvino.control_flow import Loop, TensorIterator
 from irloop.faults.repair import Repair
 from irloop.graph.model import Model, Node, Value
-from irloop.graph.walk import all_nodes, has_op
+from irloop.graph.op import Op
+from irloop.graph.walk import all_nodes
 from irloop.passes.base import ModelPass
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.session import Session
@@ -40,9 +43,10 @@ class ReadLoopsByCopies(Repair, ModelPass):
     after = ("operation_forms",)
     dialects = frozenset({"openvino"})
 
+    def concerns(self, kinds: Set[type[Op]]) -> bool:
+        return Loop in kinds or TensorIterator in kinds
+
     def run_on_model(self, model: Model) -> bool:
-        if not has_op(model.graph, Loop, TensorIterator):
-            return False
         found = [
             value
             for node in all_nodes(model.graph)
