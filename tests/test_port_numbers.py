@@ -1,4 +1,4 @@
-"""Only one module gives numbers to the ports of loops."""
+"""Only one module gives numbers to the ports of loops, and passes read them by wire."""
 
 from __future__ import annotations
 
@@ -38,6 +38,28 @@ def test_ports_are_numbered_in_one_module() -> None:
         if not file.startswith(ALLOWED)
     }
     assert {file: names for file, names in makers.items() if names} == {}
+
+
+def _numbers_read(source: str) -> list[int]:
+    """The lines of a module that read the number of a port."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Attribute) and node.attr in ("by_parameter", "external")
+    ]
+
+
+def test_passes_read_the_ports_of_bodies_by_wire() -> None:
+    lines = {
+        path.name: _numbers_read(path.read_text(encoding="utf-8"))
+        for path in ROOT.glob("irloop/passes/**/*.py")
+        if path.name != "wire_removal.py"
+    }
+    assert {name: found for name, found in lines.items() if found} == {}
+
+
+def test_a_number_that_is_read_is_found() -> None:
+    assert _numbers_read("outer = node.inputs[port.external]\n") == [1]
 
 
 def test_a_numbered_port_is_found() -> None:

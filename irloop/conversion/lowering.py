@@ -13,8 +13,8 @@ from irloop.conversion.pipelines import to_onnx, to_openvino
 from irloop.dialects.openvino import OPENVINO, recurrent
 from irloop.errors import InferenceError, UnsupportedError
 from irloop.graph.model import Node
-from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import NodePass
+from irloop.passes.node_writer import NodeWriter
 from irloop.passes.options import option
 from irloop.passes.stored import is_stored
 from irloop.passes.written_out import replace_by_graph
@@ -49,7 +49,7 @@ class LowerThroughOnnx(NodePass):
         newer = [cls for cls in OPENVINO.all() if cls.since > self.opset]
         self.operations = (*newer, *recurrent.SEQUENCES)
 
-    def rewrite(self, node: Node, w: Forms) -> None:
+    def rewrite(self, node: Node, w: NodeWriter) -> None:
         newer = node.op.since > self.opset
         if node.bodies or not node.op.pure or not (newer or self._computes_weights(node)):
             return

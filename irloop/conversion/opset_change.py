@@ -8,10 +8,10 @@ version means, and those of export how a new one is written.
 from __future__ import annotations
 
 from irloop.conversion.alone import alone
-from irloop.conversion.framework.element_types import ELEMENT_SINCE
 from irloop.conversion.opset_fit import misfit
 from irloop.conversion.pipelines import require_onnx_opset, to_onnx, to_openvino
 from irloop.diagnostics import Diagnostic, Location, Severity
+from irloop.dialects.writing.element_types import ELEMENT_SINCE
 from irloop.errors import InferenceError, UnsupportedError
 from irloop.formats.onnx.notes import DEFAULT
 from irloop.formats.onnx.signature import type_text

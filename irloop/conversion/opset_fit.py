@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from irloop.conversion.framework.element_types import ELEMENT_SINCE
 from irloop.dialects.onnx import ONNX, OnnxOp
 from irloop.dialects.onnx.control_flow import If
 from irloop.dialects.onnx.elementwise import Mod, Variadic
 from irloop.dialects.onnx.pooling import AveragePool, MaxPool
 from irloop.dialects.onnx.resize import Resize
 from irloop.dialects.onnx.scatter import ScatterElements16, ScatterND16
+from irloop.dialects.writing.element_types import ELEMENT_SINCE
 from irloop.formats.onnx.attributes import codec_of
 from irloop.formats.onnx.control import fold
 from irloop.formats.onnx.signature import Signature, signature_of, type_text

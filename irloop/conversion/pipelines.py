@@ -12,7 +12,6 @@ from irloop.conversion.framework.borders import (
     onnx_output_name,
     unchanged,
 )
-from irloop.conversion.framework.element_types import ELEMENT_SINCE
 from irloop.conversion.framework.steps import (
     CarryNarrowElements,
     DropUnread,
@@ -26,6 +25,7 @@ from irloop.conversion.framework.translation import EXPORTS, IMPORTS, Converter
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.onnx import ONNX
 from irloop.dialects.openvino import opsets
+from irloop.dialects.writing.element_types import ELEMENT_SINCE
 from irloop.errors import InferenceError, UnsupportedError, UsageError
 from irloop.faults.repairing import repairs, repairs_of_source
 from irloop.formats.onnx.signature import NEWEST
@@ -172,15 +172,18 @@ def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
     names = BorderNames(model, onnx_input_name, onnx_output_name)
     return [
         # Translation comes first, so that refusals are raised before any time is spent on the rest.
+        # It infers the types of the source, and refuses a model that contradicts itself.
         Translate(converter, names, unchanged),
         # Unused values need no types, casts or names, and weights that were replaced are not needed
         # any more.
         DropUnread(),
+        # What was written for OpenVINO takes time; one walk, which infers types, undoes all of it.
         *_original_forms(model, converter.opset),
         # The rules of operations that only move elements accept constants of any type, so check the
         # types here.
         RequireElementTypes(converter),
-        # A Loop or Scan that replaces another one takes over the dimensions of its body.
+        # A Loop or Scan that replaces another one takes over the dimensions of its body. Only
+        # inference tells which dimensions the new body lacks.
         KeepDeclaredDims(converter),
         # ONNX Runtime runs quantised operations on integers, but not the arithmetic that defines
         # them.
@@ -305,17 +308,20 @@ def _openvino_passes(
         # The import rules do not support operations of ONNX Runtime either; all operations of opset
         # 21 are imported.
         StandardizeFirst(opset=21),
-        # OpenVINO fails on some loops that depend on constants or known shapes only.
+        # OpenVINO fails on some loops that depend on constants or known shapes only. What is known
+        # from shapes is found by inference, on a copy of the source.
         *(repairs_of_source("openvino", runtime) if to_run else ()),
         # Prune the bodies before the translation, because OpenVINO drops a slice that is unused
         # and, with it, the trip count.
         PruneBodies(),
         # Translation comes first, so that refusals are raised before any time is spent on the rest.
+        # It infers the types of the source, and refuses a model that contradicts itself.
         Translate(converter, names, own_producer if to_run else unchanged),
         # Unused values need no types or names, and weights that were replaced are not needed any
         # more.
         DropUnread(),
-        # A loop that replaces another one takes over the dimensions of its body.
+        # A loop that replaces another one takes over the dimensions of its body. Only inference
+        # tells which dimensions the new body lacks.
         KeepDeclaredDims(converter),
         # OpenVINO cannot fold them, because it keeps the weights compressed.
         FoldConstantProducts(),
@@ -331,7 +337,9 @@ def _run(model: Model, passes: Sequence[Pass]) -> Model:
     # The first pass makes a new graph, so a shallow copy protects the source model.
     work = replace(model)
     # The rules infer the types of new nodes as they emit them, and the last passes change no type,
-    # so inference is not repeated.
+    # so inference is not repeated after each pass. A pass runs only if it concerns an operation of
+    # the model. The passes over loops share the types that the first of them infers, until one
+    # changes the model.
     Manager(passes, name="convert", validate=False).run_passes(work)
     return work
 

@@ -25,8 +25,9 @@ from irloop.graph.input_types import input_called, set_input_shapes
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.record import Record
 from irloop.graph.types import Shape, TensorType
-from irloop.passes.forms import Forms
+from irloop.passes.node_writer import NodeWriter
 from irloop.passes.session import Session
+from irloop.passes.writers import writer_at
 
 __all__ = ["preprocess"]
 
@@ -77,7 +78,7 @@ def preprocess(model: Model, options: ConvertOptions) -> None:
         )
         before = next(iter(model.graph.nodes), None)
         rewriter = session.rewriter(model.graph)
-        w = Forms(model, rewriter, before, f"{node.name}/preprocessed")
+        w = writer_at(model, rewriter, before, f"{node.name}/preprocessed")
         value = node.output
         uses = list(value.uses)
         made = _emitted(w, value, steps)
@@ -86,7 +87,7 @@ def preprocess(model: Model, options: ConvertOptions) -> None:
     Inference().run(model.graph)
 
 
-def _emitted(w: Forms, value: Value, steps: _Steps) -> Value:
+def _emitted(w: NodeWriter, value: Value, steps: _Steps) -> Value:
     """Emit the steps of one input, and return the value that the model reads instead of it."""
     name, type = value.producer.name, value.type
     # The channels are found in the layout that the model has.
@@ -116,7 +117,9 @@ def _emitted(w: Forms, value: Value, steps: _Steps) -> Value:
     return made
 
 
-def _channels(w: Forms, value: Value, numbers: tuple[float, ...], axes: Mapping[int, int]) -> Value:
+def _channels(
+    w: NodeWriter, value: Value, numbers: tuple[float, ...], axes: Mapping[int, int]
+) -> Value:
     """Emit a constant with a number for each channel of `value`."""
     rank = len(shape_of(value).dims or ())
     dims = [1] * rank

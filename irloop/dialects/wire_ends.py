@@ -8,6 +8,8 @@ loop. It has a port record that tells its kind, in which all numbers are 0: `STA
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from irloop.dialects.onnx.convert import Identity as OnnxIdentity
 from irloop.dialects.openvino.convert import Identity as OpenVinoIdentity
 from irloop.graph.loops import (
@@ -21,7 +23,7 @@ from irloop.graph.loops import (
     ScanOutput,
     Sliced,
 )
-from irloop.graph.model import Use, Value
+from irloop.graph.model import Body, Node, Use, Value
 
 __all__ = [
     "INVARIANT",
@@ -29,9 +31,15 @@ __all__ = [
     "STATE",
     "Ends",
     "Entering",
+    "Inward",
     "Leaving",
+    "Outward",
+    "condition_result",
     "element_port",
+    "inward",
+    "iteration_number",
     "joined_port",
+    "outward",
     "passed_on",
     "slice_port",
     "stacked_port",
@@ -65,6 +73,62 @@ def joined_port(
 def stacked_port(axis: int = 0, reverse: bool = False) -> ScanOutput:
     """The port of a scan output of ONNX."""
     return ScanOutput(0, 0, axis, reverse)
+
+
+class Inward(NamedTuple):
+    """What enters the body of a loop or branch.
+
+    `outer` is the outer value, or None if nothing is connected; `use` is the input of the loop that
+    reads it. `result` is the Result of the body that returns the next value of a state, else None.
+    """
+
+    port: InputPort
+    use: Use
+    outer: Value | None
+    parameter: Value
+    result: Node | None
+
+
+class Outward(NamedTuple):
+    """What leaves the body of a loop or branch through one of its Results."""
+
+    port: OutputPort
+    result: Node
+    output: Value
+
+
+def iteration_number(body: Body) -> Value | None:
+    """The parameter of a body that receives the iteration number."""
+    at = body.ports.iteration
+    return None if at is None else body.graph.input(at)
+
+
+def condition_result(body: Body) -> Node | None:
+    """The Result of a body that returns whether another iteration follows."""
+    at = body.ports.condition
+    return None if at is None else body.graph.results[at]
+
+
+def inward(node: Node, body: Body) -> list[Inward]:
+    """Return what enters a body of `node`, in the order of the port map.
+
+    `Wires` reads the wires of a complete loop, to change them.
+    """
+    made = []
+    for port in body.ports.inputs:
+        at = port.external
+        outer = node.inputs[at] if at < len(node.inputs) else None
+        result = body.graph.results[port.result] if isinstance(port, Carried) else None
+        made.append(Inward(port, (node, at), outer, body.graph.input(port.parameter), result))
+    return made
+
+
+def outward(node: Node, body: Body) -> list[Outward]:
+    """Return what leaves a body of `node`, in the order of the port map."""
+    return [
+        Outward(port, body.graph.results[port.result], node.outputs[port.external])
+        for port in body.ports.outputs
+    ]
 
 
 def passed_on(value: Value) -> Value:

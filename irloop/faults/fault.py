@@ -16,7 +16,7 @@ from irloop.graph.model import Model, Node
 from irloop.graph.op import Op
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["FAULTS", "SECTIONS", "Effect", "Fault"]
 
@@ -162,6 +162,6 @@ class Fault:
         """Return whether `repair` rewrites this node: by default, if `find` finds the pattern."""
         return next(self.find(node), None) is not None
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Rewrite a node for which `is_repaired` is true, by the operations that `w` emits."""
         raise NotImplementedError

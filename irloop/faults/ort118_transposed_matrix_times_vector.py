@@ -14,7 +14,7 @@ from irloop.graph.builder import shape_of
 from irloop.graph.model import Node
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["TransposedMatrixTimesVector"]
 
@@ -46,7 +46,7 @@ class TransposedMatrixTimesVector(
         if turns_before_a_vector(node):
             yield f"MatMul {node.name!r} multiplies a transposed matrix by a vector"
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Multiply a transposed matrix by a column instead of a vector.
 
         Given::
@@ -63,8 +63,8 @@ class TransposedMatrixTimesVector(
         rank = None if left is None else shape_of(left).rank
         if left is None or right is None or rank is None:
             return
-        product = w(node.op, left, w.unsqueeze(right, 1))
-        w.rewriter.replace_node(node, [w.squeeze(product, rank - 1)])
+        product = w(node.op, left, w.unsqueeze(right, [1]))
+        w.rewriter.replace_node(node, [w.squeeze(product, [rank - 1])])
 
 
 def turns_before_a_vector(node: Node) -> bool:

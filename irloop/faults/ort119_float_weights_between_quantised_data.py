@@ -26,7 +26,7 @@ from irloop.graph.types import ElementType
 from irloop.graph.walk import is_constant
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["FloatWeightsBetweenQuantisedData"]
 
@@ -92,7 +92,7 @@ class FloatWeightsBetweenQuantisedData(
         is_inner = graph is not None and graph.owner is not None
         return (is_inner or is_constant(weights)) and _reaches_quantisation(node, _DEPTH)
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Copy the data of the product.
 
         Given::

@@ -16,7 +16,7 @@ from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["LayerNormalizationOfTwoTypes"]
 
@@ -50,7 +50,7 @@ class LayerNormalizationOfTwoTypes(
         if squares_widened_data(node):
             yield f"Pow {node.name!r} squares 16-bit data that were cast"
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Square the differences of a layer normalisation with Mul instead of Pow.
 
         Given::

@@ -16,7 +16,7 @@ from irloop.graph.model import Node
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["PartsOfStringsGathered"]
 
@@ -48,7 +48,7 @@ class PartsOfStringsGathered(
         if gathers_parts_of_strings(node):
             yield f"{node.name!r} gathers parts with several strings"
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Replace a Gather of strings by a Gather of positions; then gathers single strings.
 
         Given::

@@ -12,7 +12,7 @@ from irloop.faults.fault import Effect, Fault
 from irloop.graph.model import Node, Value
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["BatchFirstRecurrence"]
 
@@ -46,7 +46,7 @@ class BatchFirstRecurrence(
         if isinstance(node.op, LSTM | GRU | RNN) and node.op.layout == 1:
             yield f"{node.op.type} {node.name!r} has layout 1"
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Exchange the axes outside of the operation.
 
         Given::

@@ -16,7 +16,7 @@ from irloop.graph.model import Model, Node
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["BooleanOutputReadTwice"]
 
@@ -54,7 +54,7 @@ class BooleanOutputReadTwice(
         given = node.inputs[0]
         return super().is_repaired(node) and given is not None and element_of(given).bits >= 8
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Compare the elements with 0, or join a boolean with itself."""
         (given,) = node.inputs
         assert given is not None

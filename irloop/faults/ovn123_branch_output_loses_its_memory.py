@@ -20,7 +20,7 @@ from irloop.graph.op import Op, Result
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["BranchOutputLosesItsMemory"]
 
@@ -56,7 +56,7 @@ class BranchOutputLosesItsMemory(
             if loses_its_memory(value):
                 yield f"output {value.index} of the If has a size that is known only at run time"
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Let the readers of an If output of unknown size read it through a Slice of the whole
         output.
 
@@ -88,7 +88,7 @@ def loses_its_memory(value: Value) -> bool:
     return any(not isinstance(user.op, ShapeOf3 | Slice) for user, _ in value.uses)
 
 
-def _read_by_slice(value: Value, w: Forms) -> None:
+def _read_by_slice(value: Value, w: NodeWriter) -> None:
     """Insert a Slice of the whole value after an If output, and connect the readers to it.
 
     ShapeOf nodes still read the output itself. Nothing happens unless OpenVINO may overwrite the

@@ -26,7 +26,7 @@ from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["OneElementConstant"]
 
@@ -79,7 +79,7 @@ class OneElementConstant(
     def is_repaired(self, node: Node) -> bool:
         return brings_dimensions(node)
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Use Unsqueeze for dimensions that a result has only because of a one-element constant.
 
         Given::

@@ -20,7 +20,7 @@ from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["SumsOfDoubleConstants"]
 
@@ -60,7 +60,7 @@ class SumsOfDoubleConstants(
     def is_repaired(self, node: Node) -> bool:
         return sums_double_constants(node)
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Fold sums and differences of f64 constants, including constants that are converted to
         f64.
 

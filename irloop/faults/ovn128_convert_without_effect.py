@@ -17,7 +17,7 @@ from irloop.graph.model import Model, Node
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["ConvertWithoutEffect"]
 
@@ -61,7 +61,7 @@ class ConvertWithoutEffect(
         keeps = element_of(given) is element_of(node.output)
         return keeps and taken_over(given) and is_result(node.output)
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Replace the Convert by the maximum of the input with itself."""
         (given,) = node.inputs
         assert given is not None

@@ -15,7 +15,7 @@ from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["ChoiceOfBooleanConstants"]
 
@@ -65,7 +65,7 @@ class ChoiceOfBooleanConstants(
             isinstance(value.producer.op, Constant) for value in choices
         )
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Replace a Select of booleans by logic if an operand is a constant.
 
         Given, in the body of a loop::

@@ -17,7 +17,7 @@ from irloop.graph.builder import shape_of
 from irloop.graph.model import Model, Node
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["AbsOfAConcat"]
 
@@ -49,7 +49,7 @@ class AbsOfAConcat(
         if overwrites_its_concat(node):
             yield f"Abs {node.name!r} changes a Concat that something else reads, too"
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Compute the Abs of a Concat of rank 1 with other readers in two dimensions.
 
         Given::

@@ -19,7 +19,7 @@ from irloop.graph.builder import shape_of
 from irloop.graph.model import Model, Node
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["ScaledProductWithAVector"]
 
@@ -51,7 +51,7 @@ class ScaledProductWithAVector(
         if scales_a_vector_product(node):
             yield f"MatMul {node.name!r} multiplies by a constant vector, and a Multiply follows"
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Turn a constant vector into a column if a constant scales its product with a tensor.
 
         Given::

@@ -22,7 +22,7 @@ from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["WeightsWithAComputedScale"]
 
@@ -73,7 +73,7 @@ class WeightsWithAComputedScale(
         if scaled_by_a_computed_value(node):
             yield f"the weights {node.name!r} have a computed scale or zero point"
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Convert constant weights of 8 bits or fewer in two steps if their scale is computed.
 
         Given::

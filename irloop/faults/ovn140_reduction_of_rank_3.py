@@ -23,7 +23,7 @@ from irloop.graph.model import Model, Node, Value
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["ReductionOfRank3"]
 
@@ -58,7 +58,7 @@ class ReductionOfRank3(
         if reduced_wrongly(node) is not None:
             yield f"{node.name!r} reduces one of three axes, and arithmetic with a constant follows"
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Add an axis of size 1 to a reduction of rank 3 whose result meets a constant in
         arithmetic.
 

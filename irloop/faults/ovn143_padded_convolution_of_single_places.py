@@ -18,7 +18,7 @@ from irloop.graph.builder import shape_of
 from irloop.graph.model import Model, Node, Value
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["PaddedConvolutionOfSinglePlaces"]
 
@@ -56,7 +56,7 @@ class PaddedConvolutionOfSinglePlaces(
         if pads_skipped_data(node):
             yield f"{node.name!r} is a padded 1 x 1 convolution, and strides skip elements"
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Write padded 1 x 1 convolutions with strides as group convolutions of one group.
 
         Given::

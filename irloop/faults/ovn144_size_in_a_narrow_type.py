@@ -16,7 +16,7 @@ from irloop.graph.model import Model, Node
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["SizeInANarrowType"]
 
@@ -50,7 +50,7 @@ class SizeInANarrowType(
         if narrows_a_size(node):
             yield f"{node.name!r} narrows a size, and another Convert reads it"
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Copy a size before its Convert to boolean or a narrow type.
 
         Given::

@@ -22,7 +22,7 @@ from irloop.graph.model import Model, Node, Value
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["IntegerDivisionOfAReduction"]
 
@@ -54,7 +54,7 @@ class IntegerDivisionOfAReduction(
         for position in divided_inexactly(node):
             yield f"input {position} of {node.name!r} is computed from a reduction or a product"
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Divide a copy of the result of a reduction or matrix product of integers.
 
         Given::

@@ -23,7 +23,7 @@ from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["AbsOfKnownValues"]
 
@@ -56,7 +56,7 @@ class AbsOfKnownValues(
         if leaves_out_abs(node):
             yield f"{node.name!r} depends on constants and sizes alone"
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Compute the Abs of a value of rank 1 in two dimensions.
 
         This applies if the value depends only on constants and sizes.

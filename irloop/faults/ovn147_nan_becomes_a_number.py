@@ -32,7 +32,7 @@ from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["NanBecomesANumber"]
 
@@ -75,7 +75,7 @@ class NanBecomesANumber(
         for value in lost_nans(node):
             yield f"{value.name!r} may be NaN, and {node.name!r} turns it into a number"
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Select the NaN of a masked Softmax where Exp, ReLU, Clamp, ... would lose it.
 
         Given::

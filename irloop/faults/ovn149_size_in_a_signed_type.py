@@ -16,7 +16,7 @@ from irloop.graph.model import Model, Node
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["SizeInASignedType"]
 
@@ -50,7 +50,7 @@ class SizeInASignedType(
         if narrows_a_size_with_sign(node):
             yield f"{node.name!r} converts a size to a narrow signed type"
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Copy a size by a running sum before its Convert to a narrow signed type.
 
         OpenVINO computes the bounds of other copies, too.

@@ -30,7 +30,7 @@ from irloop.graph.tensor import Tensor
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["RangeThatPointsAway"]
 
@@ -96,7 +96,7 @@ class RangeThatPointsAway(
         ]
         return ElementType.DYNAMIC not in kinds and kinds[0] == kinds[1]
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Limit the end of a Range by its start.
 
         Given::

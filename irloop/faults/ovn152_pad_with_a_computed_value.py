@@ -19,7 +19,7 @@ from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["PadWithAComputedValue"]
 
@@ -50,7 +50,7 @@ class PadWithAComputedValue(
         if pads_with_a_computed_value(node):
             yield f"the value of {node.name!r} is computed"
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Replace a Pad whose value is computed: pads with 0, then selects the value in the
         padding.
 

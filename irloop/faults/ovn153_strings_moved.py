@@ -21,7 +21,7 @@ from irloop.graph.op import Op
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["StringsMoved"]
 
@@ -77,7 +77,7 @@ class StringsMoved(
         if moved_strings(node):
             yield f"{node.op.type} {node.name!r} moves strings"
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Move the positions of strings instead of the strings, and then gathers the strings.
 
         Given::
@@ -129,7 +129,7 @@ def moved_strings(node: Node) -> tuple[int, ...]:
     return places
 
 
-def _stop(w: Forms, start: Value, strings: Value) -> Value:
+def _stop(w: NodeWriter, start: Value, strings: Value) -> Value:
     """Return `start` plus the number of elements in `strings`.
 
     The caller numbers the strings start, start + 1, and so on. The result is the number after that

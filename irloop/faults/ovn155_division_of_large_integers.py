@@ -29,7 +29,7 @@ from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["DivisionOfLargeIntegers"]
 
@@ -74,7 +74,7 @@ class DivisionOfLargeIntegers(
             node
         )
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Correct quotients and remainders of large integers.
 
         Given::
@@ -187,7 +187,7 @@ def _corrects(node: Node, divisor: Value) -> bool:
 class _Parts:
     """Emits remainders and quotients of two integers."""
 
-    def __init__(self, w: Forms, left: Value, right: Value, element: ElementType) -> None:
+    def __init__(self, w: NodeWriter, left: Value, right: Value, element: ElementType) -> None:
         self.emit = w
         self.left, self.right = left, right
         self.zero = w.constant(0, element)

@@ -25,7 +25,7 @@ from irloop.graph.model import Model, Node, Value
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["ChoiceOfLargeIntegers"]
 
@@ -61,7 +61,7 @@ class ChoiceOfLargeIntegers(
             element = element_of(node.output)
             yield f"Select {node.name!r} of {element} may need more than 24 bits"
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Keep OpenVINO from computing a Select of large integers together with its condition.
 
         Given::

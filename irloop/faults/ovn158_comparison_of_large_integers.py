@@ -25,7 +25,7 @@ from irloop.graph.model import Model, Node
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["ComparisonOfLargeIntegers"]
 
@@ -67,7 +67,7 @@ class ComparisonOfLargeIntegers(
             return False
         return is_compared_in_f32(node)
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Compare large integers by their difference.
 
         Given::

@@ -29,7 +29,7 @@ from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["ReductionOfLargeIntegers"]
 
@@ -77,7 +77,7 @@ class ReductionOfLargeIntegers(
             return False
         return isinstance(node.op, ReduceSum) or all(isinstance(size, int) for size in sizes)
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Write sums of large integers as running sums, and maxima and minima as TopK.
 
         Given::
@@ -112,7 +112,7 @@ def is_reduced_in_f32(node: Node) -> bool:
     return data is not None and has_many_bits(data) and may_be_large(data)
 
 
-def _total(w: Forms, value: Value, axis: int) -> Value:
+def _total(w: NodeWriter, value: Value, axis: int) -> Value:
     """Emit the sum of `value` along `axis`, which stays as an axis of size 1."""
     shape = shape_of(value)
     if not isinstance(shape.dim(axis), int):
@@ -124,7 +124,7 @@ def _total(w: Forms, value: Value, axis: int) -> Value:
     return w(Gather8(), w(CumSum(), value, place), w.constant([-1]), place)
 
 
-def _extreme(w: Forms, op: Reduction, value: Value, axis: int) -> Value:
+def _extreme(w: NodeWriter, op: Reduction, value: Value, axis: int) -> Value:
     """Emit the maximum or minimum of `value` along `axis`, which stays as an axis of size 1."""
     mode = "max" if isinstance(op, ReduceMax) else "min"
     topk = TopK3(axis=axis, mode=mode, sort="value")

@@ -19,7 +19,7 @@ from irloop.graph.model import Model, Node
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["ScatterOfBroadcastIndices"]
 
@@ -52,7 +52,7 @@ class ScatterOfBroadcastIndices(
         if scatters_by_a_broadcast(node):
             yield f"the indices of {node.name!r} are broadcast"
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Copy the indices of a ScatterElementsUpdate if they are the output of a Broadcast.
 
         Given::

@@ -19,7 +19,7 @@ from irloop.graph.model import Model, Node
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["FractionalBias"]
 
@@ -56,7 +56,7 @@ class FractionalBias(
             return False
         return abs(node.op.beta * math.log(node.op.bias)) <= LARGEST_LOGARITHM
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Replace an LRN whose bias is not a whole number by one with a bias of 1.
 
         Given::

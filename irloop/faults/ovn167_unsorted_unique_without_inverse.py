@@ -16,7 +16,7 @@ from irloop.graph.model import Model, Node
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["UnsortedUniqueWithoutInverse"]
 
@@ -46,7 +46,7 @@ class UnsortedUniqueWithoutInverse(
         if groups_without_inverse(node):
             yield f"nothing reads the inverse indices of {node.name!r}"
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Replace an unsorted Unique of single elements by one along axis 0 of the flat data.
 
         Given::

@@ -19,7 +19,7 @@ from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["ComputedSliceScatter"]
 
@@ -63,7 +63,7 @@ class ComputedSliceScatter(
     def is_repaired(self, node: Node) -> bool:
         return super().is_repaired(node) and _axes(node) is not None
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Replace a SliceScatter by a ScatterUpdate for each axis.
 
         Given::
@@ -87,7 +87,9 @@ class ComputedSliceScatter(
         w.rewriter.replace_node(node, [_scattered(w, data, updates, list(places.items()))])
 
 
-def _scattered(w: Forms, data: Value, updates: Value, places: Sequence[tuple[int, Value]]) -> Value:
+def _scattered(
+    w: NodeWriter, data: Value, updates: Value, places: Sequence[tuple[int, Value]]
+) -> Value:
     """Write `updates` to the places of `data`, which are listed for each axis."""
     (axis, where), *rest = places
     if rest:

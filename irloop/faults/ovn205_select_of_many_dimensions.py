@@ -15,7 +15,7 @@ from irloop.graph.builder import shape_of
 from irloop.graph.model import Model, Node, Value
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["SelectOfManyDimensions"]
 
@@ -56,7 +56,7 @@ class SelectOfManyDimensions(
         values = [*node.inputs, node.output]
         return all(item is not None and shape_of(item).is_static for item in values)
 
-    def repair(self, node: Node, w: Forms) -> None:
+    def repair(self, node: Node, w: NodeWriter) -> None:
         """Flatten the operands of a Select.
 
         Given::
@@ -77,7 +77,7 @@ class SelectOfManyDimensions(
         w.rewriter.replace_node(node, [whole])
 
 
-def _flat(w: Forms, value: Value, dims: list[int]) -> Value:
+def _flat(w: NodeWriter, value: Value, dims: list[int]) -> Value:
     """Reshape an operand of a Select to one dimension, so that it fits the flattened output.
 
     `dims` are the sizes of the output. The result for a value of one element has the shape [1].

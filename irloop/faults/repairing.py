@@ -12,7 +12,7 @@ them. The exceptions are forms for which the engine returns uninitialised memory
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import partial
 from graphlib import TopologicalSorter
 from types import ModuleType
@@ -28,9 +28,9 @@ from irloop.graph.op import Op
 from irloop.graph.walk import all_nodes, kinds_of
 from irloop.passes.base import Pass, PassConfig
 from irloop.passes.common.dead_code import DeadCode
-from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import GraphRewrite, NodePass
 from irloop.passes.manager import Manager
+from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["repairs", "repairs_after", "repairs_of_source", "repairs_of_target"]
 
@@ -48,10 +48,29 @@ def repairs(dialect: str, target: str | None = None) -> list[Pass]:
     """
     made: list[Pass] = []
     for item in _in_order(avoided_faults(target or DIALECTS[dialect])):
-        made.append(item)
-        if isinstance(item, Repair) and item.leaves_dead_code:
-            made.append(DeadCode())
+        tidies = isinstance(item, Repair) and item.leaves_dead_code
+        made.append(_Tidied(item) if tidies else item)
     return made
+
+
+class _Tidied(Pass):
+    """A repair and, if it changed the model, the removal of what it left unread.
+
+    The passes that follow would otherwise repair values that nothing reads.
+    """
+
+    def __init__(self, repair: Pass) -> None:
+        self.name = repair.name  # type: ignore[misc]
+        self._repair = repair
+
+    def concerns(self, kinds: Set[type[Op]]) -> bool:
+        return self._repair.concerns(kinds)
+
+    def run(self, model: Model, config: PassConfig) -> bool:
+        if not self._repair.run(model, config):
+            return False
+        DeadCode().run(model, config)
+        return True
 
 
 def repairs_of_source(dialect: str, target: str | None = None) -> list[Pass]:
@@ -167,17 +186,18 @@ class OperationForms(GraphRewrite):
         found = {item.code: item() for item in known if item.repair is not Fault.repair}
         self.faults = _sorted(found, {code: item.after for code, item in found.items()})
 
+    def concerns(self, kinds: Set[type[Op]]) -> bool:
+        return any(self._tests(kinds).values())
+
     def run(self, model: Model, config: PassConfig) -> bool:
         self.matches.clear()
         tests = self._tests(kinds_of(model.graph))
-        if not any(tests.values()):
-            return False
         if not any(test(node) for node in all_nodes(model.graph) for test in tests[type(node.op)]):
             return False
         self.matchers = [_OneNode(fault) for fault in self.faults]
         return super().run(model, config)
 
-    def _tests(self, kinds: set[type[Op]]) -> dict[type[Op], list[Callable[[Node], bool]]]:
+    def _tests(self, kinds: Set[type[Op]]) -> dict[type[Op], list[Callable[[Node], bool]]]:
         """Collect, for each operation class of a model, the tests that find the nodes to repair."""
         tests: dict[type[Op], list[Callable[[Node], bool]]] = {kind: [] for kind in kinds}
         for fault in self.faults:
@@ -200,5 +220,5 @@ class _OneNode(NodePass):
     def applies(self, node: Node) -> bool:
         return self._fault.is_repaired(node)
 
-    def rewrite(self, node: Node, w: Forms) -> None:
+    def rewrite(self, node: Node, w: NodeWriter) -> None:
         self._fault.repair(node, w)

@@ -14,6 +14,7 @@ from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.manager import Manager, Observer
 from irloop.passes.match_rewriter import MatchRewriter, copy_info
+from irloop.passes.node_writer import NodeWriter
 from irloop.passes.options import build, option, parse_request
 from irloop.passes.pattern import (
     Match,
@@ -50,6 +51,7 @@ __all__ = [
     "MatcherPass",
     "ModelPass",
     "NodePass",
+    "NodeWriter",
     "Observer",
     "Pass",
     "PassConfig",

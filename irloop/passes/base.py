@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import contextmanager
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from irloop.diagnostics import NOWHERE
 from irloop.errors import IrloopError, PassError, UsageError
 from irloop.graph.model import Model, Node
+from irloop.graph.op import Op
 from irloop.graph.walk import node_path
+
+if TYPE_CHECKING:
+    from irloop.passes.session import Facts
 
 __all__ = ["ModelPass", "Pass", "PassConfig"]
 
@@ -28,6 +32,8 @@ class PassConfig:
         self._enabled: dict[str, bool] = {}
         self._callbacks: dict[str, Callback] = {}
         self._callback: Callback | None = None
+        #: What is known of the model while a manager runs passes; None otherwise.
+        self.facts: Facts | None = None
 
     def copy(self) -> PassConfig:
         """A copy of this configuration, which can be changed independently."""
@@ -106,6 +112,13 @@ class Pass(ABC):
     @abstractmethod
     def run(self, model: Model, config: PassConfig) -> bool:
         """Change `model`; True when something was changed, False when nothing was."""
+
+    def concerns(self, kinds: Set[type[Op]]) -> bool:
+        """Return whether the pass may change a model that has operations of these classes.
+
+        A manager does not run a pass that does not concern the model. By default, each pass does.
+        """
+        return True
 
     def require_dialect(self, model: Model) -> None:
         """Refuse a model of a dialect that this pass does not support.

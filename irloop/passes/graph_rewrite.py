@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +18,7 @@ from irloop.passes.pattern import Match, Pattern
 from irloop.passes.session import Session
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["BackwardGraphRewrite", "GraphRewrite", "LocalPass", "MatcherPass", "NodePass"]
 
@@ -84,8 +84,11 @@ class NodePass(LocalPass):
         """Return whether to rewrite a node of these operations: by default, each of them."""
         return True
 
+    def concerns(self, kinds: Set[type[Op]]) -> bool:
+        return any(issubclass(kind, self.operations) for kind in kinds)
+
     @abstractmethod
-    def rewrite(self, node: Node, w: Forms) -> Value | Sequence[Value] | None:
+    def rewrite(self, node: Node, w: NodeWriter) -> Value | Sequence[Value] | None:
         """Return the values that replace the outputs of `node`, or None.
 
         `w` emits operations before the node. If the result is None, the pass leaves the node, or
@@ -93,14 +96,14 @@ class NodePass(LocalPass):
         """
 
     def trial(self, model: Model) -> Trial:
-        from irloop.passes.forms import Forms
+        from irloop.passes.writers import writer_at
 
         def match(node: Node) -> Match | None:
             return Match(node, [node]) if self.applies(node) else None
 
         def rewrite(match: Match, rewriter: MatchRewriter) -> bool:
             node = match.root
-            made = self.rewrite(node, Forms(model, rewriter, node, node.name))
+            made = self.rewrite(node, writer_at(model, rewriter, node, node.name))
             if made is not None:
                 rewriter.replace_node(node, (made,) if isinstance(made, Value) else made)
             return node.graph is None
@@ -242,7 +245,7 @@ class _Run:
         self._rewrite = rewrite
         self._dispatch = dispatch
         self._config = config
-        self._session = Session(model)
+        self._session = Session.of(model, config)
         self._changes_left = max(FEWEST_CHANGES, CHANGES_PER_NODE * count_nodes(model.graph))
 
     def visit_graph(self, graph: Graph) -> bool:

@@ -6,11 +6,11 @@ The base class visits all loops of a model, inner loops first, and gives each to
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Set
 from typing import ClassVar
 
 from irloop.graph.model import Graph, Model, Node
 from irloop.graph.op import Op
-from irloop.graph.walk import has_op
 from irloop.passes.base import ModelPass, failures_named
 from irloop.passes.loop_wires import LOOPS, LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
@@ -28,13 +28,14 @@ class EachLoop(ModelPass):
 
     loops: ClassVar[tuple[type[Op], ...]] = LOOPS
 
-    def run_on_model(self, model: Model) -> bool:
+    def concerns(self, kinds: Set[type[Op]]) -> bool:
         # Most models have no loops, and there finding the types and names of all nodes would be a
         # waste of time.
-        if not has_op(model.graph, *self.loops):
-            return False
+        return any(issubclass(kind, self.loops) for kind in kinds)
+
+    def run_on_model(self, model: Model) -> bool:
         self.model = model
-        self.session = Session(model)
+        self.session = Session.of(model, self.config)
         return self._visit(model.graph)
 
     def _visit(self, graph: Graph) -> bool:

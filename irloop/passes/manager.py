@@ -12,10 +12,11 @@ from irloop.errors import InferenceError, VerifyError
 from irloop.graph.inference import Inference
 from irloop.graph.model import Model
 from irloop.graph.verify import verify
-from irloop.graph.walk import count_nodes
+from irloop.graph.walk import count_nodes, kinds_of
 from irloop.passes.base import Pass, PassConfig, failures_named
 from irloop.passes.graph_rewrite import GraphRewrite, LocalPass
 from irloop.passes.profile import PassRecord, Profile
+from irloop.passes.session import Facts
 from irloop.progress import counted
 
 __all__ = ["Manager", "Observer"]
@@ -100,8 +101,17 @@ class Manager(Pass):
         is the number of managers in which this one is nested.
         """
         self.records = []
-        if not depth:
-            outer._nodes = None
+        if depth:
+            return self._run_each(model, config, outer, depth)
+        outer._nodes = None
+        # A pass may itself run a manager with the same configuration.
+        around, config.facts = config.facts, Facts()
+        try:
+            return self._run_each(model, config, outer, depth)
+        finally:
+            config.facts = around
+
+    def _run_each(self, model: Model, config: PassConfig, outer: Manager, depth: int) -> bool:
         modified = False
         passes: Iterable[Pass] = self.passes
         passes = passes if depth else counted("passes", self.passes, len(self.passes))
@@ -117,12 +127,17 @@ class Manager(Pass):
             observer.before(step.name, model)
         size = count_nodes(model.graph) if outer._nodes is None else outer._nodes
         started = time.perf_counter()
-        if isinstance(step, Manager):
+        if not step.concerns(kinds_of(model.graph)):
+            step.require_dialect(model)
+            modified = False
+        elif isinstance(step, Manager):
             modified = step._run_all(model, config, outer, depth + 1)
         else:
             with failures_named(step.name):
                 modified = step.run(model, config)
         seconds = time.perf_counter() - started
+        if modified and config.facts is not None:
+            config.facts.forget()
         if modified and not isinstance(step, Manager):
             with _blamed_on(step):
                 if self.validate and outer.validate:

@@ -10,8 +10,9 @@ from irloop.dialects.onnx.generate import Range
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Model, Node
 from irloop.graph.walk import all_graphs
-from irloop.passes.forms import Forms
+from irloop.passes.node_writer import NodeWriter
 from irloop.passes.session import Session
+from irloop.passes.writers import writer_at
 
 __all__ = ["scalar_ranges"]
 
@@ -36,21 +37,21 @@ def scalar_ranges(model: Model) -> bool:
     for graph, nodes in zip(graphs, ranges, strict=True):
         rewriter = session.rewriter(graph)
         for node in nodes:
-            modified |= _with_scalars(node, Forms(model, rewriter, node, node.name))
+            modified |= _with_scalars(node, writer_at(model, rewriter, node, node.name))
     return modified
 
 
-def _with_scalars(node: Node, forms: Forms) -> bool:
+def _with_scalars(node: Node, w: NodeWriter) -> bool:
     modified = False
     for position, value in enumerate(node.inputs):
         if value is None or shape_of(value).rank in (None, 0) or shape_of(value).count() != 1:
             continue
-        known = forms.rewriter.inference.constant(value)
+        known = w.rewriter.inference.constant(value)
         scalar = (
-            forms.reshape(value, ())
+            w.reshape(value, ())
             if known is None
-            else forms.constant(known.reshape(()), element_of(value))
+            else w.constant(known.reshape(()), element_of(value))
         )
-        forms.rewriter.set_input(node, position, scalar)
+        w.rewriter.set_input(node, position, scalar)
         modified = True
     return modified

@@ -10,9 +10,10 @@ from irloop.graph.builder import Names
 from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Model
 from irloop.graph.walk import all_graphs
+from irloop.passes.base import PassConfig
 from irloop.passes.match_rewriter import MatchRewriter
 
-__all__ = ["Session"]
+__all__ = ["Facts", "Session"]
 
 
 class Session:
@@ -33,3 +34,25 @@ class Session:
     def rewriter(self, graph: Graph) -> MatchRewriter:
         """A rewriter of one of the model's graphs."""
         return MatchRewriter(graph, self.inference, self.names)
+
+    @classmethod
+    def of(cls, model: Model, config: PassConfig) -> Session:
+        """The session of a pass over a model: that of the pass before it, if nothing changed."""
+        return cls(model) if config.facts is None else config.facts.session(model)
+
+
+class Facts:
+    """What is known of a model, until a pass changes it."""
+
+    def __init__(self) -> None:
+        self._known: tuple[Graph, Session] | None = None
+
+    def session(self, model: Model) -> Session:
+        """The types and names of the model, inferred if nothing is known of it."""
+        if self._known is None or self._known[0] is not model.graph:
+            self._known = model.graph, Session(model)
+        return self._known[1]
+
+    def forget(self) -> None:
+        """Forget what was known: the model has changed."""
+        self._known = None

@@ -7,8 +7,9 @@ from collections.abc import Collection, Sequence
 from irloop.dialects.loops import joined_count, normal_axis, sets_the_count, sliced_count
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.wire_ends import condition_result, inward
 from irloop.graph.inference import Inference
-from irloop.graph.loops import Carried, InputPort, OutputPort, ScanInput, Sliced
+from irloop.graph.loops import InputPort, OutputPort, ScanInput, Sliced
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Op
 from irloop.graph.types import TensorType
@@ -35,8 +36,8 @@ def condition_after(node: Node, inference: Inference) -> bool | None:
     iteration ran.
     """
     body = node.body()
-    at = body.ports.condition
-    value = None if at is None else body.graph.results[at].inputs[0]
+    result = condition_result(body)
+    value = None if result is None else result.inputs[0]
     if value is None:
         return True
     known = _number(inference, value)
@@ -44,12 +45,9 @@ def condition_after(node: Node, inference: Inference) -> bool | None:
         return bool(known)
     if isinstance(node.op, onnx.Loop):
         return True if onnx.source_parameter(body, 0) == 1 else None
-    for port in body.ports.inputs:
-        # The body returns its own condition, which was true, because the iteration ran.
-        same = value is body.graph.input(port.parameter)
-        if same and isinstance(port, Carried) and port.result == at:
-            return True
-    return None
+    # If the body returns its own condition, that was true, because the iteration ran.
+    own = [item.parameter for item in inward(node, body) if item.result is result]
+    return True if value in own else None
 
 
 def trip_count(node: Node, inference: Inference) -> int | None:
@@ -82,8 +80,7 @@ def _loop_count(node: Node, inference: Inference) -> int | None:
     return limit
 
 
-def _size(node: Node, port: Sliced | ScanInput) -> int | None:
-    value = node.inputs[port.external]
+def _size(value: Value | None, port: Sliced | ScanInput) -> int | None:
     if value is None or not isinstance(value.type, TensorType):
         return None
     dims = value.type.shape.dims
@@ -98,21 +95,21 @@ def _size(node: Node, port: Sliced | ScanInput) -> int | None:
 
 
 def _scan_count(node: Node, body: Body) -> int | None:
-    for port in body.ports.inputs:
-        if isinstance(port, ScanInput):
-            size = _size(node, port)
-            if size is not None:
-                return size
+    for item in inward(node, body):
+        size = _size(item.outer, item.port) if isinstance(item.port, ScanInput) else None
+        if size is not None:
+            return size
     return None
 
 
 def _slice_count(node: Node, body: Body) -> int | None:
-    sliced = [port for port in body.ports.inputs if isinstance(port, Sliced)]
-    for port in sliced:
-        size = _size(node, port)
-        if size is not None:
-            return sliced_count(port, size)
-    return None if sliced else joined_count(body.ports)
+    is_sliced = False
+    for item in inward(node, body):
+        if isinstance(item.port, Sliced):
+            is_sliced, size = True, _size(item.outer, item.port)
+            if size is not None:
+                return sliced_count(item.port, size)
+    return None if is_sliced else joined_count(body.ports)
 
 
 def kept_for_count(

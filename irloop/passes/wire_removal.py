@@ -6,7 +6,7 @@ contrast to `loop_wires`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from irloop.graph.loops import Carried, InputPort, Invariant, OutputPort, PortMap
@@ -19,30 +19,27 @@ __all__ = [
     "drop_outputs",
     "drop_parameters",
     "drop_results",
+    "drop_states",
     "replace_body",
 ]
 
 
-def _moved(dropped: Iterable[int], count: int) -> list[int | None]:
-    """The new positions of 0..count-1 after `dropped` are removed; None for a removed position."""
-    gone = set(dropped)
+def _moved(items: Iterable[object], dropped: Collection[object]) -> list[int | None]:
+    """The new position of each item after `dropped` are removed; None for a removed item."""
     positions: list[int | None] = []
     kept = 0
-    for index in range(count):
-        positions.append(None if index in gone else kept)
-        kept += index not in gone
+    for item in items:
+        positions.append(None if item in dropped else kept)
+        kept += item not in dropped
     return positions
 
 
-def drop_parameters(node: Node, body: Body, dropped: set[int], rewriter: Rewriter) -> Body:
-    """Remove unused parameters of a body, and their port map entries; return the new body.
-
-    `dropped` holds the positions of these parameters among all parameters of the body.
-    """
-    moved = _moved(dropped, len(body.graph.parameters))
+def drop_parameters(node: Node, body: Body, dropped: Collection[Value], rewriter: Rewriter) -> Body:
+    """Remove unused parameters of a body, and their port map entries; return the new body."""
+    moved = _moved(body.graph.inputs, dropped)
     inner = Rewriter(body.graph)
-    for index in sorted(dropped, reverse=True):
-        inner.erase_parameter(body.graph.parameters[index])
+    for value in dropped:
+        inner.erase_parameter(value.producer)
     inputs: list[InputPort] = []
     for port in body.ports.inputs:
         at = moved[port.parameter]
@@ -54,15 +51,24 @@ def drop_parameters(node: Node, body: Body, dropped: set[int], rewriter: Rewrite
     return replace_body(node, rewriter, body, ports)
 
 
-def drop_results(node: Node, body: Body, dropped: set[int], rewriter: Rewriter) -> Body:
-    """Remove the results at the positions `dropped` from a body; return the new body.
+def drop_states(node: Node, body: Body, dropped: Collection[Value], rewriter: Rewriter) -> Body:
+    """Remove the back edges of states, given by their parameters; return the new body.
+
+    The parameters and results stay, without a port.
+    """
+    kept = [port for port in body.ports.inputs if body.graph.input(port.parameter) not in dropped]
+    return replace_body(node, rewriter, body, replace(body.ports, inputs=tuple(kept)))
+
+
+def drop_results(node: Node, body: Body, dropped: Collection[Node], rewriter: Rewriter) -> Body:
+    """Remove results from a body; return the new body.
 
     The ports, back edges and condition of `body` must not refer to a removed result.
     """
-    moved = _moved(dropped, len(body.graph.results))
+    moved = _moved(body.graph.results, dropped)
     inner = Rewriter(body.graph)
-    for index in sorted(dropped, reverse=True):
-        inner.erase_result(body.graph.results[index])
+    for result in dropped:
+        inner.erase_result(result)
 
     def at(index: int) -> int:
         position = moved[index]
@@ -89,7 +95,7 @@ def drop_inputs(node: Node, rewriter: Rewriter) -> bool:
     dropped = {at for at in inner if at not in mapped}
     if not dropped:
         return False
-    moved = _moved(dropped, len(node.inputs))
+    moved = _moved(range(len(node.inputs)), dropped)
     for body in node.bodies:
         inputs: list[InputPort] = []
         for port in body.ports.inputs:
@@ -114,9 +120,9 @@ def add_invariant(node: Node, outer: Value, name: str, rewriter: Rewriter) -> Va
     return parameter
 
 
-def drop_outputs(node: Node, dropped: set[int], rewriter: Rewriter) -> None:
+def drop_outputs(node: Node, dropped: Collection[Value], rewriter: Rewriter) -> None:
     """Remove unused outputs of the node from every body's port map and from the node."""
-    moved = _moved(dropped, len(node.outputs))
+    moved = _moved(node.outputs, dropped)
     for body in node.bodies:
         outputs: list[OutputPort] = []
         for port in body.ports.outputs:
@@ -124,7 +130,7 @@ def drop_outputs(node: Node, dropped: set[int], rewriter: Rewriter) -> None:
             if at is not None:
                 outputs.append(replace(port, external=at))
         replace_body(node, rewriter, body, replace(body.ports, outputs=tuple(outputs)))
-    rewriter.drop_outputs(node, dropped)
+    rewriter.drop_outputs(node, {value.index for value in dropped})
 
 
 def replace_body(node: Node, rewriter: Rewriter, old: Body, ports: PortMap) -> Body:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.dialects.onnx.convert import Identity
+from irloop.dialects.wire_ends import inward, outward
 from irloop.graph.clone import clone_into
 from irloop.graph.model import Body, Graph, Node, Value
 from irloop.passes.match_rewriter import MatchRewriter
@@ -49,11 +50,16 @@ def outer_values(node: Node, body: Body) -> list[Value] | None:
 
     Returns None if nothing is connected to one of the parameters.
     """
-    found = []
-    for index in range(len(body.graph.parameters)):
-        port = body.ports.by_parameter.get(index)
-        value = None if port is None else node.inputs[port.external]
-        if value is None:
-            return None
-        found.append(value)
-    return found
+    outer = {item.parameter: item.outer for item in inward(node, body)}
+    values = [outer.get(parameter) for parameter in body.graph.inputs]
+    found = [value for value in values if value is not None]
+    return found if len(found) == len(values) else None
+
+
+def cloned_outputs(
+    node: Node, body: Body, parameters: Sequence[Value], rewriter: MatchRewriter
+) -> dict[Value, Value]:
+    """Insert a copy of a branch before `node`; return what it returns for each output of `node`."""
+    made = clone_into(body.graph, rewriter, parameters, before=node)
+    results = dict(zip(body.graph.results, made, strict=True))
+    return {item.output: results[item.result] for item in outward(node, body)}

@@ -33,7 +33,7 @@ from irloop.passes import (
     optional,
     wrap_type,
 )
-from irloop.passes.forms import Forms
+from irloop.passes.node_writer import NodeWriter
 from irloop.passes.predicates import consumers, element_is, rank_is, static_shape
 
 F32 = TensorType(ElementType.F32, Shape.of(2))
@@ -111,7 +111,7 @@ class AbsToSum(NodePass):
     def applies(self, node: Node) -> bool:
         return node.name != "kept"
 
-    def rewrite(self, node: Node, w: Forms) -> Value | None:
+    def rewrite(self, node: Node, w: NodeWriter) -> Value | None:
         (x,) = node.inputs
         assert x is not None
         if node.name == "erased":

@@ -44,6 +44,7 @@ NAMES = {
     "MatcherPass",
     "ModelPass",
     "NodePass",
+    "NodeWriter",
     "Observer",
     "Pass",
     "PassConfig",

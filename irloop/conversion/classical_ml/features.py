@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from irloop.conversion.forms import openvino_forms as forms
-from irloop.conversion.framework.known_inputs import needed_rank
-from irloop.conversion.framework.translation import IMPORTS, Conversion, imports, no_counterpart
+from irloop.conversion.framework.directions import Import
+from irloop.conversion.framework.translation import IMPORTS, imports, no_counterpart
 from irloop.dialects.onnx import features as onnx
 from irloop.dialects.onnx import labels
 from irloop.dialects.openvino import comparison, elementwise
+from irloop.dialects.writing.known_inputs import needed_rank
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType, element_type_of
@@ -34,7 +34,7 @@ no_counterpart(
 
 
 @imports(onnx.ZipMap)
-def import_zip_map(c: Conversion, op: onnx.ZipMap, rows: Value) -> Value:
+def import_zip_map(c: Import, op: onnx.ZipMap, rows: Value) -> Value:
     """Replace ZipMap by its input, because IR has no maps."""
     shown = ", ".join(map(str, op.labels[:_SHOWN])) + (", ..." if len(op.labels) > _SHOWN else "")
     c.warn(
@@ -46,7 +46,7 @@ def import_zip_map(c: Conversion, op: onnx.ZipMap, rows: Value) -> Value:
 
 
 @imports(labels.LabelEncoder2, labels.LabelEncoder4)
-def import_label_encoder(c: Conversion, op: labels.LabelEncoder2, data: Value) -> Value:
+def import_label_encoder(c: Import, op: labels.LabelEncoder2, data: Value) -> Value:
     """Write LabelEncoder of numbers: find the key that equals each element, and select its value.
 
     Equal compares each element with all keys along a new last axis. A Select puts the value of each
@@ -63,49 +63,49 @@ def import_label_encoder(c: Conversion, op: labels.LabelEncoder2, data: Value) -
     _, first = np.unique(keys[::-1], return_index=True)
     keys, values = keys[::-1][first], values[::-1][first]
     element = element_type_of(values.dtype)
-    items = forms.unsqueeze(c, data, [needed_rank(c, data)])
+    items = c.unsqueeze(data, [needed_rank(c, data)])
     known = c.constant(keys, element_of(data))
-    hits = forms.equal(c, items, known)
+    hits = c.equal(items, known)
     if keys.dtype.kind == "f" and np.isnan(keys).any():
         both = [c(comparison.NotEqual(), x, x) for x in (items, known)]
         hits = c(comparison.LogicalOr(), hits, c(comparison.LogicalAnd(), *both))
     zero = c.constant(0, element)
-    picked = forms.select(c, hits, c.constant(values, element), zero)
-    found = forms.reduce(c, "Sum", picked, [-1], keep=False)
-    any_hit = forms.reduce(c, "Or", hits, [-1], keep=False)
-    return forms.select(c, any_hit, found, c.constant(default, element))
+    picked = c.select(hits, c.constant(values, element), zero)
+    found = c.reduce("Sum", picked, [-1], keep=False)
+    any_hit = c.reduce("Or", hits, [-1], keep=False)
+    return c.select(any_hit, found, c.constant(default, element))
 
 
-def _in_float(c: Conversion, value: Value) -> Value:
+def _in_float(c: Import, value: Value) -> Value:
     """Convert to f32, in which the operations of this module compute; f64 is left unchanged."""
-    return value if element_of(value) is F64 else forms.convert(c, value, F32)
+    return value if element_of(value) is F64 else c.convert(value, F32)
 
 
-def _list(c: Conversion, items: Sequence[float], like: Value) -> Value:
+def _list(c: Import, items: Sequence[float], like: Value) -> Value:
     return c.constant(list(items), element_of(like))
 
 
 @imports(onnx.ArrayFeatureExtractor)
 def import_extractor(
-    c: Conversion, op: onnx.ArrayFeatureExtractor, data: Value, columns: Value
+    c: Import, op: onnx.ArrayFeatureExtractor, data: Value, columns: Value
 ) -> Value:
     """ArrayFeatureExtractor -> Gather along the last axis."""
     rank = needed_rank(c, data)
-    rows = data if rank > 1 else forms.unsqueeze(c, data, [0])
-    return forms.gather(c, rows, forms.reshape(c, columns, [-1]), max(rank, 2) - 1)
+    rows = data if rank > 1 else c.unsqueeze(data, [0])
+    return c.gather(rows, c.reshape(columns, [-1]), max(rank, 2) - 1)
 
 
 @imports(onnx.Binarizer)
-def import_binarizer(c: Conversion, op: onnx.Binarizer, data: Value) -> Value:
+def import_binarizer(c: Import, op: onnx.Binarizer, data: Value) -> Value:
     """Write Binarizer as Greater and Convert; for integers, the threshold is rounded down."""
     element = element_of(data)
     threshold = op.threshold if element.is_float else math.floor(op.threshold)
-    above = c(comparison.Greater(), data, forms.scalar(c, threshold, data))
-    return forms.convert_always(c, above, element)
+    above = c(comparison.Greater(), data, c.scalar(threshold, data))
+    return c.convert_always(above, element)
 
 
 @imports(onnx.Imputer)
-def import_imputer(c: Conversion, op: onnx.Imputer, data: Value) -> Value:
+def import_imputer(c: Import, op: onnx.Imputer, data: Value) -> Value:
     """Write Imputer as a Select that replaces the missing elements by the imputed values.
 
     Equal finds the elements to replace. NaN is found by NotEqual instead, because it differs from
@@ -116,37 +116,37 @@ def import_imputer(c: Conversion, op: onnx.Imputer, data: Value) -> Value:
     if math.isnan(replaced):
         missing = c(comparison.NotEqual(), data, data)
     else:
-        missing = forms.equal(c, data, forms.scalar(c, replaced, data))
+        missing = c.equal(data, c.scalar(replaced, data))
     values = op.imputed_value_floats if floats else op.imputed_value_int64s
-    return forms.select(c, missing, _list(c, values, data), data)
+    return c.select(missing, _list(c, values, data), data)
 
 
 @imports(onnx.Normalizer)
-def import_normalizer(c: Conversion, op: onnx.Normalizer, data: Value) -> Value:
+def import_normalizer(c: Import, op: onnx.Normalizer, data: Value) -> Value:
     """Write Normalizer as a Reduce* that computes the norm of each row, and a Divide by the norms.
 
     A Select replaces the norm of a row of zeros by 1.
     """
     wide, last = _in_float(c, data), [needed_rank(c, data) - 1]
     if op.norm == "MAX":
-        length = forms.reduce(c, "Max", c(elementwise.Abs(), wide), last)
+        length = c.reduce("Max", c(elementwise.Abs(), wide), last)
     else:
-        length = forms.reduce(c, op.norm, wide, last)
-    zero, one = forms.scalar(c, 0.0, wide), forms.scalar(c, 1.0, wide)
-    divisor = forms.select(c, forms.equal(c, length, zero), one, length)
-    return forms.convert(c, forms.divide(c, wide, divisor), F32)
+        length = c.reduce(op.norm, wide, last)
+    zero, one = c.scalar(0.0, wide), c.scalar(1.0, wide)
+    divisor = c.select(c.equal(length, zero), one, length)
+    return c.convert(c.divide(wide, divisor), F32)
 
 
 @imports(onnx.Scaler)
-def import_scaler(c: Conversion, op: onnx.Scaler, data: Value) -> Value:
+def import_scaler(c: Import, op: onnx.Scaler, data: Value) -> Value:
     """Scaler -> Subtract and Multiply."""
     wide = _in_float(c, data)
-    moved = forms.subtract(c, wide, _list(c, op.offset, wide))
-    return forms.convert(c, forms.multiply(c, moved, _list(c, op.scale, wide)), F32)
+    moved = c.subtract(wide, _list(c, op.offset, wide))
+    return c.convert(c.multiply(moved, _list(c, op.scale, wide)), F32)
 
 
 @imports(onnx.FeatureVectorizer)
-def import_vectorizer(c: Conversion, op: onnx.FeatureVectorizer, *inputs: Value) -> Value:
+def import_vectorizer(c: Import, op: onnx.FeatureVectorizer, *inputs: Value) -> Value:
     """Write FeatureVectorizer as a Concat of its inputs, converted to f32.
 
     A Slice or Pad first gives each input the number of columns that the attribute `inputdimensions`
@@ -155,22 +155,22 @@ def import_vectorizer(c: Conversion, op: onnx.FeatureVectorizer, *inputs: Value)
     parts = []
     for value, width in zip(inputs, op.inputdimensions, strict=True):
         rank = needed_rank(c, value)
-        rows = forms.unsqueeze(c, value, [0]) if rank == 1 else value
+        rows = c.unsqueeze(value, [0]) if rank == 1 else value
         have = shape_of(rows).dim(1)
         if rank not in (1, 2) or not isinstance(have, int):
             raise c.refuse("the widths of its inputs are not known", "declare their shapes")
-        part = forms.convert(c, rows, F32)
+        part = c.convert(rows, F32)
         if have > width:
-            part = forms.slice_(c, part, [0], [width], [1])
+            part = c.slice(part, [0], [width], [1])
         elif have < width:
             ends = c.i64([0, width - have])
-            part = forms.pad(c, part, c.i64([0, 0]), ends, forms.scalar(c, 0.0, part))
+            part = c.pad(part, c.i64([0, 0]), ends, c.scalar(0.0, part))
         parts.append(part)
-    return forms.concat(c, parts, 1)
+    return c.concat(parts, 1)
 
 
 @imports(onnx.OneHotEncoder)
-def import_encoder(c: Conversion, op: onnx.OneHotEncoder, data: Value) -> Value:
+def import_encoder(c: Import, op: onnx.OneHotEncoder, data: Value) -> Value:
     """Write OneHotEncoder of numbers as Equal with each category, and convert the result to f32."""
     if op.cats_strings:
         raise c.refuse("OpenVINO does not compute with strings", "encode outside of the model")
@@ -178,5 +178,5 @@ def import_encoder(c: Conversion, op: onnx.OneHotEncoder, data: Value) -> Value:
         raise c.refuse(
             "OpenVINO cannot raise an error for an element without a category", "set zeros to 1"
         )
-    items = forms.unsqueeze(c, forms.convert(c, data, ElementType.I64), [needed_rank(c, data)])
-    return forms.convert_always(c, forms.equal(c, items, c.i64(list(op.cats_int64s))), F32)
+    items = c.unsqueeze(c.convert(data, ElementType.I64), [needed_rank(c, data)])
+    return c.convert_always(c.equal(items, c.i64(list(op.cats_int64s))), F32)

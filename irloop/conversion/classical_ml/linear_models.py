@@ -7,11 +7,11 @@ from itertools import combinations
 
 import numpy as np
 
-from irloop.conversion.forms import openvino_forms as forms
-from irloop.conversion.framework.known_inputs import needed_rank
-from irloop.conversion.framework.translation import Conversion, imports
+from irloop.conversion.framework.directions import Import
+from irloop.conversion.framework.translation import imports
 from irloop.dialects.onnx import linear_models as onnx
 from irloop.dialects.openvino import activation, comparison, elementwise, matmul
+from irloop.dialects.writing.known_inputs import needed_rank
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
@@ -20,22 +20,22 @@ __all__ = ["label_of_two", "labelled", "transformed"]
 F32 = ElementType.F32
 
 
-def _scores(c: Conversion, op: onnx.LinearRegressor | onnx.LinearClassifier, x: Value) -> Value:
+def _scores(c: Import, op: onnx.LinearRegressor | onnx.LinearClassifier, x: Value) -> Value:
     """Emit the scores of a linear model: x @ coefficients^T + intercepts, in f32.
 
     There is one column of scores for each row of coefficients. A vector `x` is treated as one row.
     """
     rows = op.targets if isinstance(op, onnx.LinearRegressor) else op.rows
     if needed_rank(c, x) == 1:
-        x = forms.unsqueeze(c, x, [0])
+        x = c.unsqueeze(x, [0])
     weights = c.constant(np.array(op.coefficients, np.float32).reshape(rows, -1), F32)
-    scores = c(matmul.MatMul(transpose_b=True), forms.convert(c, x, F32), weights)
+    scores = c(matmul.MatMul(transpose_b=True), c.convert(x, F32), weights)
     if not op.intercepts:
         return scores
-    return forms.add(c, scores, c.constant(list(op.intercepts), F32))
+    return c.add(scores, c.constant(list(op.intercepts), F32))
 
 
-def transformed(c: Conversion, scores: Value, how: str) -> Value:
+def transformed(c: Import, scores: Value, how: str) -> Value:
     """Apply the post_transform `how` to rows of scores.
 
     Raises:
@@ -46,36 +46,36 @@ def transformed(c: Conversion, scores: Value, how: str) -> Value:
     if how == "LOGISTIC":
         return c(activation.Sigmoid(), scores)
     if how == "SOFTMAX":
-        return forms.softmax(c, scores, 1)
+        return c.softmax(scores, 1)
     raise c.refuse(
         f"OpenVINO has no counterpart of post_transform {how}", "apply it outside of the model"
     )
 
 
-def labelled(c: Conversion, scores: Value, labels: Sequence[int]) -> Value:
+def labelled(c: Import, scores: Value, labels: Sequence[int]) -> Value:
     """For each row of `scores`, emit the label that has the highest score.
 
     `scores` are [N, classes], and `labels` holds the label of each class.
     """
-    _, best = forms.topk(c, scores, c.i64(1), 1)
-    return forms.gather(c, c.i64(list(labels)), forms.squeeze(c, best, [1]), 0)
+    _, best = c.topk(scores, c.i64(1), 1)
+    return c.gather(c.i64(list(labels)), c.squeeze(best, [1]), 0)
 
 
-def label_of_two(c: Conversion, score: Value, labels: Sequence[int], threshold: float) -> Value:
+def label_of_two(c: Import, score: Value, labels: Sequence[int], threshold: float) -> Value:
     """Choose one of two labels per row by the score [N, 1] of the second label."""
-    above = c(comparison.Greater(), score, forms.scalar(c, threshold, score))
-    place = forms.squeeze(c, forms.convert_always(c, above, ElementType.I64), [1])
-    return forms.gather(c, c.i64(list(labels)), place, 0)
+    above = c(comparison.Greater(), score, c.scalar(threshold, score))
+    place = c.squeeze(c.convert_always(above, ElementType.I64), [1])
+    return c.gather(c.i64(list(labels)), place, 0)
 
 
 @imports(onnx.LinearRegressor)
-def import_regressor(c: Conversion, op: onnx.LinearRegressor, x: Value) -> Value:
+def import_regressor(c: Import, op: onnx.LinearRegressor, x: Value) -> Value:
     """Write LinearRegressor as MatMul, Add and the operations of its `post_transform`."""
     return transformed(c, _scores(c, op, x), op.post_transform)
 
 
 @imports(onnx.LinearClassifier)
-def import_classifier(c: Conversion, op: onnx.LinearClassifier, x: Value) -> list[Value]:
+def import_classifier(c: Import, op: onnx.LinearClassifier, x: Value) -> list[Value]:
     """Write LinearClassifier with integer labels: compute scores, and choose the label.
 
     MatMul and Add compute the scores. TopK finds the class with the highest score, and Gather its
@@ -96,13 +96,13 @@ def import_classifier(c: Conversion, op: onnx.LinearClassifier, x: Value) -> lis
             "OpenVINO has no counterpart of post_transform PROBIT", "apply it outside of the model"
         )
     share = c(activation.Sigmoid(), scores) if op.post_transform == "LOGISTIC" else scores
-    other = forms.subtract(c, forms.scalar(c, 1.0, share), share)
-    both = forms.concat(c, [other, share], 1)
+    other = c.subtract(c.scalar(1.0, share), share)
+    both = c.concat([other, share], 1)
     return [label_of_two(c, scores, op.classlabels_ints, 0.0), both][: len(c.node.outputs)]
 
 
 @imports(onnx.SVMRegressor)
-def import_support_vectors(c: Conversion, op: onnx.SVMRegressor, x: Value) -> Value:
+def import_support_vectors(c: Import, op: onnx.SVMRegressor, x: Value) -> Value:
     """Write SVMRegressor as a MatMul of the kernel values with the coefficients, and an Add.
 
     The kernel function compares the data with every support vector; without support vectors, the
@@ -110,20 +110,20 @@ def import_support_vectors(c: Conversion, op: onnx.SVMRegressor, x: Value) -> Va
     positive, else -1.
     """
     if needed_rank(c, x) == 1:
-        x = forms.unsqueeze(c, x, [0])
-    rows = forms.convert(c, x, F32)
+        x = c.unsqueeze(x, [0])
+    rows = c.convert(x, F32)
     alike = _kernel_values(c, op, rows, op.n_supports) if op.n_supports else rows
     weights = c.constant(np.array(op.coefficients, np.float32).reshape(-1, 1), F32)
     scores = c(matmul.MatMul(), alike, weights)
-    scores = forms.add(c, scores, forms.scalar(c, op.rho[0] if op.rho else 0.0, scores))
+    scores = c.add(scores, c.scalar(op.rho[0] if op.rho else 0.0, scores))
     if op.one_class:
-        above = c(comparison.Greater(), scores, forms.scalar(c, 0.0, scores))
-        scores = forms.select(c, above, *(forms.scalar(c, x, scores) for x in (1.0, -1.0)))
+        above = c(comparison.Greater(), scores, c.scalar(0.0, scores))
+        scores = c.select(above, *(c.scalar(x, scores) for x in (1.0, -1.0)))
     return transformed(c, scores, op.post_transform)
 
 
 @imports(onnx.SVMClassifier)
-def import_vector_classifier(c: Conversion, op: onnx.SVMClassifier, x: Value) -> list[Value]:
+def import_vector_classifier(c: Import, op: onnx.SVMClassifier, x: Value) -> list[Value]:
     """Write SVMClassifier with integer labels as a MatMul that scores pairs of classes, and votes.
 
     The kernel function first compares the data with every support vector. A MatMul of these kernel
@@ -143,50 +143,48 @@ def import_vector_classifier(c: Conversion, op: onnx.SVMClassifier, x: Value) ->
     if not op.vectors_per_class:
         raise c.refuse("it has no support vectors", "use a LinearClassifier")
     if needed_rank(c, x) == 1:
-        x = forms.unsqueeze(c, x, [0])
+        x = c.unsqueeze(x, [0])
     duels = op.duels()
-    alike = _kernel_values(c, op, forms.convert(c, x, F32), sum(op.vectors_per_class))
+    alike = _kernel_values(c, op, c.convert(x, F32), sum(op.vectors_per_class))
     scores = c(matmul.MatMul(transpose_b=True), alike, c.constant(duels.weights, F32))
-    scores = forms.add(c, scores, c.constant(list(op.rho), F32))
+    scores = c.add(scores, c.constant(list(op.rho), F32))
     label = labelled(c, _votes(c, scores, duels.count), op.classlabels_ints)
     if duels.count > 2:
         values = transformed(c, scores, op.post_transform)
     elif op.post_transform in ("NONE", "LOGISTIC"):
-        both = forms.concat(c, [c(elementwise.Negative(), scores), scores], 1)
+        both = c.concat([c(elementwise.Negative(), scores), scores], 1)
         values = transformed(c, both, op.post_transform)
     else:
-        one = forms.scalar(c, 1.0, scores)
-        values = forms.concat(c, [forms.subtract(c, one, scores), scores], 1)
+        one = c.scalar(1.0, scores)
+        values = c.concat([c.subtract(one, scores), scores], 1)
     return [label, values][: len(c.node.outputs)]
 
 
-def _votes(c: Conversion, scores: Value, count: int) -> Value:
+def _votes(c: Import, scores: Value, count: int) -> Value:
     """The number of comparisons that each class wins, [N, classes]; `scores` are [N, pairs]."""
     pairs = list(combinations(range(count), 2))
     first, second = (np.eye(count)[[pair[at] for pair in pairs]] for at in range(2))
-    zero, one = forms.scalar(c, 0.0, scores), forms.scalar(c, 1.0, scores)
-    won = forms.select(c, c(comparison.Greater(), scores, zero), one, zero)
+    zero, one = c.scalar(0.0, scores), c.scalar(1.0, scores)
+    won = c.select(c(comparison.Greater(), scores, zero), one, zero)
     # A comparison that the first class wins moves its vote from the second class to the first.
     moved = c(matmul.MatMul(), won, c.constant(first - second, F32))
-    return forms.add(c, moved, c.constant(second.sum(axis=0), F32))
+    return c.add(moved, c.constant(second.sum(axis=0), F32))
 
 
 def _kernel_values(
-    c: Conversion, op: onnx.SVMRegressor | onnx.SVMClassifier, rows: Value, count: int
+    c: Import, op: onnx.SVMRegressor | onnx.SVMClassifier, rows: Value, count: int
 ) -> Value:
     """The kernel values [N, S] of rows [N, F] and `count` support vectors [S, F]."""
     vectors = c.constant(np.array(op.support_vectors, np.float32).reshape(count, -1), F32)
-    gamma, shift, degree = (
-        forms.scalar(c, item, rows) for item in (*op.kernel_params, 0.0, 0.0, 0.0)[:3]
-    )
+    gamma, shift, degree = (c.scalar(item, rows) for item in (*op.kernel_params, 0.0, 0.0, 0.0)[:3])
     if op.kernel_type == "RBF":
-        apart = c(elementwise.SquaredDifference(), forms.unsqueeze(c, rows, [1]), vectors)
-        distance = forms.reduce(c, "Sum", apart, [2], keep=False)
-        return c(elementwise.Exp(), c(elementwise.Negative(), forms.multiply(c, gamma, distance)))
+        apart = c(elementwise.SquaredDifference(), c.unsqueeze(rows, [1]), vectors)
+        distance = c.reduce("Sum", apart, [2], keep=False)
+        return c(elementwise.Exp(), c(elementwise.Negative(), c.multiply(gamma, distance)))
     products = c(matmul.MatMul(transpose_b=True), rows, vectors)
     if op.kernel_type == "LINEAR":
         return products
-    bent = forms.add(c, forms.multiply(c, gamma, products), shift)
+    bent = c.add(c.multiply(gamma, products), shift)
     if op.kernel_type == "SIGMOID":
         return c(elementwise.Tanh(), bent)
     return c(elementwise.Power(), bent, degree)

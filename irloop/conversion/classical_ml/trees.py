@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from irloop.conversion.classical_ml.linear_models import label_of_two, labelled, transformed
-from irloop.conversion.forms import openvino_forms as forms
-from irloop.conversion.framework.known_inputs import needed_rank
-from irloop.conversion.framework.translation import Conversion, imports
+from irloop.conversion.framework.directions import Import
+from irloop.conversion.framework.translation import imports
 from irloop.dialects.onnx import trees as onnx
 from irloop.dialects.openvino import activation, comparison, elementwise, gather
+from irloop.dialects.writing.known_inputs import needed_rank
 from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.op import Op
@@ -40,15 +40,15 @@ _COMPARISONS: tuple[Callable[[], Op], ...] = (
 class _Descent:
     """Emits the evaluation of a forest: all trees descend in parallel, one level at a time."""
 
-    def __init__(self, c: Conversion, build: Callable[[], Forest], x: Value) -> None:
+    def __init__(self, c: Import, build: Callable[[], Forest], x: Value) -> None:
         try:
             self.forest = build()
         except (ValueError, IndexError) as error:
             raise c.refuse(f"its trees contradict each other: {error}") from None
         self.c = c
-        rows = forms.unsqueeze(c, x, [0]) if needed_rank(c, x) == 1 else x
+        rows = c.unsqueeze(x, [0]) if needed_rank(c, x) == 1 else x
         wide = element_of(x) is ElementType.F64
-        self.x = forms.convert(c, rows, ElementType.F64 if wide else ElementType.F32)
+        self.x = c.convert(rows, ElementType.F64 if wide else ElementType.F32)
         if c.opset < 6:
             raise c.refuse(
                 "it needs GatherElements, which OpenVINO has since opset6", "write opset6 or newer"
@@ -64,7 +64,7 @@ class _Descent:
         or i64 if that is None.
         """
         element = ElementType.I64 if like is None else element_of(like)
-        return forms.gather(self.c, self.c.constant(np.asarray(items), element), at, 0)
+        return self.c.gather(self.c.constant(np.asarray(items), element), at, 0)
 
     def depth(self) -> int:
         """The number of levels of the deepest tree.
@@ -86,13 +86,13 @@ class _Descent:
         own, leaf = np.arange(len(forest.modes)), forest.modes == LEAF
         true, false = (np.where(leaf, own, way) for way in (forest.true, forest.false))
         features = np.where(leaf, 0, forest.features)
-        count = forms.reshape(c, forms.size_of(c, self.x, 0), [1])
-        shape = forms.concat(c, [count, c.i64([len(forest.roots)])], 0)
-        at = forms.broadcast(c, c.i64(forest.roots.tolist()), shape)
+        count = c.reshape(c.size_of(self.x, 0), [1])
+        shape = c.concat([count, c.i64([len(forest.roots)])], 0)
+        at = c.broadcast(c.i64(forest.roots.tolist()), shape)
         for _ in range(self.depth()):
             value = c(gather.GatherElements(axis=1), self.x, self.table(features, at))
             holds = self._holds(at, value)
-            at = forms.select(c, holds, self.table(true, at), self.table(false, at))
+            at = c.select(holds, self.table(true, at), self.table(false, at))
         return at
 
     def _holds(self, at: Value, value: Value) -> Value:
@@ -102,9 +102,9 @@ class _Descent:
             mode = self.table(np.where(forest.modes == LEAF, 0, forest.modes), at)
             for number in self.modes[1:]:
                 other = self._compared(number, at, value)
-                holds = forms.select(c, forms.equal(c, mode, c.i64(number)), other, holds)
+                holds = c.select(c.equal(mode, c.i64(number)), other, holds)
         if forest.tracks.any():
-            tracked = forms.equal(c, self.table(forest.tracks.astype(np.int64), at), c.i64(1))
+            tracked = c.equal(self.table(forest.tracks.astype(np.int64), at), c.i64(1))
             missing = c(comparison.NotEqual(), value, value)
             holds = c(comparison.LogicalOr(), holds, c(comparison.LogicalAnd(), tracked, missing))
         return holds
@@ -124,10 +124,8 @@ class _Descent:
         for node in np.unique(nodes):
             own = members[nodes == node]
             sets[node, : len(own)] = own
-        hits = forms.equal(
-            self.c, forms.unsqueeze(self.c, value, [2]), self.table(sets, place, value)
-        )
-        return forms.reduce(self.c, "Or", hits, [2], keep=False)
+        hits = self.c.equal(self.c.unsqueeze(value, [2]), self.table(sets, place, value))
+        return self.c.reduce("Or", hits, [2], keep=False)
 
     def scores(self, how: str, base: Any) -> Value:
         """Emit the scores [N, targets] of the rows.
@@ -139,22 +137,22 @@ class _Descent:
         if how in ("SUM", "AVERAGE"):
             votes = self.table(forest.weights, at, self.x)
             kind = "Sum" if how == "SUM" else "Mean"
-            total = forms.reduce(c, kind, votes, [1], keep=False)
+            total = c.reduce(kind, votes, [1], keep=False)
         else:
             worst = np.inf if how == "MIN" else -np.inf
             found = self.table(np.where(forest.votes, forest.weights, worst), at, self.x)
             voted = self.table(forest.votes.astype(np.float32), at, self.x)
-            best = forms.reduce(c, how.capitalize(), found, [1], keep=False)
-            any_vote = forms.reduce(c, "Max", voted, [1], keep=False)
-            zero = forms.scalar(c, 0.0, best)
-            total = forms.select(c, c(comparison.Greater(), any_vote, zero), best, zero)
+            best = c.reduce(how.capitalize(), found, [1], keep=False)
+            any_vote = c.reduce("Max", voted, [1], keep=False)
+            zero = c.scalar(0.0, best)
+            total = c.select(c(comparison.Greater(), any_vote, zero), best, zero)
         if base is None or not len(base):
             return total
-        return forms.add(c, total, c.constant(np.asarray(base), element_of(total)))
+        return c.add(total, c.constant(np.asarray(base), element_of(total)))
 
 
 @imports(onnx.TreeEnsemble)
-def import_ensemble(c: Conversion, op: onnx.TreeEnsemble, x: Value) -> Value:
+def import_ensemble(c: Import, op: onnx.TreeEnsemble, x: Value) -> Value:
     """Write TreeEnsemble as operations that descend all trees at once, level by level.
 
     For each level, Gather looks up the feature, the split value and both children of the current
@@ -163,18 +161,18 @@ def import_ensemble(c: Conversion, op: onnx.TreeEnsemble, x: Value) -> Value:
     """
     scores = _Descent(c, op.forest, x).scores(onnx.AGGREGATES[op.aggregate_function], None)
     scores = transformed(c, scores, onnx.TRANSFORMS[op.post_transform])
-    return forms.convert(c, scores, element_of(x))
+    return c.convert(scores, element_of(x))
 
 
 @imports(onnx.TreeEnsembleRegressor1, onnx.TreeEnsembleRegressor3)
-def import_regressor(c: Conversion, op: onnx.TreeEnsembleRegressor1, x: Value) -> Value:
+def import_regressor(c: Import, op: onnx.TreeEnsembleRegressor1, x: Value) -> Value:
     """Write TreeEnsembleRegressor with the operations for TreeEnsemble; the result is f32."""
     scores = _Descent(c, op.forest, x).scores(op.aggregate_function, op.numbers("base_values"))
-    return forms.convert(c, transformed(c, scores, op.post_transform), ElementType.F32)
+    return c.convert(transformed(c, scores, op.post_transform), ElementType.F32)
 
 
 @imports(onnx.TreeEnsembleClassifier1, onnx.TreeEnsembleClassifier3)
-def import_classifier(c: Conversion, op: onnx.TreeEnsembleClassifier1, x: Value) -> list[Value]:
+def import_classifier(c: Import, op: onnx.TreeEnsembleClassifier1, x: Value) -> list[Value]:
     """Write TreeEnsembleClassifier with integer labels: compute the scores, and choose the label.
 
     The scores are computed as for TreeEnsemble. TopK finds the class with the highest score, and
@@ -190,25 +188,22 @@ def import_classifier(c: Conversion, op: onnx.TreeEnsembleClassifier1, x: Value)
     scores = descent.scores("SUM", op.numbers("base_values"))
     voted = np.flatnonzero(descent.forest.votes.any(axis=0))
     if len(op.classlabels_int64s) == 2 and len(voted) == 1:
-        scores = forms.gather(c, scores, c.i64(voted.tolist()), 1)
+        scores = c.gather(scores, c.i64(voted.tolist()), 1)
         share = bool((descent.forest.weights >= 0).all())
         found = label_of_two(c, scores, op.classlabels_int64s, 0.5 if share else 0.0)
         scores = _scores_of_both_labels(c, scores, share=share, how=op.post_transform)
     else:
         found = labelled(c, scores, op.classlabels_int64s)
         scores = transformed(c, scores, op.post_transform)
-    return [found, forms.convert(c, scores, ElementType.F32)][: len(c.node.outputs)]
+    return [found, c.convert(scores, ElementType.F32)][: len(c.node.outputs)]
 
 
-def _scores_of_both_labels(c: Conversion, score: Value, *, share: bool, how: str) -> Value:
+def _scores_of_both_labels(c: Import, score: Value, *, share: bool, how: str) -> Value:
     """Compute the scores of both labels of a classifier from the score of the second label.
 
     The score of the first label is 1 - score with `share`, else -score. With `how` LOGISTIC and
     without `share`, a Sigmoid turns both into probabilities.
     """
-    if share:
-        other = forms.subtract(c, forms.scalar(c, 1.0, score), score)
-    else:
-        other = c(elementwise.Negative(), score)
-    both = forms.concat(c, [other, score], 1)
+    other = c.subtract(c.scalar(1.0, score), score) if share else c(elementwise.Negative(), score)
+    both = c.concat([other, score], 1)
     return c(activation.Sigmoid(), both) if how == "LOGISTIC" and not share else both

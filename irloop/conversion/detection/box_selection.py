@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.forms.scores import LOWEST, OUT, places
-from irloop.conversion.forms.sizes import OnnxSizes, Size
-from irloop.conversion.framework.translation import Conversion
+from irloop.conversion.detection.scores import LOWEST, OUT, places
+from irloop.conversion.framework.directions import Export
 from irloop.dialects.onnx import gather, nms
 from irloop.dialects.onnx.search import CumSum
+from irloop.dialects.writing.sizes import Size, Sizes
 from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
@@ -43,7 +42,7 @@ __all__ = [
 F32, I64 = ElementType.F32, ElementType.I64
 
 
-def require_opset(c: Conversion) -> None:
+def require_opset(c: Export) -> None:
     """Refuse opsets without GatherND, Range, CumSum and TopK.
 
     Raises:
@@ -55,35 +54,35 @@ def require_opset(c: Conversion) -> None:
         )
 
 
-def number(c: Conversion, values: Value) -> Value:
+def number(c: Export, values: Value) -> Value:
     """Return the number of rows in `values` (the size of axis 0), as an i64 vector [1]."""
-    return forms.gather(c, forms.shape_of(c, values), c.i64([0]), 0)
+    return c.gather(c.shape_of(values), c.i64([0]), 0)
 
 
-def column(c: Conversion, rows: Value, at: int) -> Value:
+def column(c: Export, rows: Value, at: int) -> Value:
     """One column [M] of rows [M, K]."""
-    return forms.gather(c, rows, c.i64(at), 1)
+    return c.gather(rows, c.i64(at), 1)
 
 
-def read(c: Conversion, data: Value, rows: Value) -> Value:
+def read(c: Export, data: Value, rows: Value) -> Value:
     """Gather M elements of `data`; row i of `rows` [M, K] has the K coordinates of element i."""
     return c(gather.GatherND12() if c.opset >= 12 else gather.GatherND(), data, rows)
 
 
-def dropped(c: Conversion, scores: Value, kept: Value) -> Value:
+def dropped(c: Export, scores: Value, kept: Value) -> Value:
     """Set the scores of boxes that are not `kept` to minus infinity."""
-    return forms.select(c, kept, scores, c.constant(OUT, F32))
+    return c.select(kept, scores, c.constant(OUT, F32))
 
 
-def without_class(c: Conversion, scores: Value, classes: Size, background: int) -> Value:
+def without_class(c: Export, scores: Value, classes: Size, background: int) -> Value:
     """Exclude the boxes of class `background` from the candidates in scores [N, C, P].
 
     If `background` is negative, no class is the background, and the scores stay as they are.
     """
     if background < 0:
         return scores
-    label = forms.unsqueeze(c, places(c, classes), [1])
-    shown = forms.logical_not(c, forms.equal(c, label, c.i64(background)))
+    label = c.unsqueeze(places(c, classes), [1])
+    shown = c.logical_not(c.equal(label, c.i64(background)))
     return dropped(c, scores, shown)
 
 
@@ -106,70 +105,70 @@ class Candidates:
     scores: Value
     index: Value | None
 
-    def origin(self, c: Conversion, rows: Value) -> Value:
+    def origin(self, c: Export, rows: Value) -> Value:
         """Replace positions among the K best boxes by positions among all boxes.
 
         The positions are in the last column of `rows`.
         """
         if self.index is None:
             return rows
-        box = forms.unsqueeze(c, read(c, self.index, rows), [1])
-        return forms.concat(c, [forms.slice_(c, rows, [0], [2], [1]), box], 1)
+        box = c.unsqueeze(read(c, self.index, rows), [1])
+        return c.concat([c.slice(rows, [0], [2], [1]), box], 1)
 
 
-def first_places(c: Conversion, boxes: Value) -> Value:
+def first_places(c: Export, boxes: Value) -> Value:
     """Emit the index at which each list of boxes begins after `one_list` has joined all lists.
 
     `boxes` [N, L, P, F] holds L lists of P boxes for each of N items; `one_list` reshapes it to [N
     * L * P, F]. In this joined list, list l of item n begins at index (n * L + l) * P. The result
     is [N, L, 1].
     """
-    sizes = OnnxSizes(c)
+    sizes = Sizes(c)
     items, lists, count, _ = sizes.of(boxes, 4)
-    item = forms.reshape(c, places(c, items), [-1, 1, 1])
-    first = forms.multiply(c, item, sizes.list([sizes.times(lists, count)]))
+    item = c.reshape(places(c, items), [-1, 1, 1])
+    first = c.multiply(item, sizes.list([sizes.times(lists, count)]))
     if lists == 1:
         return first
-    start = forms.multiply(c, places(c, lists), sizes.list([count]))
-    return forms.add(c, first, forms.unsqueeze(c, start, [1]))
+    start = c.multiply(places(c, lists), sizes.list([count]))
+    return c.add(first, c.unsqueeze(start, [1]))
 
 
-def members(c: Conversion, boxes: Value, index: Value) -> Value:
+def members(c: Export, boxes: Value, index: Value) -> Value:
     """Select boxes by indices along axis 2, separately for each class.
 
     `boxes` is [N, L, P, F], where L is 1 or C; `index` is [N, C, K]; the result is [N, C, K, F].
     """
-    return forms.gather(c, one_list(c, boxes), forms.add(c, index, first_places(c, boxes)), 0)
+    return c.gather(one_list(c, boxes), c.add(index, first_places(c, boxes)), 0)
 
 
-def one_list(c: Conversion, boxes: Value) -> Value:
+def one_list(c: Export, boxes: Value) -> Value:
     """Reshape boxes [N, L, P, F] to [N * L * P, F]."""
-    sizes = OnnxSizes(c)
-    return forms.reshape_to(c, boxes, sizes.list([-1, sizes.of(boxes, 4)[3]]))
+    sizes = Sizes(c)
+    return c.reshape_to(boxes, sizes.list([-1, sizes.of(boxes, 4)[3]]))
 
 
-def candidates(c: Conversion, boxes: Value, scores: Value, best: int) -> Candidates:
+def candidates(c: Export, boxes: Value, scores: Value, best: int) -> Candidates:
     """Select the `best` boxes with the highest scores for each batch item and class.
 
     `scores` are [N, C, P]. The selected boxes are sorted by score, the highest first. If `best` is
     negative, or not less than the known number of boxes, all boxes are kept, unsorted.
     """
-    count = OnnxSizes(c).of(scores, 3)[2]
+    count = Sizes(c).of(scores, 3)[2]
     if best < 0 or (isinstance(count, int) and count <= best):
         return Candidates(boxes, scores, None)
-    values, index = forms.topk(c, scores, _at_most(c, count, best), 2)
+    values, index = c.topk(scores, _at_most(c, count, best), 2)
     return Candidates(members(c, boxes, index), values, index)
 
 
-def _at_most(c: Conversion, count: Size, limit: int) -> Value:
+def _at_most(c: Export, count: Size, limit: int) -> Value:
     """The smaller of `count` and `limit`, as a one-element vector."""
     if isinstance(count, int):
         return c.i64([min(count, limit)])
-    return forms.minimum(c, count, c.i64([limit]))
+    return c.minimum(count, c.i64([limit]))
 
 
 def suppressed(
-    c: Conversion,
+    c: Export,
     boxes: Value,
     scores: Value,
     overlap: float,
@@ -185,7 +184,7 @@ def suppressed(
     take part (-1: all), and at most `limit` of each class are kept (-1: all). The rows are ordered
     by item, class and score.
     """
-    sizes = OnnxSizes(c)
+    sizes = Sizes(c)
     chosen = candidates(c, boxes, scores, best)
     items, lists, count, _ = sizes.of(chosen.boxes, 4)
     most = sizes.list([count]) if limit < 0 else c.i64([limit])
@@ -200,42 +199,42 @@ def suppressed(
     own = sizes.reshape(chosen.boxes, [groups, count, 4])
     worth = sizes.reshape(chosen.scores, [groups, 1, count])
     rows = c(nms.NonMaxSuppression(), own, worth, most, *thresholds)
-    group, box = (forms.slice_(c, rows, [at], [at + 1], [1]) for at in (0, 2))
-    item = forms.divide(c, group, sizes.list([lists]))
-    label = forms.subtract(c, group, forms.multiply(c, item, sizes.list([lists])))
-    return chosen.origin(c, forms.concat(c, [item, label, box], 1))
+    group, box = (c.slice(rows, [at], [at + 1], [1]) for at in (0, 2))
+    item = c.divide(group, sizes.list([lists]))
+    label = c.subtract(group, c.multiply(item, sizes.list([lists])))
+    return chosen.origin(c, c.concat([item, label, box], 1))
 
 
-def ordered(c: Conversion, *keys: Value) -> Value:
+def ordered(c: Export, *keys: Value) -> Value:
     """The indices [M] that sort rows by several keys [M]; the last key is the most significant.
 
     Integer keys are sorted in ascending order, float keys (scores) in descending order.
     """
     order: Value | None = None
     for key in keys:
-        given = key if order is None else forms.gather(c, key, order, 0)
+        given = key if order is None else c.gather(key, order, 0)
         count = number(c, given)
         whole = element_of(given).is_integer
         if whole:
             # Make all keys distinct, because not every runtime has a stable TopK.
-            place = forms.range_(c, c.i64(0), forms.squeeze(c, count, [0]), c.i64(1))
-            given = forms.add(c, forms.multiply(c, given, count), place)
-        _, own = forms.topk(c, given, count, 0, largest=not whole)
-        order = own if order is None else forms.gather(c, order, own, 0)
+            place = c.range(c.i64(0), c.squeeze(count, [0]), c.i64(1))
+            given = c.add(c.multiply(given, count), place)
+        _, own = c.topk(given, count, 0, largest=not whole)
+        order = own if order is None else c.gather(order, own, 0)
     assert order is not None, "there is at least one key"
     return order
 
 
-def counted(c: Conversion, item: Value, items: Size) -> Value:
+def counted(c: Export, item: Value, items: Size) -> Value:
     """Count the rows of each batch item; emit the counts [N] as i64.
 
     `item` holds the batch item of each row, and `items` is N.
     """
-    own = forms.equal(c, forms.unsqueeze(c, item, [1]), forms.unsqueeze(c, places(c, items), [0]))
-    return forms.reduce(c, "Sum", forms.convert(c, own, I64), [0], keep=False)
+    own = c.equal(c.unsqueeze(item, [1]), c.unsqueeze(places(c, items), [0]))
+    return c.reduce("Sum", c.convert(own, I64), [0], keep=False)
 
 
-def starts(c: Conversion, counts: Value) -> Value:
+def starts(c: Export, counts: Value) -> Value:
     """Compute the index of the first row of each item, if rows are sorted by item.
 
     `counts` holds the number of rows of each item.
@@ -243,7 +242,7 @@ def starts(c: Conversion, counts: Value) -> Value:
     return c(CumSum(exclusive=True), counts, c.i64(0))
 
 
-def best_of_items(c: Conversion, order: Value, item: Value, items: Size, limit: int) -> Value:
+def best_of_items(c: Export, order: Value, item: Value, items: Size, limit: int) -> Value:
     """Keep the first `limit` rows of each batch item; a negative `limit` keeps all rows.
 
     `order` [M] lists row numbers, grouped by batch item; the rows to prefer come first in each
@@ -253,17 +252,17 @@ def best_of_items(c: Conversion, order: Value, item: Value, items: Size, limit: 
     if limit < 0:
         return order
     if items == 1:
-        return forms.slice_(c, order, [0], [limit], [0])
-    own = forms.gather(c, item, order, 0)
+        return c.slice(order, [0], [limit], [0])
+    own = c.gather(item, order, 0)
     first = starts(c, counted(c, own, items))
-    size = forms.squeeze(c, number(c, order), [0])
-    place = forms.range_(c, c.i64(0), size, c.i64(1))
-    near = forms.less(c, forms.subtract(c, place, forms.gather(c, first, own, 0)), c.i64(limit))
+    size = c.squeeze(number(c, order), [0])
+    place = c.range(c.i64(0), size, c.i64(1))
+    near = c.less(c.subtract(place, c.gather(first, own, 0)), c.i64(limit))
     return c(gather.Compress(0), order, near)
 
 
 def dense(
-    c: Conversion, table: Value, counts: Value, length: int, *, width: int | None = None
+    c: Export, table: Value, counts: Value, length: int, *, width: int | None = None
 ) -> Value:
     """Distribute rows of a table to their batch items: [N, length], padded with zeros.
 
@@ -272,8 +271,8 @@ def dense(
     [N, length, width]. An item with more than `length` rows loses its last rows.
     """
     place = c.i64([list(range(length))])
-    index = forms.add(c, forms.unsqueeze(c, starts(c, counts), [1]), place)
-    held = forms.less(c, place, forms.unsqueeze(c, counts, [1]))
+    index = c.add(c.unsqueeze(starts(c, counts), [1]), place)
+    held = c.less(place, c.unsqueeze(counts, [1]))
     zeros = c.constant([0.0] if width is None else [[0.0] * width], F32)
-    whole = forms.concat(c, [table, zeros], 0)
-    return forms.gather(c, whole, forms.select(c, held, index, number(c, table)), 0)
+    whole = c.concat([table, zeros], 0)
+    return c.gather(whole, c.select(held, index, number(c, table)), 0)

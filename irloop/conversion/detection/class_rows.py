@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from irloop.conversion.detection import box_selection
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.forms.sizes import OnnxSizes, Size
-from irloop.conversion.framework.translation import Conversion
+from irloop.conversion.framework.directions import Export
+from irloop.dialects.writing.sizes import Size, Sizes
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
@@ -44,13 +43,13 @@ class Rows:
     values: Value
     items: Size
 
-    def taken(self, c: Conversion, order: Value) -> Rows:
+    def taken(self, c: Export, order: Value) -> Rows:
         """Select rows, and their scores, in the order of the indices `order`."""
-        found, values = (forms.gather(c, item, order, 0) for item in (self.found, self.values))
+        found, values = (c.gather(item, order, 0) for item in (self.found, self.values))
         return Rows(found, values, self.items)
 
 
-def sorted_rows(c: Conversion, op: _OfClasses, rows: Rows, *, by_class: bool) -> Rows:
+def sorted_rows(c: Export, op: _OfClasses, rows: Rows, *, by_class: bool) -> Rows:
     """Select the best `keep_top_k` rows of each item, and sort them as `op` demands.
 
     By default the rows are sorted by item, then by score; rows of equal scores are sorted by class
@@ -77,7 +76,7 @@ def sorted_rows(c: Conversion, op: _OfClasses, rows: Rows, *, by_class: bool) ->
 
 
 def outputs(
-    c: Conversion,
+    c: Export,
     op: _OfClasses,
     rows: Rows,
     boxes: Value,
@@ -90,22 +89,22 @@ def outputs(
     The indices [M, 1] are those in `flat`: the position of each detection's box in `boxes` [P, 4].
     The counts hold the number of detections of each batch item.
     """
-    label = forms.convert(c, forms.slice_(c, rows.found, [1], [2], [1]), F32)
-    listed = forms.gather(c, boxes, flat, 0)
-    table = forms.concat(c, [label, forms.unsqueeze(c, rows.values, [1]), listed], 1)
+    label = c.convert(c.slice(rows.found, [1], [2], [1]), F32)
+    listed = c.gather(boxes, flat, 0)
+    table = c.concat([label, c.unsqueeze(rows.values, [1]), listed], 1)
     counts = box_selection.counted(c, box_selection.column(c, rows.found, 0), rows.items)
     return [
-        forms.convert(c, table, element),
-        forms.convert(c, forms.unsqueeze(c, flat, [1]), op.output_type),
-        forms.convert(c, counts, op.output_type),
+        c.convert(table, element),
+        c.convert(c.unsqueeze(flat, [1]), op.output_type),
+        c.convert(counts, op.output_type),
     ]
 
 
-def flat_places(c: Conversion, rows: Rows, boxes: Value) -> Value:
+def flat_places(c: Export, rows: Rows, boxes: Value) -> Value:
     """Return the positions of the kept boxes in `boxes` [N, P, 4] when reshaped to [N * P, 4].
 
     `rows` holds the kept boxes. Box b of item n has the position n * P + b.
     """
-    count = OnnxSizes(c).list([OnnxSizes(c).of(boxes, 3)[1]])
+    count = Sizes(c).list([Sizes(c).of(boxes, 3)[1]])
     item, box = (box_selection.column(c, rows.found, at) for at in (0, 2))
-    return forms.add(c, forms.multiply(c, item, count), box)
+    return c.add(c.multiply(item, count), box)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from irloop.conversion.detection import box_selection
 from irloop.conversion.detection import boxes as geometry
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.forms.scores import at_least, places
-from irloop.conversion.forms.sizes import OnnxSizes, Size
-from irloop.conversion.framework.translation import Conversion, exports
+from irloop.conversion.detection.scores import at_least, places
+from irloop.conversion.framework.directions import Export
+from irloop.conversion.framework.translation import exports
 from irloop.dialects.onnx import comparison
 from irloop.dialects.onnx.gather import GatherElements
 from irloop.dialects.onnx.search import ArgMax, ArgMax12
 from irloop.dialects.openvino import detection as ov
+from irloop.dialects.writing.sizes import Size, Sizes
 from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
@@ -23,7 +23,7 @@ F32, I64 = ElementType.F32, ElementType.I64
 
 @exports(ov.DetectionOutput, ov.DetectionOutput1)
 def export_detections(
-    c: Conversion,
+    c: Export,
     op: ov.Detecting,
     moves: Value,
     scores: Value,
@@ -55,8 +55,8 @@ def export_detections(
     values = box_selection.read(c, worth, rows)
     if op.keep_top_k[0] >= 0:
         kept = _limited(c, rows, values, case.items, op.keep_top_k[0])
-        rows, values = forms.gather(c, rows, kept, 0), forms.gather(c, values, kept, 0)
-    return forms.convert(c, _listed(c, op, case, boxes, rows, values), element_of(moves))
+        rows, values = c.gather(rows, kept, 0), c.gather(values, kept, 0)
+    return c.convert(_listed(c, op, case, boxes, rows, values), element_of(moves))
 
 
 class _Case:
@@ -66,9 +66,9 @@ class _Case:
     """
 
     def __init__(
-        self, c: Conversion, op: ov.Detecting, moves: Value, scores: Value, priors: Value
+        self, c: Export, op: ov.Detecting, moves: Value, scores: Value, priors: Value
     ) -> None:
-        self.c, self.op, self.sizes = c, op, OnnxSizes(c)
+        self.c, self.op, self.sizes = c, op, Sizes(c)
         self.width = 4 if op.normalized else 5
         self.items = self.sizes.of(moves, 2)[0]
         self.lists, self.rows, length = self.sizes.of(priors, 3)
@@ -82,11 +82,11 @@ class _Case:
         L is the number of classes if each class has its own offsets, or 1 if all classes share
         them. The last axis holds the four numbers of one offset.
         """
-        wide = forms.convert(self.c, moves, F32)
+        wide = self.c.convert(moves, F32)
         if self.op.share_location:
             return self.sizes.reshape(wide, [self.items, 1, self.priors, 4])
         split = self.sizes.reshape(wide, [self.items, self.priors, self.classes, 4])
-        return forms.transpose(self.c, split, [0, 2, 1, 3])
+        return self.c.transpose(split, [0, 2, 1, 3])
 
     def _priors(self, priors: Value) -> tuple[Value, Value | None]:
         """The boxes and the variances of the priors, [1 or N, 1, P, 4] each.
@@ -94,18 +94,18 @@ class _Case:
         The variances are None if the offsets include them.
         """
         c, op = self.c, self.op
-        wide = forms.convert(c, priors, F32)
-        first = forms.slice_(c, wide, [0], [1], [1])
+        wide = c.convert(priors, F32)
+        first = c.slice(wide, [0], [1], [1])
         boxes = self.sizes.reshape(first, [self.lists, 1, self.priors, self.width])
         if not op.normalized:
-            boxes = forms.slice_(c, boxes, [1], [5], [3])
+            boxes = c.slice(boxes, [1], [5], [3])
             high, along = float(op.input_height), float(op.input_width)
-            boxes = forms.divide(c, boxes, c.constant([along, high, along, high], F32))
+            boxes = c.divide(boxes, c.constant([along, high, along, high], F32))
         if op.variance_encoded_in_target:
             return boxes, None
         length = self.sizes.list([self.sizes.times(self.priors, 4)])
-        second = forms.slice_(c, wide, [1], [2], [1])
-        own = forms.slice_by(c, second, c.i64([0]), length, c.i64([2]))
+        second = c.slice(wide, [1], [2], [1])
+        own = c.slice_by(second, c.i64([0]), length, c.i64([2]))
         return boxes, self.sizes.reshape(own, [self.lists, 1, self.priors, 4])
 
     def boxes(self, moves: Value, priors: Value, first: Value | None) -> Value:
@@ -120,13 +120,13 @@ class _Case:
             if given is None:
                 continue
             move = self._moves(given)
-            move = move if variances is None else forms.multiply(self.c, move, variances)
+            move = move if variances is None else self.c.multiply(move, variances)
             if self.op.centred():
                 boxes = geometry.centred_moves(self.c, boxes, move)
             else:
-                boxes = forms.add(self.c, boxes, move)
+                boxes = self.c.add(boxes, move)
             if self.op.clip_before_nms:
-                boxes = forms.clip(self.c, boxes, 0.0, 1.0)
+                boxes = self.c.clip(boxes, 0.0, 1.0)
         return boxes
 
     def worth(self, scores: Value, first: Value | None) -> Value:
@@ -137,20 +137,20 @@ class _Case:
         None, the scores stay as they are.
         """
         c = self.c
-        wide = forms.convert(c, scores, F32)
+        wide = c.convert(scores, F32)
         split = self.sizes.reshape(wide, [self.items, self.priors, self.classes])
-        worth = forms.transpose(c, split, [0, 2, 1])
+        worth = c.transpose(split, [0, 2, 1])
         if first is None:
             return worth
-        pairs = self.sizes.reshape(forms.convert(c, first, F32), [self.items, self.priors, 2])
-        objects = forms.gather(c, forms.transpose(c, pairs, [0, 2, 1]), c.i64([1]), 1)
+        pairs = self.sizes.reshape(c.convert(first, F32), [self.items, self.priors, 2])
+        objects = c.gather(c.transpose(pairs, [0, 2, 1]), c.i64([1]), 1)
         shown = at_least(c, objects, c.constant(self.op.objectness_score, F32))
-        label = forms.unsqueeze(c, places(c, self.classes), [1])
-        nothing = forms.equal(c, label, c.i64(self.op.background_label_id))
-        return forms.select(c, shown, worth, forms.convert(c, nothing, F32))
+        label = c.unsqueeze(places(c, self.classes), [1])
+        nothing = c.equal(label, c.i64(self.op.background_label_id))
+        return c.select(shown, worth, c.convert(nothing, F32))
 
 
-def _by_box(c: Conversion, op: ov.Detecting, case: _Case, boxes: Value, worth: Value) -> Value:
+def _by_box(c: Export, op: ov.Detecting, case: _Case, boxes: Value, worth: Value) -> Value:
     """Select detections such that each box counts only for its best class.
 
     Returns rows (item, class, box).
@@ -161,15 +161,15 @@ def _by_box(c: Conversion, op: ov.Detecting, case: _Case, boxes: Value, worth: V
     """
     low = c.constant(-1.0, F32)
     allowed = worth
-    label = forms.unsqueeze(c, places(c, case.classes), [1])
+    label = c.unsqueeze(places(c, case.classes), [1])
     for none in {0, op.background_label_id} - {-1}:
-        allowed = forms.select(c, forms.equal(c, label, c.i64(none)), low, allowed)
+        allowed = c.select(c.equal(label, c.i64(none)), low, allowed)
     kind = ArgMax12(axis=1) if c.opset >= 12 else ArgMax(axis=1)
     best = c(kind, allowed)
-    own = forms.reduce(c, "Max", allowed, [1])
+    own = c.reduce("Max", allowed, [1])
     shown = at_least(c, own, c.constant(op.confidence_threshold, F32))
-    shown = c(comparison.And(), shown, forms.less(c, low, own))
-    shown = c(comparison.And(), shown, forms.less(c, c.i64(0), best))
+    shown = c(comparison.And(), shown, c.less(low, own))
+    shown = c(comparison.And(), shown, c.less(c.i64(0), best))
     own = box_selection.dropped(c, own, shown)
     if not op.share_location:
         boxes = _of_class(c, boxes, best)
@@ -178,31 +178,29 @@ def _by_box(c: Conversion, op: ov.Detecting, case: _Case, boxes: Value, worth: V
     rows = box_selection.suppressed(
         c,
         found.boxes,
-        box_selection.dropped(c, found.scores, forms.equal(c, chosen, label)),
+        box_selection.dropped(c, found.scores, c.equal(chosen, label)),
         op.nms_threshold,
     )
     if found.index is None:
         return rows
     # One index per item is enough, because all classes share one list of boxes.
     one = c.i64([1])
-    shape = forms.concat(c, [one, case.sizes.list([case.classes]), one], 0)
-    return box_selection.Candidates(boxes, worth, forms.expand(c, found.index, shape)).origin(
-        c, rows
-    )
+    shape = c.concat([one, case.sizes.list([case.classes]), one], 0)
+    return box_selection.Candidates(boxes, worth, c.expand(found.index, shape)).origin(c, rows)
 
 
-def _of_class(c: Conversion, boxes: Value, label: Value) -> Value:
+def _of_class(c: Export, boxes: Value, label: Value) -> Value:
     """Select one box for each prior, namely that of the class in `label`.
 
     `boxes` [N, L, P, 4] holds a box of each prior for each class, `label` [N, 1, P] the class
     numbers. The result is [N, 1, P, 4].
     """
-    by_prior = forms.transpose(c, boxes, [0, 2, 1, 3])
-    index = forms.transpose(c, label, [0, 2, 1])
-    return forms.transpose(c, box_selection.members(c, by_prior, index), [0, 2, 1, 3])
+    by_prior = c.transpose(boxes, [0, 2, 1, 3])
+    index = c.transpose(label, [0, 2, 1])
+    return c.transpose(box_selection.members(c, by_prior, index), [0, 2, 1, 3])
 
 
-def _limited(c: Conversion, rows: Value, values: Value, items: Size, limit: int) -> Value:
+def _limited(c: Export, rows: Value, values: Value, items: Size, limit: int) -> Value:
     """Select for each batch item the `limit` rows with the best scores, and keep their order.
 
     `rows` are (item, class, box), and `values` their scores. A negative `limit` selects all rows.
@@ -213,38 +211,38 @@ def _limited(c: Conversion, rows: Value, values: Value, items: Size, limit: int)
         keys.append(item)
     order = box_selection.ordered(c, *keys)
     kept = box_selection.best_of_items(c, order, item, items, limit)
-    return forms.topk(c, kept, box_selection.number(c, kept), 0, largest=False)[0]
+    return c.topk(kept, box_selection.number(c, kept), 0, largest=False)[0]
 
 
 def _listed(
-    c: Conversion, op: ov.Detecting, case: _Case, boxes: Value, rows: Value, values: Value
+    c: Export, op: ov.Detecting, case: _Case, boxes: Value, rows: Value, values: Value
 ) -> Value:
     """Build the result [1, 1, total, 7]: (item, class, score, x1, y1, x2, y2) of each detection.
 
     `rows` are the selected (item, class, box), and `values` are their scores. If there are fewer
     detections than total, a row that begins with item -1 marks their end, and zeros follow.
     """
-    label = forms.slice_(c, rows, [1], [2], [1])
+    label = c.slice(rows, [1], [2], [1])
     place = rows
     if op.share_location:
-        ends = (forms.slice_(c, rows, [at], [at + 1], [1]) for at in (0, 2))
+        ends = (c.slice(rows, [at], [at + 1], [1]) for at in (0, 2))
         item, box = ends
-        place = forms.concat(c, [item, forms.multiply(c, label, c.i64(0)), box], 1)
+        place = c.concat([item, c.multiply(label, c.i64(0)), box], 1)
     found = box_selection.read(c, boxes, place)
     if op.clip_after_nms:
-        found = forms.clip(c, found, 0.0, 1.0)
+        found = c.clip(found, 0.0, 1.0)
     if op.decrease_label_id:
-        label = forms.subtract(c, label, c.i64(1))
-    head = forms.convert(c, forms.concat(c, [forms.slice_(c, rows, [0], [1], [1]), label], 1), F32)
-    table = forms.concat(c, [head, forms.unsqueeze(c, values, [1]), found], 1)
+        label = c.subtract(label, c.i64(1))
+    head = c.convert(c.concat([c.slice(rows, [0], [1], [1]), label], 1), F32)
+    table = c.concat([head, c.unsqueeze(values, [1]), found], 1)
     end = c.constant([[-1.0, 0, 0, 0, 0, 0, 0]], F32)
-    table = forms.concat(c, [table, end], 0)
+    table = c.concat([table, end], 0)
     sizes, total = case.sizes, _rows(op, case)
-    missing = forms.subtract(c, sizes.list([total]), box_selection.number(c, table))
-    missing = forms.maximum(c, missing, c.i64([0]))
-    pads = forms.concat(c, [c.i64([0, 0]), missing, c.i64([0])], 0)
-    whole = forms.pad(c, table, pads, c.constant(0.0, F32))
-    whole = forms.slice_by(c, whole, c.i64([0]), sizes.list([total]), c.i64([0]))
+    missing = c.subtract(sizes.list([total]), box_selection.number(c, table))
+    missing = c.maximum(missing, c.i64([0]))
+    pads = c.concat([c.i64([0, 0]), missing, c.i64([0])], 0)
+    whole = c.pad(table, pads, c.constant(0.0, F32))
+    whole = c.slice_by(whole, c.i64([0]), sizes.list([total]), c.i64([0]))
     return sizes.reshape(whole, [1, 1, total, 7])
 
 

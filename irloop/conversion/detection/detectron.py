@@ -14,13 +14,13 @@ from typing import Any
 from irloop.conversion.detection import box_selection
 from irloop.conversion.detection import boxes as geometry
 from irloop.conversion.detection.greedy import Rule, greedy
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.forms.scores import LOWEST, at_least, places
-from irloop.conversion.forms.sizes import OnnxSizes, Size
-from irloop.conversion.framework.translation import Conversion, exports
+from irloop.conversion.detection.scores import LOWEST, at_least, places
+from irloop.conversion.framework.directions import Export
+from irloop.conversion.framework.translation import exports
 from irloop.conversion.loops.onnx_loop_builder import OnnxLoopBuilder
 from irloop.dialects.onnx import comparison, elementwise, roi, scatter, search
 from irloop.dialects.openvino import detectron as ov
+from irloop.dialects.writing.sizes import Size, Sizes
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
@@ -32,7 +32,7 @@ F32, I64 = ElementType.F32, ElementType.I64
 
 @exports(ov.ExperimentalDetectronPriorGridGenerator)
 def export_grid(
-    c: Conversion,
+    c: Export,
     op: ov.ExperimentalDetectronPriorGridGenerator,
     priors: Value,
     features: Value,
@@ -44,61 +44,61 @@ def export_grid(
     the two sizes differ, the list of boxes is cut or filled up with zeros: its length is always
     height * width of the feature map, times the number of priors.
     """
-    sizes = OnnxSizes(c)
+    sizes = Sizes(c)
     (height, width), (rows, columns) = (sizes.of(value, 4)[2:] for value in (features, image))
     own = (op.h or height, op.w or width)
     count = sizes.of(priors, 2)[0]
     down = _centres(c, own[0], rows, op.stride_y)
     along = _centres(c, own[1], columns, op.stride_x)
-    x, y = forms.reshape(c, along, [1, -1, 1, 1]), forms.reshape(c, down, [-1, 1, 1, 1])
-    boxes = forms.add(c, forms.convert(c, priors, F32), geometry.shifts(c, x, y))
+    x, y = c.reshape(along, [1, -1, 1, 1]), c.reshape(down, [-1, 1, 1, 1])
+    boxes = c.add(c.convert(priors, F32), geometry.shifts(c, x, y))
     if own != (height, width):
         total = sizes.product([height, width, count])
-        zeros = forms.constant_of_shape(c, sizes.list([total, 4]), 0.0, F32)
-        whole = forms.concat(c, [forms.reshape(c, boxes, [-1, 4]), zeros], 0)
-        boxes = forms.slice_by(c, whole, c.i64([0]), sizes.list([total]), c.i64([0]))
-    boxes = forms.convert(c, boxes, element_of(priors))
+        zeros = c.constant_of_shape(sizes.list([total, 4]), 0.0, F32)
+        whole = c.concat([c.reshape(boxes, [-1, 4]), zeros], 0)
+        boxes = c.slice_by(whole, c.i64([0]), sizes.list([total]), c.i64([0]))
+    boxes = c.convert(boxes, element_of(priors))
     if op.flatten:
-        return forms.reshape(c, boxes, [-1, 4])
+        return c.reshape(boxes, [-1, 4])
     return boxes if own == (height, width) else sizes.reshape(boxes, [height, width, count, 4])
 
 
-def _centres(c: Conversion, count: Size, length: Size, stride: float) -> Value:
+def _centres(c: Export, count: Size, length: Size, stride: float) -> Value:
     """The centres of `count` cells of a feature map along an axis of the image, in pixels.
 
     Cells are `stride` pixels apart; if `stride` is 0, they divide the `length` of the image evenly.
     """
-    middle = forms.add(c, places(c, count, F32), c.constant(0.5, F32))
+    middle = c.add(places(c, count, F32), c.constant(0.5, F32))
     if stride:
-        return forms.multiply(c, middle, c.constant(stride, F32))
+        return c.multiply(middle, c.constant(stride, F32))
     whole, parts = (
-        c.constant(float(size), F32) if isinstance(size, int) else forms.convert(c, size, F32)
+        c.constant(float(size), F32) if isinstance(size, int) else c.convert(size, F32)
         for size in (length, count)
     )
-    return forms.multiply(c, middle, forms.divide(c, whole, parts))
+    return c.multiply(middle, c.divide(whole, parts))
 
 
 @exports(ov.ExperimentalDetectronTopKROIs)
 def export_best(
-    c: Conversion, op: ov.ExperimentalDetectronTopKROIs, rois: Value, scores: Value
+    c: Export, op: ov.ExperimentalDetectronTopKROIs, rois: Value, scores: Value
 ) -> Value:
     """Write ExperimentalDetectronTopKROIs as TopK and Gather; zeros fill up missing rows."""
     import numpy as np
 
     dims = shape_of(scores).dims
     if dims is not None and isinstance(dims[0], int) and dims[0] >= op.max_rois:
-        _, order = forms.topk(c, scores, c.i64([op.max_rois]), 0)
-        return forms.gather(c, rois, order, 0)
-    count = forms.minimum(c, forms.shape_of(c, scores), c.i64([op.max_rois]))
-    _, order = forms.topk(c, scores, count, 0)
+        _, order = c.topk(scores, c.i64([op.max_rois]), 0)
+        return c.gather(rois, order, 0)
+    count = c.minimum(c.shape_of(scores), c.i64([op.max_rois]))
+    _, order = c.topk(scores, count, 0)
     zeros = c.constant(np.zeros((op.max_rois, 4)), element_of(rois))
-    filled = forms.concat(c, [forms.gather(c, rois, order, 0), zeros], 0)
-    return forms.slice_(c, filled, [0], [op.max_rois], [0])
+    filled = c.concat([c.gather(rois, order, 0), zeros], 0)
+    return c.slice(filled, [0], [op.max_rois], [0])
 
 
 @exports(ov.ExperimentalDetectronROIFeatureExtractor)
 def export_pyramid(
-    c: Conversion, op: ov.ExperimentalDetectronROIFeatureExtractor, rois: Value, *maps: Value
+    c: Export, op: ov.ExperimentalDetectronROIFeatureExtractor, rois: Value, *maps: Value
 ) -> list[Value]:
     """Write ExperimentalDetectronROIFeatureExtractor with one RoiAlign for each feature map.
 
@@ -113,11 +113,11 @@ def export_pyramid(
     pyramid = list(zip(op.pyramid_scales, maps, strict=False))
     level = _level(c, rois, len(maps))
     read = _read_by_level if c.opset >= 11 else _read_all
-    return [read(c, op, rois, level, pyramid), forms.identity(c, rois)]
+    return [read(c, op, rois, level, pyramid), c.identity(rois)]
 
 
 def _read_by_level(
-    c: Conversion,
+    c: Export,
     op: ov.ExperimentalDetectronROIFeatureExtractor,
     rois: Value,
     level: Value,
@@ -130,22 +130,22 @@ def _read_by_level(
     """
     rows, parts = [], []
     for at, (scale, features) in enumerate(pyramid):
-        own = forms.equal(c, level, c.constant(float(at), F32))
-        row = forms.reshape(c, c(search.NonZero(), own), [-1])
-        regions = forms.gather(c, rois, row, 0)
+        own = c.equal(level, c.constant(float(at), F32))
+        row = c.reshape(c(search.NonZero(), own), [-1])
+        regions = c.gather(rois, row, 0)
         rows.append(row)
         parts.append(_regions(c, op, regions, features, scale))
-    sizes = OnnxSizes(c)
+    sizes = Sizes(c)
     count, channels = sizes.of(rois, 2)[0], sizes.of(pyramid[0][1], 4)[1]
     whole = sizes.list([count, channels, op.output_size, op.output_size])
-    nothing = forms.constant_of_shape(c, whole, 0, element_of(parts[0]))
-    row = forms.unsqueeze(c, forms.concat(c, rows, 0), [1])
+    nothing = c.constant_of_shape(whole, 0, element_of(parts[0]))
+    row = c.unsqueeze(c.concat(rows, 0), [1])
     write = scatter.ScatterND16() if c.opset >= 16 else scatter.ScatterND()
-    return c(write, nothing, row, forms.concat(c, parts, 0))
+    return c(write, nothing, row, c.concat(parts, 0))
 
 
 def _read_all(
-    c: Conversion,
+    c: Export,
     op: ov.ExperimentalDetectronROIFeatureExtractor,
     rois: Value,
     level: Value,
@@ -156,19 +156,19 @@ def _read_all(
     Every region is read from every feature map; the result from the map of its level is kept. The
     result and the parameters are those of `_read_by_level`, which needs opset 11.
     """
-    places = forms.reshape(c, level, [-1, 1, 1, 1])
+    places = c.reshape(level, [-1, 1, 1, 1])
     result: Value | None = None
     for at, (scale, features) in enumerate(pyramid):
         read = _regions(c, op, rois, features, scale)
-        otherwise = forms.scalar(c, 0.0, read) if result is None else result
-        own = forms.equal(c, places, c.constant(float(at), F32))
-        result = forms.select(c, own, read, otherwise)
+        otherwise = c.scalar(0.0, read) if result is None else result
+        own = c.equal(places, c.constant(float(at), F32))
+        result = c.select(own, read, otherwise)
     assert result is not None, "there is at least one map"
     return result
 
 
 def _regions(
-    c: Conversion,
+    c: Export,
     op: ov.ExperimentalDetectronROIFeatureExtractor,
     rois: Value,
     features: Value,
@@ -178,19 +178,17 @@ def _regions(
 
     `scale` is the size of a cell of the map, in pixels of the image.
     """
-    items = forms.constant_of_shape(
-        c, forms.gather(c, forms.shape_of(c, rois), c.i64([0]), 0), 0, I64
-    )
+    items = c.constant_of_shape(c.gather(c.shape_of(rois), c.i64([0]), 0), 0, I64)
     if op.aligned:
         # RoiAlign with half pixels does not enlarge regions to a cell of the map, `scale`.
         low, high = geometry.halves(c, rois)
-        least = forms.add(c, low, forms.scalar(c, float(scale), rois))
-        rois = forms.concat(c, [low, forms.maximum(c, high, least)], 1)
+        least = c.add(low, c.scalar(float(scale), rois))
+        rois = c.concat([low, c.maximum(high, least)], 1)
     return c(_align(c, op, 1.0 / scale), features, rois, items)
 
 
 def _align(
-    c: Conversion, op: ov.ExperimentalDetectronROIFeatureExtractor, scale: float
+    c: Export, op: ov.ExperimentalDetectronROIFeatureExtractor, scale: float
 ) -> roi.RoiAlign10:
     attributes: dict[str, Any] = {
         "mode": "avg",
@@ -205,29 +203,27 @@ def _align(
     return roi.RoiAlign(**attributes, coordinate_transformation_mode=mode)
 
 
-def _level(c: Conversion, rois: Value, count: int) -> Value:
+def _level(c: Export, rois: Value, count: int) -> Value:
     """The pyramid level of each region, [R] of f32; -1 for an empty region."""
-    wide = forms.convert(c, rois, ElementType.F32)
-    size = forms.subtract(
-        c, forms.slice_(c, wide, [2], [4], [1]), forms.slice_(c, wide, [0], [2], [1])
-    )
-    area = forms.reduce(c, "Prod", size, [1])
+    wide = c.convert(rois, ElementType.F32)
+    size = c.subtract(c.slice(wide, [2], [4], [1]), c.slice(wide, [0], [2], [1]))
+    area = c.reduce("Prod", size, [1])
 
     def number(value: float) -> Value:
-        return forms.scalar(c, value, area)
+        return c.scalar(value, area)
 
-    side = c(elementwise.Sqrt(), forms.maximum(c, area, number(0.0)))
-    share = forms.add(c, forms.divide(c, side, number(224.0)), number(1e-6))
-    power = forms.divide(c, c(elementwise.Log(), share), number(math.log(2.0)))
-    level = c(elementwise.Floor(), forms.add(c, power, number(2.0)))
-    level = forms.maximum(c, forms.minimum(c, level, number(count - 1.0)), number(0.0))
-    solid = forms.less(c, number(0.0), area)
-    return forms.reshape(c, forms.select(c, solid, level, number(-1.0)), [-1])
+    side = c(elementwise.Sqrt(), c.maximum(area, number(0.0)))
+    share = c.add(c.divide(side, number(224.0)), number(1e-6))
+    power = c.divide(c(elementwise.Log(), share), number(math.log(2.0)))
+    level = c(elementwise.Floor(), c.add(power, number(2.0)))
+    level = c.maximum(c.minimum(level, number(count - 1.0)), number(0.0))
+    solid = c.less(number(0.0), area)
+    return c.reshape(c.select(solid, level, number(-1.0)), [-1])
 
 
 @exports(ov.ExperimentalDetectronDetectionOutput)
 def export_detections(
-    c: Conversion,
+    c: Export,
     op: ov.ExperimentalDetectronDetectionOutput,
     rois: Value,
     moves: Value,
@@ -242,37 +238,37 @@ def export_detections(
     overlapping boxes instead.
     """
     box_selection.require_opset(c)
-    regions = forms.convert(c, rois, F32)
+    regions = c.convert(rois, F32)
     # All regions are one item of a batch: each class has its own boxes [1, C, R, 4] and scores [1,
     # C, R].
-    boxes = _decoded(c, op, regions, forms.convert(c, moves, F32))
+    boxes = _decoded(c, op, regions, c.convert(moves, F32))
     low, high = geometry.halves(c, regions)
-    solid = geometry.both(c, forms.less(c, low, high))
-    worth = forms.transpose(c, forms.convert(c, scores, F32), [1, 0])
-    worth = forms.unsqueeze(c, box_selection.dropped(c, worth, solid), [0])
-    worth = box_selection.without_class(c, worth, OnnxSizes(c).of(worth, 3)[1], 0)
-    good = forms.less(c, c.constant(op.score_threshold, F32), worth)
+    solid = geometry.both(c, c.less(low, high))
+    worth = c.transpose(c.convert(scores, F32), [1, 0])
+    worth = c.unsqueeze(box_selection.dropped(c, worth, solid), [0])
+    worth = box_selection.without_class(c, worth, Sizes(c).of(worth, 3)[1], 0)
+    good = c.less(c.constant(op.score_threshold, F32), worth)
     rows = _suppressed(c, op, boxes, box_selection.dropped(c, worth, good))
     values = box_selection.read(c, worth, rows)
     order = _best_if_too_many(c, values, op.max_detections_per_image)
-    rows, values = forms.gather(c, rows, order, 0), forms.gather(c, values, order, 0)
+    rows, values = c.gather(rows, order, 0), c.gather(values, order, 0)
     label = box_selection.column(c, rows, 1)
     counts = box_selection.number(c, rows)
     most = op.max_detections_per_image
     found = box_selection.dense(c, box_selection.read(c, boxes, rows), counts, most, width=4)
     names, worths = (
-        forms.squeeze(c, box_selection.dense(c, part, counts, most), [0])
-        for part in (forms.convert(c, label, F32), values)
+        c.squeeze(box_selection.dense(c, part, counts, most), [0])
+        for part in (c.convert(label, F32), values)
     )
     return [
-        forms.convert(c, forms.squeeze(c, found, [0]), element_of(rois)),
-        forms.convert(c, names, ElementType.I32),
-        forms.convert(c, worths, element_of(scores)),
+        c.convert(c.squeeze(found, [0]), element_of(rois)),
+        c.convert(names, ElementType.I32),
+        c.convert(worths, element_of(scores)),
     ]
 
 
 def _suppressed(
-    c: Conversion,
+    c: Export,
     op: ov.ExperimentalDetectronDetectionOutput,
     boxes: Value,
     worth: Value,
@@ -291,22 +287,22 @@ def _suppressed(
     """
     threshold = op.nms_threshold
     least = (1 + 1 / threshold) / 2 if threshold > 0 else math.inf
-    narrow = forms.reduce(c, "Min", geometry.extents(c, boxes, 1.0), [-1], keep=False)
-    candidate = forms.less(c, c.constant(LOWEST, F32), worth)
-    near = c(comparison.And(), candidate, forms.less(c, narrow, c.constant(least, F32)))
-    number = forms.reduce(c, "Sum", forms.convert(c, near, I64), [0, 1, 2], keep=False)
-    exact = forms.less(c, number, c.i64(1))
+    narrow = c.reduce("Min", geometry.extents(c, boxes, 1.0), [-1], keep=False)
+    candidate = c.less(c.constant(LOWEST, F32), worth)
+    near = c(comparison.And(), candidate, c.less(narrow, c.constant(least, F32)))
+    number = c.reduce("Sum", c.convert(near, I64), [0, 1, 2], keep=False)
+    exact = c.less(number, c.i64(1))
     plain = box_selection.dropped(c, worth, exact)
-    rest = box_selection.dropped(c, worth, forms.logical_not(c, exact))
+    rest = box_selection.dropped(c, worth, c.logical_not(exact))
     rows = box_selection.suppressed(
         c, geometry.with_border(c, boxes, 1.0), plain, threshold, limit=op.post_nms_count
     )
     limit = c.i64([op.post_nms_count]) if op.post_nms_count >= 0 else None
     others, _ = greedy(c, boxes, rest, limit, Rule(_overlap, partial(_update, threshold)))
-    return forms.concat(c, [rows, others], 0)
+    return c.concat([rows, others], 0)
 
 
-def _overlap(c: Conversion, boxes: Value, taken: Value) -> Value:
+def _overlap(c: Export, boxes: Value, taken: Value) -> Value:
     """Compute the intersection over union of `boxes` and selected boxes `taken`.
 
     Widths and heights are 1 larger than the difference of the coordinates. The result is 0 for
@@ -314,7 +310,7 @@ def _overlap(c: Conversion, boxes: Value, taken: Value) -> Value:
     is 1 or C.
     """
     share = geometry.overlap(c, boxes, taken, 1.0)
-    return forms.select(c, geometry.touching(c, boxes, taken), share, c.constant(0.0, F32))
+    return c.select(geometry.touching(c, boxes, taken), share, c.constant(0.0, F32))
 
 
 def _update(
@@ -332,24 +328,24 @@ def _update(
 
 
 def _decoded(
-    c: Conversion, op: ov.ExperimentalDetectronDetectionOutput, regions: Value, moves: Value
+    c: Export, op: ov.ExperimentalDetectronDetectionOutput, regions: Value, moves: Value
 ) -> Value:
     """Boxes [1, C, R, 4] of each class, from regions [R, 4] and offsets [R, C * 4]."""
-    move = forms.divide(c, forms.reshape(c, moves, [0, -1, 4]), c.constant(op.deltas_weights, F32))
+    move = c.divide(c.reshape(moves, [0, -1, 4]), c.constant(op.deltas_weights, F32))
     boxes = geometry.refined(
-        c, forms.unsqueeze(c, regions, [1]), move, 1.0, ends=True, limit=op.max_delta_log_wh
+        c, c.unsqueeze(regions, [1]), move, 1.0, ends=True, limit=op.max_delta_log_wh
     )
-    boxes = forms.maximum(c, boxes, c.constant(0.0, F32))
-    return forms.unsqueeze(c, forms.transpose(c, boxes, [1, 0, 2]), [0])
+    boxes = c.maximum(boxes, c.constant(0.0, F32))
+    return c.unsqueeze(c.transpose(boxes, [1, 0, 2]), [0])
 
 
-def _best_if_too_many(c: Conversion, values: Value, limit: int) -> Value:
+def _best_if_too_many(c: Export, values: Value, limit: int) -> Value:
     """Return the indices of the `limit` rows with the best scores, the best first.
 
     If there are at most `limit` rows, all indices are returned in ascending order.
     """
     order = box_selection.ordered(c, values)
     count = box_selection.number(c, order)
-    place = forms.range_(c, c.i64(0), forms.squeeze(c, count, [0]), c.i64(1))
-    many = forms.less(c, c.i64([limit]), count)
-    return forms.slice_(c, forms.select(c, many, order, place), [0], [limit], [0])
+    place = c.range(c.i64(0), c.squeeze(count, [0]), c.i64(1))
+    many = c.less(c.i64([limit]), count)
+    return c.slice(c.select(many, order, place), [0], [limit], [0])

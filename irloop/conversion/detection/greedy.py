@@ -10,13 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from irloop.conversion.detection import box_selection
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.forms.scores import LOWEST, OUT, places
-from irloop.conversion.forms.sizes import OnnxSizes
-from irloop.conversion.framework.translation import Conversion
+from irloop.conversion.detection.scores import LOWEST, OUT, places
+from irloop.conversion.framework.directions import Export
 from irloop.conversion.loops.onnx_loop_builder import OnnxLoopBuilder
 from irloop.dialects.onnx import comparison
 from irloop.dialects.onnx.search import ArgMax, ArgMax12, NonZero
+from irloop.dialects.writing.sizes import Sizes
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
@@ -35,13 +34,13 @@ class Rule:
     scores (minus infinity for a suppressed box) and the states of the next iteration.
     """
 
-    share: Callable[[Conversion, Value, Value], Value]
+    share: Callable[[Export, Value, Value], Value]
     update: Callable[[OnnxLoopBuilder, Value, Value, Sequence[Value]], tuple[Value, list[Value]]]
     states: Sequence[Value] = ()
 
 
 def greedy(
-    c: Conversion, boxes: Value, scores: Value, limit: Value | None, rule: Rule
+    c: Export, boxes: Value, scores: Value, limit: Value | None, rule: Rule
 ) -> tuple[Value, Value]:
     """Select boxes greedily; return the kept rows (item, class, box) [M, 3] and their scores.
 
@@ -50,55 +49,53 @@ def greedy(
     boxes that are not candidates. At most `limit` boxes are kept for each item and class; `limit`
     is an i64 vector of one element, or None for no limit.
     """
-    trips = OnnxSizes(c).list([OnnxSizes(c).of(boxes, 4)[2]])
-    trips = trips if limit is None else forms.minimum(c, trips, limit)
+    trips = Sizes(c).list([Sizes(c).of(boxes, 4)[2]])
+    trips = trips if limit is None else c.minimum(trips, limit)
     # Run at least one iteration, because not every runtime knows the shape of a stack of zero
     # parts.
-    trips = forms.maximum(c, trips, c.i64([1]))
+    trips = c.maximum(trips, c.i64([1]))
     # From [T, N, C, 1] to [N, C, T].
     chosen, worth = (
-        forms.transpose(c, forms.squeeze(c, scan, [3]), [1, 2, 0])
+        c.transpose(c.squeeze(scan, [3]), [1, 2, 0])
         for scan in _stacked(c, boxes, scores, trips, rule)
     )
-    kept = forms.less(c, c.constant(LOWEST, F32), worth)
+    kept = c.less(c.constant(LOWEST, F32), worth)
     if limit is not None:
-        kept = c(comparison.And(), kept, forms.less(c, c.i64([0]), limit))
-    rows = forms.transpose(c, c(NonZero(), kept), [1, 0])
+        kept = c(comparison.And(), kept, c.less(c.i64([0]), limit))
+    rows = c.transpose(c(NonZero(), kept), [1, 0])
     found = box_selection.Candidates(boxes, worth, chosen).origin(c, rows)
     return found, box_selection.read(c, worth, rows)
 
 
-def _stacked(
-    c: Conversion, boxes: Value, scores: Value, trips: Value, rule: Rule
-) -> tuple[Value, ...]:
+def _stacked(c: Export, boxes: Value, scores: Value, trips: Value, rule: Rule) -> tuple[Value, ...]:
     """Emit a Loop that takes the best box of each class in each iteration.
 
     Returns the positions of these boxes, [T, N, C, 1], and their scores. `rule` tells how a box
     that was taken changes the scores of the boxes that overlap it.
     """
     flat, first = box_selection.one_list(c, boxes), box_selection.first_places(c, boxes)
-    place = places(c, OnnxSizes(c).of(boxes, 4)[2])
+    place = places(c, Sizes(c).of(boxes, 4)[2])
     loop = OnnxLoopBuilder(c, "suppression")
     inner = loop.inner
     scored = loop.state(scores, scores.type, "scores")
     left = scored.parameter
     states = [loop.state(value, value.type, "state") for value in rule.states]
     kind = ArgMax12(axis=2) if c.opset >= 12 else ArgMax(axis=2)
-    best, value = inner(kind, left), forms.reduce(inner, "Max", left, [2])
-    index = forms.add(inner, best, loop.capture(first))
-    taken = forms.gather(inner, loop.capture(flat), index, 0)
+    best, value = inner(kind, left), inner.reduce("Max", left, [2])
+    index = inner.add(best, loop.capture(first))
+    taken = inner.gather(loop.capture(flat), index, 0)
     share = rule.share(inner, loop.capture(boxes), taken)
     held = [state.parameter for state in states]
-    left, held = rule.update(loop, left, forms.convert(inner, share, F32), held)
+    left, held = rule.update(loop, left, inner.convert(share, F32), held)
     for state, following in zip(states, held, strict=True):
         state.result = following
-    own = forms.equal(inner, loop.capture(place), best)
-    scored.result = left = forms.select(inner, own, inner.constant(OUT, F32), left)
-    most = forms.reduce(inner, "Max", left, [0, 1, 2], keep=False)
+    own = inner.equal(loop.capture(place), best)
+    scored.result = left = inner.select(own, inner.constant(OUT, F32), left)
+    most = inner.reduce("Max", left, [0, 1, 2], keep=False)
     # If all scores are minus infinity, runtimes return the lowest finite number as their maximum.
-    more = forms.less(inner, inner.constant(LOWEST, F32), most)
+    more = inner.less(inner.constant(LOWEST, F32), most)
     start = c.constant(True, ElementType.BOOLEAN)
-    trip = forms.squeeze(c, trips, [0])
+    trip = c.squeeze(trips, [0])
     stacked = loop.stacked(best), loop.stacked(value)
     made = loop.finish(trip, start, more)
     return tuple(made[output] for output in stacked)

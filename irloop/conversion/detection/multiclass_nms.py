@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from irloop.conversion.detection import box_selection, class_rows
 from irloop.conversion.detection import boxes as geometry
 from irloop.conversion.detection.greedy import Rule, greedy
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.forms.scores import at_least, places
-from irloop.conversion.forms.sizes import OnnxSizes
-from irloop.conversion.framework.translation import Conversion, exports
+from irloop.conversion.detection.scores import at_least, places
+from irloop.conversion.framework.directions import Export
+from irloop.conversion.framework.translation import exports
 from irloop.conversion.loops.onnx_loop_builder import OnnxLoopBuilder
 from irloop.dialects.onnx import comparison
 from irloop.dialects.openvino import multiclass_nms as ov
+from irloop.dialects.writing.sizes import Sizes
 from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
@@ -31,7 +31,7 @@ Multiclass = ov.MulticlassNms8 | ov.MulticlassNms
 
 @exports(ov.MulticlassNms8, ov.MulticlassNms)
 def export_multiclass(
-    c: Conversion, op: Multiclass, boxes: Value, scores: Value, numbers: Value | None = None
+    c: Export, op: Multiclass, boxes: Value, scores: Value, numbers: Value | None = None
 ) -> list[Value]:
     """Write MulticlassNms: suppress boxes of each class, and list the remaining boxes by score.
 
@@ -40,10 +40,10 @@ def export_multiclass(
     limits their number, and Gather reads their coordinates.
     """
     box_selection.require_opset(c)
-    sizes = OnnxSizes(c)
-    wide, worth = forms.convert(c, boxes, F32), forms.convert(c, scores, F32)
+    sizes = Sizes(c)
+    wide, worth = c.convert(boxes, F32), c.convert(scores, F32)
     if numbers is None:
-        lists = forms.unsqueeze(c, wide, [1])
+        lists = c.unsqueeze(wide, [1])
     else:
         lists, worth = _segments(c, wide, worth, numbers)
     items, classes, _ = sizes.of(worth, 3)
@@ -55,13 +55,13 @@ def export_multiclass(
         flat = class_rows.flat_places(c, rows, wide)
     else:
         label, box = (box_selection.column(c, rows.found, at) for at in (1, 2))
-        flat = forms.add(c, forms.multiply(c, box, sizes.list([classes])), label)
-        wide = forms.transpose(c, wide, [1, 0, 2])
-    listed = forms.reshape(c, wide, [-1, 4])
+        flat = c.add(c.multiply(box, sizes.list([classes])), label)
+        wide = c.transpose(wide, [1, 0, 2])
+    listed = c.reshape(wide, [-1, 4])
     return class_rows.outputs(c, op, rows, listed, flat, element_of(boxes))
 
 
-def _segments(c: Conversion, boxes: Value, scores: Value, numbers: Value) -> tuple[Value, Value]:
+def _segments(c: Export, boxes: Value, scores: Value, numbers: Value) -> tuple[Value, Value]:
     """Copy all boxes for each batch item, and exclude the boxes of other items by their scores.
 
     `boxes` [C, P, 4] and `scores` [C, P] hold the boxes of all items, one segment per item;
@@ -69,25 +69,23 @@ def _segments(c: Conversion, boxes: Value, scores: Value, numbers: Value) -> tup
     [N, C, P]. For each item, the boxes of its own segment keep their scores, and all other boxes
     get minus infinity, so that they are never selected.
     """
-    sizes = OnnxSizes(c)
-    counts = forms.unsqueeze(c, forms.as_i64(c, numbers), [1])
-    first = forms.unsqueeze(c, box_selection.starts(c, forms.as_i64(c, numbers)), [1])
+    sizes = Sizes(c)
+    counts = c.unsqueeze(c.as_i64(numbers), [1])
+    first = c.unsqueeze(box_selection.starts(c, c.as_i64(numbers)), [1])
     place = places(c, sizes.of(scores, 2)[1])
     reached = at_least(c, place, first)
-    inside = c(comparison.And(), reached, forms.less(c, place, forms.add(c, first, counts)))
-    worth = box_selection.dropped(
-        c, forms.unsqueeze(c, scores, [0]), forms.unsqueeze(c, inside, [1])
-    )
+    inside = c(comparison.And(), reached, c.less(place, c.add(first, counts)))
+    worth = box_selection.dropped(c, c.unsqueeze(scores, [0]), c.unsqueeze(inside, [1]))
     items = sizes.list([sizes.of(numbers, 1)[0], 1, 1, 1])
-    return forms.expand(c, forms.unsqueeze(c, boxes, [0]), items), worth
+    return c.expand(c.unsqueeze(boxes, [0]), items), worth
 
 
-def _kept(c: Conversion, op: Multiclass, boxes: Value, scores: Value) -> Value:
+def _kept(c: Export, op: Multiclass, boxes: Value, scores: Value) -> Value:
     """Choose the boxes to keep; return rows (item, class, box), sorted by item and class."""
     border = 0.0 if op.normalized else 1.0
     least = box_selection.just_below(op.score_threshold)
     if op.nms_eta < 1:
-        good = forms.less(c, c.constant(least, F32), scores)
+        good = c.less(c.constant(least, F32), scores)
         given = box_selection.dropped(c, scores, good)
         found = box_selection.candidates(c, boxes, given, op.nms_top_k)
         rows, _ = greedy(c, found.boxes, found.scores, None, _shrinking(c, op, found.scores))
@@ -107,7 +105,7 @@ def _kept(c: Conversion, op: Multiclass, boxes: Value, scores: Value) -> Value:
     )
 
 
-def _shrinking(c: Conversion, op: Multiclass, scores: Value) -> Rule:
+def _shrinking(c: Export, op: Multiclass, scores: Value) -> Rule:
     """Return the rule that suppresses overlapping boxes with a shrinking threshold.
 
     A box is suppressed if its overlap with a kept box reaches the threshold. The threshold starts
@@ -116,19 +114,19 @@ def _shrinking(c: Conversion, op: Multiclass, scores: Value) -> Rule:
     """
     border = 0.0 if op.normalized else 1.0
 
-    def share(inner: Conversion, boxes: Value, taken: Value) -> Value:
+    def share(inner: Export, boxes: Value, taken: Value) -> Value:
         return geometry.overlap(inner, boxes, taken, border)
 
     def update(
         loop: OnnxLoopBuilder, left: Value, share: Value, states: Sequence[Value]
     ) -> tuple[Value, list[Value]]:
         inner = loop.inner
-        worst, threshold = forms.maximum(inner, states[0], share), states[1]
-        shrinks = forms.less(inner, inner.constant(0.5, F32), threshold)
-        smaller = forms.multiply(inner, threshold, inner.constant(op.nms_eta, F32))
-        threshold = forms.select(inner, shrinks, smaller, threshold)
-        left = box_selection.dropped(inner, left, forms.less(inner, worst, threshold))
+        worst, threshold = inner.maximum(states[0], share), states[1]
+        shrinks = inner.less(inner.constant(0.5, F32), threshold)
+        smaller = inner.multiply(threshold, inner.constant(op.nms_eta, F32))
+        threshold = inner.select(shrinks, smaller, threshold)
+        left = box_selection.dropped(inner, left, inner.less(worst, threshold))
         return left, [worst, threshold]
 
-    none = forms.expand(c, c.constant(-1.0, F32), forms.shape_of(c, scores))
+    none = c.expand(c.constant(-1.0, F32), c.shape_of(scores))
     return Rule(share, update, [none, c.constant(op.iou_threshold, F32)])

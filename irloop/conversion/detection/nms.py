@@ -13,9 +13,8 @@ from typing import Protocol
 from irloop.conversion.detection import box_selection
 from irloop.conversion.detection import boxes as geometry
 from irloop.conversion.detection.greedy import Rule, greedy
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.forms import openvino_forms as ov_forms
-from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.conversion.framework.directions import Export, Import
+from irloop.conversion.framework.translation import exports, imports
 from irloop.conversion.loops.onnx_loop_builder import OnnxLoopBuilder
 from irloop.dialects.onnx import elementwise
 from irloop.dialects.onnx import nms as onnx
@@ -30,14 +29,14 @@ F32, I64 = ElementType.F32, ElementType.I64
 
 
 @exports(ov.NonMaxSuppression1, ov.NonMaxSuppression3, ov.NonMaxSuppression4)
-def export_indices(c: Conversion, op: ov.Suppressing, *inputs: Value | None) -> Value:
+def export_indices(c: Export, op: ov.Suppressing, *inputs: Value | None) -> Value:
     """Write NonMaxSuppression, and sort the kept boxes by score if the operation requests it."""
     indices, _ = _ranked(c, op, *_exported(c, op, inputs))
-    return forms.convert(c, indices, op.index_type())
+    return c.convert(indices, op.index_type())
 
 
 @exports(ov.NonMaxSuppression5, ov.NonMaxSuppression9)
-def export_scored(c: Conversion, op: ov.Scored, *inputs: Value | None) -> list[Value]:
+def export_scored(c: Export, op: ov.Scored, *inputs: Value | None) -> list[Value]:
     """Write NonMaxSuppression, or a Loop if soft suppression is possible.
 
     With soft suppression (sigma above 0), overlapping boxes get lower scores instead of being
@@ -64,19 +63,19 @@ class _Scoring(_Sorting, Protocol):
     def output_type(self) -> ElementType: ...
 
 
-def _ranked(c: Conversion, op: _Sorting, indices: Value, scores: Value) -> tuple[Value, Value]:
+def _ranked(c: Export, op: _Sorting, indices: Value, scores: Value) -> tuple[Value, Value]:
     """Sort the rows `indices` and their `scores` by score, highest first, if `op` requests it.
 
     Otherwise return them unchanged.
     """
     if not op.sort_result_descending:
         return indices, scores
-    scores, order = forms.topk(c, scores, box_selection.number(c, scores), 0)
-    return forms.gather(c, indices, order, 0), scores
+    scores, order = c.topk(scores, box_selection.number(c, scores), 0)
+    return c.gather(indices, order, 0), scores
 
 
 def scored_outputs(
-    c: Conversion, op: _Scoring, indices: Value, scores: Value, original: Value
+    c: Export, op: _Scoring, indices: Value, scores: Value, original: Value
 ) -> list[Value]:
     """Emit the three outputs of an OpenVINO NonMaxSuppression from the boxes that were kept.
 
@@ -85,17 +84,17 @@ def scored_outputs(
     gets its element type.
     """
     indices, scores = _ranked(c, op, indices, scores)
-    pairs = forms.convert(c, forms.slice_(c, indices, [0], [2], [1]), F32)
-    named = forms.concat(c, [pairs, forms.unsqueeze(c, scores, [1])], 1)
+    pairs = c.convert(c.slice(indices, [0], [2], [1]), F32)
+    named = c.concat([pairs, c.unsqueeze(scores, [1])], 1)
     return [
-        forms.convert(c, indices, op.output_type),
-        forms.convert(c, named, element_of(original)),
-        forms.convert(c, box_selection.number(c, indices), op.output_type),
+        c.convert(indices, op.output_type),
+        c.convert(named, element_of(original)),
+        c.convert(box_selection.number(c, indices), op.output_type),
     ]
 
 
 def _exported(
-    c: Conversion, op: ov.Suppressing, inputs: tuple[Value | None, ...]
+    c: Export, op: ov.Suppressing, inputs: tuple[Value | None, ...]
 ) -> tuple[Value, Value]:
     """Emit ONNX's NonMaxSuppression; return the kept boxes and their scores [K] in f32.
 
@@ -105,17 +104,17 @@ def _exported(
     boxes, scores, limit, iou, threshold = (*inputs[:5], *(None,) * 5)[:5]
     assert boxes is not None
     assert scores is not None
-    wide_scores = forms.convert(c, scores, F32)
+    wide_scores = c.convert(scores, F32)
     limit = c.i64([0]) if limit is None else listed(c, limit, I64)
     limit, iou = _below(c, limit, iou)
     least = c.constant([0.0], F32) if threshold is None else listed(c, threshold, F32)
     target = onnx.NonMaxSuppression(int(op.centred()))
-    found = c(target, forms.convert(c, boxes, F32), wide_scores, limit, iou, least)
+    found = c(target, c.convert(boxes, F32), wide_scores, limit, iou, least)
     return found, box_selection.read(c, wide_scores, found)
 
 
 def _softened(
-    c: Conversion, op: ov.Suppressing, inputs: tuple[Value | None, ...], sigma: Value
+    c: Export, op: ov.Suppressing, inputs: tuple[Value | None, ...], sigma: Value
 ) -> tuple[Value, Value]:
     """Emit a Loop for a NonMaxSuppression with a sigma; return rows (item, class, box) and scores.
 
@@ -126,56 +125,56 @@ def _softened(
     boxes, scores, limit, iou, threshold = inputs[:5]
     assert boxes is not None
     assert scores is not None
-    most = c.i64([0]) if limit is None else forms.maximum(c, listed(c, limit, I64), c.i64([0]))
+    most = c.i64([0]) if limit is None else c.maximum(listed(c, limit, I64), c.i64([0]))
     share, least, width = (
         c.constant([0.0], F32) if value is None else listed(c, value, F32)
         for value in (iou, threshold, sigma)
     )
     tiny = c.constant([1e-30], F32)
-    scale = forms.divide(c, c.constant([-0.5], F32), forms.maximum(c, width, tiny))
-    soft = forms.less(c, c.constant([0.0], F32), width)
+    scale = c.divide(c.constant([-0.5], F32), c.maximum(width, tiny))
+    soft = c.less(c.constant([0.0], F32), width)
 
     def update(
         loop: OnnxLoopBuilder, left: Value, overlap: Value, states: Sequence[Value]
     ) -> tuple[Value, list[Value]]:
         inner = loop.inner
-        power = forms.multiply(inner, forms.multiply(inner, overlap, overlap), loop.capture(scale))
-        lowered = forms.multiply(inner, left, inner(elementwise.Exp(), power))
-        good = forms.less(inner, loop.capture(least), lowered)
-        apart = forms.less(inner, overlap, loop.capture(share))
-        kept = forms.select(inner, loop.capture(soft), good, apart)
-        score = forms.select(inner, loop.capture(soft), lowered, left)
+        power = inner.multiply(inner.multiply(overlap, overlap), loop.capture(scale))
+        lowered = inner.multiply(left, inner(elementwise.Exp(), power))
+        good = inner.less(loop.capture(least), lowered)
+        apart = inner.less(overlap, loop.capture(share))
+        kept = inner.select(loop.capture(soft), good, apart)
+        score = inner.select(loop.capture(soft), lowered, left)
         return box_selection.dropped(inner, score, kept), []
 
-    wide = forms.convert(c, scores, F32)
-    given = box_selection.dropped(c, wide, forms.less(c, least, wide))
-    corners = forms.unsqueeze(c, _corners(c, op, forms.convert(c, boxes, F32)), [1])
+    wide = c.convert(scores, F32)
+    given = box_selection.dropped(c, wide, c.less(least, wide))
+    corners = c.unsqueeze(_corners(c, op, c.convert(boxes, F32)), [1])
     return greedy(c, corners, given, most, Rule(_overlap, update))
 
 
-def _overlap(c: Conversion, boxes: Value, taken: Value) -> Value:
+def _overlap(c: Export, boxes: Value, taken: Value) -> Value:
     return geometry.overlap(c, boxes, taken, 0.0)
 
 
-def _corners(c: Conversion, op: ov.Suppressing, boxes: Value) -> Value:
+def _corners(c: Export, op: ov.Suppressing, boxes: Value) -> Value:
     """Convert boxes [N, P, 4] to the form (lower corner, upper corner).
 
     `op` tells whether the boxes are given by any two opposite corners or by centre and size.
     """
     first, second = geometry.halves(c, boxes)
     if not op.centred():
-        low, high = forms.minimum(c, first, second), forms.maximum(c, first, second)
-        return forms.concat(c, [low, high], 2)
-    half = forms.multiply(c, second, c.constant(0.5, F32))
-    return forms.concat(c, [forms.subtract(c, first, half), forms.add(c, first, half)], 2)
+        low, high = c.minimum(first, second), c.maximum(first, second)
+        return c.concat([low, high], 2)
+    half = c.multiply(second, c.constant(0.5, F32))
+    return c.concat([c.subtract(first, half), c.add(first, half)], 2)
 
 
-def listed(c: Conversion, value: Value, element: ElementType) -> Value:
+def listed(c: Export, value: Value, element: ElementType) -> Value:
     """A one-element vector of type `element` with the number in `value`."""
-    return forms.reshape(c, forms.convert(c, value, element), [1])
+    return c.reshape(c.convert(value, element), [1])
 
 
-def _below(c: Conversion, limit: Value, iou: Value | None) -> tuple[Value, Value]:
+def _below(c: Export, limit: Value, iou: Value | None) -> tuple[Value, Value]:
     """Convert two inputs of NonMaxSuppression from OpenVINO's meaning to ONNX's.
 
     `limit` is the maximum number of boxes per class, and `iou` the IoU threshold (None: 0). Returns
@@ -191,19 +190,19 @@ def _below(c: Conversion, limit: Value, iou: Value | None) -> tuple[Value, Value
     if known is None:
         assert iou is not None
         given = listed(c, iou, F32)
-        none = forms.less(c, given, c.constant([np.finfo(np.float32).tiny], F32))
-        limit = forms.select(c, none, forms.minimum(c, limit, c.i64([1])), limit)
-        return limit, forms.multiply(c, given, c.constant([1.0 - 2.0**-23], F32))
+        none = c.less(given, c.constant([np.finfo(np.float32).tiny], F32))
+        limit = c.select(none, c.minimum(limit, c.i64([1])), limit)
+        return limit, c.multiply(given, c.constant([1.0 - 2.0**-23], F32))
     number = np.float32(known.reshape(-1)[0])
     if number > 0:
         return limit, c.constant([box_selection.just_below(float(number))], F32)
     # The threshold is 0 and every overlap is at least 0, so only one box is left.
-    return forms.minimum(c, limit, c.i64([1])), c.constant([0.0], F32)
+    return c.minimum(limit, c.i64([1])), c.constant([0.0], F32)
 
 
 @imports(onnx.NonMaxSuppression)
 def import_suppression(
-    c: Conversion,
+    c: Import,
     op: onnx.NonMaxSuppression,
     boxes: Value,
     scores: Value,
@@ -221,7 +220,7 @@ def import_suppression(
     )
     if shape_of(boxes).dim(2) != 4:
         # OpenVINO's CPU plugin needs to know that a box has four coordinates.
-        boxes = ov_forms.reshape(c, boxes, [0, -1, 4])
+        boxes = c.reshape(boxes, [0, -1, 4])
     lowest = c.constant(-3.4028234663852886e38, F32)
     node = c.emit(
         target,
@@ -234,11 +233,11 @@ def import_suppression(
     return node.outputs[0]
 
 
-def _single(c: Conversion, value: Value, element: ElementType) -> Value:
-    return ov_forms.reshape(c, ov_forms.convert(c, value, element), [1])
+def _single(c: Import, value: Value, element: ElementType) -> Value:
+    return c.reshape(c.convert(value, element), [1])
 
 
-def _above(c: Conversion, iou: Value | None) -> Value:
+def _above(c: Import, iou: Value | None) -> Value:
     """Raise ONNX's overlap threshold to the next f32, so that OpenVINO keeps the same boxes.
 
     OpenVINO suppresses a box whose overlap equals the threshold, but ONNX keeps it. If `iou` is
@@ -251,7 +250,7 @@ def _above(c: Conversion, iou: Value | None) -> Value:
     tiny = np.finfo(np.float32).tiny
     if known is None:
         assert iou is not None
-        raised = ov_forms.multiply(c, _single(c, iou, F32), c.constant([1.0 + 2.0**-23], F32))
-        return ov_forms.maximum(c, raised, c.constant([tiny], F32))
+        raised = c.multiply(_single(c, iou, F32), c.constant([1.0 + 2.0**-23], F32))
+        return c.maximum(raised, c.constant([tiny], F32))
     number = np.float32(known.reshape(-1)[0])
     return c.constant(max(np.nextafter(number, np.float32(np.inf)), tiny), F32)

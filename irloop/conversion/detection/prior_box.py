@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.forms.scores import places
-from irloop.conversion.forms.sizes import OnnxSizes, Size
-from irloop.conversion.framework.translation import Conversion, exports
+from irloop.conversion.detection.scores import places
+from irloop.conversion.framework.directions import Export
+from irloop.conversion.framework.translation import exports
 from irloop.dialects.onnx import elementwise
 from irloop.dialects.openvino import prior_box as ov
+from irloop.dialects.writing.sizes import Size, Sizes
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
@@ -44,7 +44,7 @@ class _Grid:
 
 @exports(ov.PriorBox, ov.PriorBox8, ov.PriorBoxClustered)
 def export_priors(
-    c: Conversion, op: ov.SizedPriors | ov.PriorBoxClustered, layer: Value, image: Value
+    c: Export, op: ov.SizedPriors | ov.PriorBoxClustered, layer: Value, image: Value
 ) -> Value:
     """Write the boxes of PriorBox or PriorBoxClustered as a constant, or compute them at run time.
 
@@ -87,29 +87,27 @@ def _sized(op: ov.SizedPriors) -> _Grid:
     return _Grid(boxes, powers, count, steps, step_power, offset, op.clip, op.variance)
 
 
-def _built(c: Conversion, grid: _Grid, layer: Value, image: Value) -> Value:
+def _built(c: Export, grid: _Grid, layer: Value, image: Value) -> Value:
     """Emit the prior boxes for sizes that are known only when the model runs.
 
     The result is [2, 4 * height * width * boxes], where row 0 holds corners and row 1 variances.
     `layer` holds the height and width of the feature map, `image` those of the image.
     """
-    sizes = OnnxSizes(c)
+    sizes = Sizes(c)
     (height, width), (rows, columns) = (sizes.items(value, 2) for value in (layer, image))
     tall = _size_in_f32(c, rows)
     across = _coordinates(c, grid, 0, width, columns, tall)
-    boxes = forms.add(c, across, _coordinates(c, grid, 1, height, rows, tall))
-    flat = forms.reshape(c, _clipped(c, grid, boxes), [-1])
+    boxes = c.add(across, _coordinates(c, grid, 1, height, rows, tall))
+    flat = c.reshape(_clipped(c, grid, boxes), [-1])
     if grid.count != len(grid.boxes):
         total = sizes.list([sizes.product([height, width, 4 * grid.count])])
-        whole = forms.concat(c, [flat, forms.constant_of_shape(c, total, 0.0, F32)], 0)
-        flat = forms.slice_by(c, whole, c.i64([0]), total, c.i64([0]))
-    return forms.concat(
-        c, [forms.unsqueeze(c, row, [0]) for row in (flat, _variances(c, grid, flat))], 0
-    )
+        whole = c.concat([flat, c.constant_of_shape(total, 0.0, F32)], 0)
+        flat = c.slice_by(whole, c.i64([0]), total, c.i64([0]))
+    return c.concat([c.unsqueeze(row, [0]) for row in (flat, _variances(c, grid, flat))], 0)
 
 
 def _coordinates(
-    c: Conversion, grid: _Grid, axis: int, count: Size, length: Size, tall: Value
+    c: Export, grid: _Grid, axis: int, count: Size, length: Size, tall: Value
 ) -> Value:
     """Compute the x coordinates of the prior boxes if `axis` is 0, the y coordinates if it is 1.
 
@@ -120,36 +118,36 @@ def _coordinates(
     size = _size_in_f32(c, length)
     if grid.steps is not None:
         stride = c.constant(grid.steps[1 - axis], F32)
-        stride = forms.multiply(c, stride, tall) if grid.step_power else stride
+        stride = c.multiply(stride, tall) if grid.step_power else stride
     else:
-        stride = forms.divide(c, size, _size_in_f32(c, count))
-    middle = forms.add(c, places(c, count, F32), c.constant(grid.offset, F32))
+        stride = c.divide(size, _size_in_f32(c, count))
+    middle = c.add(places(c, count, F32), c.constant(grid.offset, F32))
     along = [1, -1, 1, 1] if axis == 0 else [-1, 1, 1, 1]
-    middle = forms.reshape(c, forms.multiply(c, middle, stride), along)
-    centre = forms.add(c, middle, _column(c, [box[axis] for box in grid.boxes]))
+    middle = c.reshape(c.multiply(middle, stride), along)
+    centre = c.add(middle, _column(c, [box[axis] for box in grid.boxes]))
     half = _column(c, [box[2 + axis] for box in grid.boxes])
     if any(grid.powers):
-        half = forms.multiply(c, half, c(elementwise.Pow(), tall, _column(c, grid.powers)))
-    ends = [forms.divide(c, build(c, centre, half), size) for build in (forms.subtract, forms.add)]
+        half = c.multiply(half, c(elementwise.Pow(), tall, _column(c, grid.powers)))
+    ends = [c.divide(build(centre, half), size) for build in (c.subtract, c.add)]
     placed = []
     for at, end in zip((axis, 2 + axis), ends, strict=True):
         own = c.constant([float(place == at) for place in range(4)], F32)
-        placed.append(forms.multiply(c, end, own))
-    return forms.add(c, *placed)
+        placed.append(c.multiply(end, own))
+    return c.add(*placed)
 
 
-def _size_in_f32(c: Conversion, size: Size) -> Value:
+def _size_in_f32(c: Export, size: Size) -> Value:
     """A size as f32."""
     if isinstance(size, int):
         return c.constant([float(size)], F32)
-    return forms.convert(c, size, F32)
+    return c.convert(size, F32)
 
 
-def _column(c: Conversion, numbers: Sequence[float]) -> Value:
-    return forms.unsqueeze(c, c.constant(list(numbers), F32), [1])
+def _column(c: Export, numbers: Sequence[float]) -> Value:
+    return c.unsqueeze(c.constant(list(numbers), F32), [1])
 
 
-def _clipped(c: Conversion, grid: _Grid, boxes: Value) -> Value:
+def _clipped(c: Export, grid: _Grid, boxes: Value) -> Value:
     """Clip the corners of boxes to 0..1, as far as `grid` demands it.
 
     `boxes` is [rows, columns, boxes of a cell, 4]. With `grid.clip` all coordinates are clipped.
@@ -158,23 +156,23 @@ def _clipped(c: Conversion, grid: _Grid, boxes: Value) -> Value:
     """
     at_once = [box[4] for box in grid.boxes]
     if grid.clip:
-        return forms.clip(c, boxes, 0.0, 1.0)
+        return c.clip(boxes, 0.0, 1.0)
     if not any(at_once):
         return boxes
     # Only the low corner of these boxes has a lower bound, and only the high one an upper bound.
     far = 3e38
     low = [[0.0, 0, -far, -far] if once else [-far] * 4 for once in at_once]
     high = [[far, far, 1.0, 1] if once else [far] * 4 for once in at_once]
-    raised = forms.maximum(c, boxes, c.constant(low, F32))
-    return forms.minimum(c, raised, c.constant(high, F32))
+    raised = c.maximum(boxes, c.constant(low, F32))
+    return c.minimum(raised, c.constant(high, F32))
 
 
-def _variances(c: Conversion, grid: _Grid, like: Value) -> Value:
+def _variances(c: Export, grid: _Grid, like: Value) -> Value:
     """Emit variances in the shape of `like`, by repeating the variances of the operation.
 
     The operation has four variances, one for each coordinate of a box, or one for all of them;
     without any, the variance is 0.1.
     """
     row = list(grid.variance) or [0.1]
-    repeats = forms.divide(c, forms.shape_of(c, like), c.i64([len(row)]))
-    return forms.tile(c, c.constant(row, F32), repeats)
+    repeats = c.divide(c.shape_of(like), c.i64([len(row)]))
+    return c.tile(c.constant(row, F32), repeats)

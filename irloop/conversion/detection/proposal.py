@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from irloop.conversion.detection import box_selection
 from irloop.conversion.detection import boxes as geometry
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.forms.scores import places
-from irloop.conversion.forms.sizes import OnnxSizes, Size
-from irloop.conversion.framework.translation import Conversion, exports
+from irloop.conversion.detection.scores import places
+from irloop.conversion.framework.directions import Export
+from irloop.conversion.framework.translation import exports
 from irloop.dialects.openvino import proposals as ov
+from irloop.dialects.writing.sizes import Size, Sizes
 from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
@@ -36,19 +36,19 @@ class _Image:
     scales: tuple[Value, Value]
 
     @classmethod
-    def of(cls, c: Conversion, image: Value, count: Size) -> _Image:
+    def of(cls, c: Export, image: Value, count: Size) -> _Image:
         """Read the height, the width and the scales of images from `image` [.., K].
 
         The last axis holds (height, width, scale) or (height, width, scale of heights, scale of
         widths); `count` is its size K.
         """
-        wide = forms.convert(c, image, F32)
+        wide = c.convert(image, F32)
         last = count - 1 if isinstance(count, int) else -1
-        parts = [forms.gather(c, wide, c.i64([at]), -1) for at in (0, 1, 2, last)]
-        height, width, high, along = (forms.reshape(c, part, [-1, 1, 1]) for part in parts)
+        parts = [c.gather(wide, c.i64([at]), -1) for at in (0, 1, 2, last)]
+        height, width, high, along = (c.reshape(part, [-1, 1, 1]) for part in parts)
         return cls(height, width, (high, along))
 
-    def largest_coordinates(self, c: Conversion, border: float) -> tuple[Value, Value]:
+    def largest_coordinates(self, c: Export, border: float) -> tuple[Value, Value]:
         """Return the largest y and the largest x that a box may have in the images.
 
         These are the height minus `border` and the width minus `border`.
@@ -56,28 +56,28 @@ class _Image:
         if not border:
             return self.height, self.width
         one = c.constant(border, F32)
-        return forms.subtract(c, self.height, one), forms.subtract(c, self.width, one)
+        return c.subtract(self.height, one), c.subtract(self.width, one)
 
-    def least(self, c: Conversion, smallest: float) -> tuple[Value, Value]:
+    def least(self, c: Export, smallest: float) -> tuple[Value, Value]:
         """Return the minimum height and width of a box: `smallest` times the image's scales."""
         factor = c.constant(smallest, F32)
-        first, last = (forms.multiply(c, scale, factor) for scale in self.scales)
+        first, last = (c.multiply(scale, factor) for scale in self.scales)
         return first, last
 
 
-def _by_place(c: Conversion, maps: Value, width: int) -> Value:
+def _by_place(c: Export, maps: Value, width: int) -> Value:
     """Reshape maps [N, A * width, H, W] to [N, H * W * A, width].
 
     If `width` is 1, the result is [N, H * W * A].
     """
-    sizes = OnnxSizes(c)
+    sizes = Sizes(c)
     items, channels, height, along = sizes.of(maps, 4)
     anchors = sizes.by(channels, width)
     total = sizes.product([height, along, anchors])
     if width == 1:
-        return sizes.reshape(forms.transpose(c, maps, [0, 2, 3, 1]), [items, total])
+        return sizes.reshape(c.transpose(maps, [0, 2, 3, 1]), [items, total])
     split = sizes.reshape(maps, [items, anchors, width, height, along])
-    return sizes.reshape(forms.transpose(c, split, [0, 3, 4, 1, 2]), [items, total, width])
+    return sizes.reshape(c.transpose(split, [0, 3, 4, 1, 2]), [items, total, width])
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +89,17 @@ class _Chosen:
     counts: Value
 
 
-def _best(c: Conversion, boxes: Value, scores: Value, before: int) -> box_selection.Candidates:
+def _best(c: Export, boxes: Value, scores: Value, before: int) -> box_selection.Candidates:
     """Keep only the best boxes of each batch item by score, at most `before` of them.
 
     `boxes` are [N, P, 4] and `scores` [N, P]; all boxes belong to one class. A negative `before`
     keeps all boxes.
     """
-    return box_selection.candidates(
-        c, forms.unsqueeze(c, boxes, [1]), forms.unsqueeze(c, scores, [1]), before
-    )
+    return box_selection.candidates(c, c.unsqueeze(boxes, [1]), c.unsqueeze(scores, [1]), before)
 
 
 def _chosen(
-    c: Conversion, found: box_selection.Candidates, overlap: float, border: float, after: int
+    c: Export, found: box_selection.Candidates, overlap: float, border: float, after: int
 ) -> _Chosen:
     """Drop boxes that overlap a better one, and keep the best `after` boxes of each batch item.
 
@@ -115,11 +113,11 @@ def _chosen(
     return _Chosen(
         box_selection.read(c, found.boxes, rows),
         box_selection.read(c, found.scores, rows),
-        box_selection.counted(c, item, OnnxSizes(c).of(found.scores, 3)[0]),
+        box_selection.counted(c, item, Sizes(c).of(found.scores, 3)[0]),
     )
 
 
-def _grid(c: Conversion, op: ov.Proposing, height: Size, width: Size) -> Value:
+def _grid(c: Export, op: ov.Proposing, height: Size, width: Size) -> Value:
     """Emit the anchors around every cell of the feature map, as boxes [1, H * W * A, 4].
 
     `height` and `width` are the sizes H and W of the feature map; A is the number of anchors per
@@ -129,15 +127,15 @@ def _grid(c: Conversion, op: ov.Proposing, height: Size, width: Size) -> Value:
 
     base = c.constant(anchor_boxes(op.anchors()), F32)
     stride = c.constant(float(op.feat_stride), F32)
-    down, along = (forms.multiply(c, places(c, size, F32), stride) for size in (height, width))
-    down, along = forms.reshape(c, down, [-1, 1, 1, 1]), forms.reshape(c, along, [1, -1, 1, 1])
+    down, along = (c.multiply(places(c, size, F32), stride) for size in (height, width))
+    down, along = c.reshape(down, [-1, 1, 1, 1]), c.reshape(along, [1, -1, 1, 1])
     x, y = (down, along) if op.anchors().tensorflow else (along, down)
-    return forms.reshape(c, forms.add(c, geometry.shifts(c, x, y), base), [1, -1, 4])
+    return c.reshape(c.add(geometry.shifts(c, x, y), base), [1, -1, 4])
 
 
 @exports(ov.Proposal, ov.Proposal1)
 def export_proposal(
-    c: Conversion, op: ov.Proposing, scores: Value, moves: Value, image: Value
+    c: Export, op: ov.Proposing, scores: Value, moves: Value, image: Value
 ) -> list[Value]:
     """Write Proposal: move the anchors, then choose the best boxes with TopK and NonMaxSuppression.
 
@@ -146,7 +144,7 @@ def export_proposal(
     operation has a second output, the scores.
     """
     box_selection.require_opset(c)
-    sizes = OnnxSizes(c)
+    sizes = Sizes(c)
     items, channels, height, width = sizes.of(scores, 4)
     if op.min_size > (0 if op.anchors().tensorflow else 1):
         c.warn(
@@ -160,28 +158,26 @@ def export_proposal(
     # TensorFlow's boxes have x and y swapped, so height and width of the image are swapped, too.
     turned = _Image(frame.width, frame.height, frame.scales) if tensorflow else frame
     half = sizes.list([sizes.by(channels, 2)])
-    shown = forms.slice_by(
-        c, forms.convert(c, scores, F32), half, sizes.list([channels]), c.i64([1])
-    )
+    shown = c.slice_by(c.convert(scores, F32), half, sizes.list([channels]), c.i64([1]))
     worth = _by_place(c, shown, 1)
     boxes = _grid(c, op, height, width)
     if tensorflow:
         boxes = geometry.clipped(c, boxes, turned.height, turned.width)
     place, size = op.box_coordinate_scale, op.box_size_scale
     scales = c.constant([place, place, size, size], F32)
-    move = forms.divide(c, _by_place(c, forms.convert(c, moves, F32), 4), scales)
+    move = c.divide(_by_place(c, c.convert(moves, F32), 4), scales)
     boxes = geometry.refined(c, boxes, move, border, ends=False)
     if op.clip_before_nms:
         boxes = geometry.clipped(c, boxes, *turned.largest_coordinates(c, border))
     large = geometry.large_enough(c, boxes, border, frame.least(c, op.min_size))
-    worth = forms.multiply(c, worth, forms.convert(c, large, F32))
+    worth = c.multiply(worth, c.convert(large, F32))
     found = _best(c, boxes, worth, op.pre_nms_topn)
     kept = _chosen(c, found, op.nms_thresh, border, op.post_nms_topn)
     return _filled_up(c, op, turned, kept, items, element_of(scores))
 
 
 def _filled_up(
-    c: Conversion,
+    c: Export,
     op: ov.Proposing,
     frame: _Image,
     kept: _Chosen,
@@ -195,41 +191,41 @@ def _filled_up(
     remaining rows contain zeros, except that the first of them has the item number -1. `frame` is
     the image, and `element` is the element type of the outputs.
     """
-    sizes, after = OnnxSizes(c), op.post_nms_topn
+    sizes, after = Sizes(c), op.post_nms_topn
     total = sizes.times(items, after)
     table = box_selection.dense(c, kept.boxes, kept.counts, after, width=4)
     if op.clip_after_nms:
         table = geometry.clipped(c, table, frame.height, frame.width)
     if op.normalize:
         bounds = [frame.width, frame.height, frame.width, frame.height]
-        table = forms.divide(c, table, forms.concat(c, bounds, -1))
-    item = forms.unsqueeze(c, places(c, items, F32), [1])
-    place, count = c.i64([list(range(after))]), forms.unsqueeze(c, kept.counts, [1])
-    end = forms.select(c, forms.equal(c, place, count), c.constant(-1.0, F32), c.constant(0.0, F32))
-    item = forms.select(c, forms.less(c, place, count), item, end)
-    whole = forms.concat(c, [forms.unsqueeze(c, item, [2]), table], 2)
-    rows = forms.convert(c, sizes.reshape(whole, [total, 5]), element)
+        table = c.divide(table, c.concat(bounds, -1))
+    item = c.unsqueeze(places(c, items, F32), [1])
+    place, count = c.i64([list(range(after))]), c.unsqueeze(kept.counts, [1])
+    end = c.select(c.equal(place, count), c.constant(-1.0, F32), c.constant(0.0, F32))
+    item = c.select(c.less(place, count), item, end)
+    whole = c.concat([c.unsqueeze(item, [2]), table], 2)
+    rows = c.convert(sizes.reshape(whole, [total, 5]), element)
     if op.n_outputs == 1:
         return [rows]
     values = box_selection.dense(c, kept.scores, kept.counts, after)
-    return [rows, forms.convert(c, sizes.reshape(values, [total]), element)]
+    return [rows, c.convert(sizes.reshape(values, [total]), element)]
 
 
-def _moved(c: Conversion, frame: _Image, anchors: Value, moves: Value, border: float) -> Value:
+def _moved(c: Export, frame: _Image, anchors: Value, moves: Value, border: float) -> Value:
     """Move the anchors [P, 4] by the predicted offsets and clip the boxes to their images.
 
     `moves` are the offsets [N, A * 4, H, W]. `border` is 1 if the corners of a box are the indices
     of its first and last elements, else 0. Returns the boxes [N, P, 4], with P = H * W * A.
     """
-    listed = forms.reshape(c, forms.convert(c, anchors, F32), [1, -1, 4])
-    move = _by_place(c, forms.convert(c, moves, F32), 4)
+    listed = c.reshape(c.convert(anchors, F32), [1, -1, 4])
+    move = _by_place(c, c.convert(moves, F32), 4)
     boxes = geometry.refined(c, listed, move, border, ends=True, limit=_MAX_GROWTH)
     return geometry.clipped(c, boxes, *frame.largest_coordinates(c, border))
 
 
 @exports(ov.ExperimentalDetectronGenerateProposalsSingleImage)
 def export_single_image(
-    c: Conversion,
+    c: Export,
     op: ov.ExperimentalDetectronGenerateProposalsSingleImage,
     image: Value,
     anchors: Value,
@@ -239,23 +235,21 @@ def export_single_image(
     """Move the anchors of one image, and choose boxes with TopK and NonMaxSuppression."""
     box_selection.require_opset(c)
     frame = _Image.of(c, image, 3)
-    boxes = _moved(c, frame, anchors, forms.unsqueeze(c, moves, [0]), 1.0)
-    worth = _by_place(c, forms.unsqueeze(c, forms.convert(c, scores, F32), [0]), 1)
+    boxes = _moved(c, frame, anchors, c.unsqueeze(moves, [0]), 1.0)
+    worth = _by_place(c, c.unsqueeze(c.convert(scores, F32), [0]), 1)
     least = c.constant(op.min_size, F32)
     large = geometry.large_enough(c, boxes, 1.0, (least, least))
-    found = _best(
-        c, boxes, forms.multiply(c, worth, forms.convert(c, large, F32)), op.pre_nms_count
-    )
+    found = _best(c, boxes, c.multiply(worth, c.convert(large, F32)), op.pre_nms_count)
     kept = _chosen(c, found, op.nms_threshold, 0.0, op.post_nms_count)
     element, after = element_of(scores), op.post_nms_count
     rows = box_selection.dense(c, kept.boxes, kept.counts, after, width=4)
     values = box_selection.dense(c, kept.scores, kept.counts, after)
-    return [forms.convert(c, forms.squeeze(c, part, [0]), element) for part in (rows, values)]
+    return [c.convert(c.squeeze(part, [0]), element) for part in (rows, values)]
 
 
 @exports(ov.GenerateProposals)
 def export_generate(
-    c: Conversion,
+    c: Export,
     op: ov.GenerateProposals,
     images: Value,
     anchors: Value,
@@ -265,10 +259,10 @@ def export_generate(
     """Move the anchors of each image, and choose boxes with TopK and NonMaxSuppression."""
     box_selection.require_opset(c)
     border = 0.0 if op.normalized else 1.0
-    frame = _Image.of(c, images, OnnxSizes(c).of(images, 2)[1])
+    frame = _Image.of(c, images, Sizes(c).of(images, 2)[1])
     boxes = _moved(c, frame, anchors, moves, border)
-    found = _best(c, boxes, _by_place(c, forms.convert(c, scores, F32), 1), op.pre_nms_count)
-    height, width = (forms.unsqueeze(c, size, [1]) for size in frame.least(c, op.min_size))
+    found = _best(c, boxes, _by_place(c, c.convert(scores, F32), 1), op.pre_nms_count)
+    height, width = (c.unsqueeze(size, [1]) for size in frame.least(c, op.min_size))
     large = geometry.large_enough(c, found.boxes, border, (height, width))
     found = box_selection.Candidates(
         found.boxes, box_selection.dropped(c, found.scores, large), None
@@ -276,7 +270,7 @@ def export_generate(
     kept = _chosen(c, found, op.nms_threshold, border, op.post_nms_count)
     element = element_of(scores)
     return [
-        forms.convert(c, kept.boxes, element),
-        forms.convert(c, kept.scores, element),
-        forms.convert(c, kept.counts, op.roi_num_type),
+        c.convert(kept.boxes, element),
+        c.convert(kept.scores, element),
+        c.convert(kept.counts, op.roi_num_type),
     ]

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.forms.scores import at_least, places
-from irloop.conversion.forms.sizes import OnnxSizes, Size
-from irloop.conversion.framework.translation import Conversion
+from irloop.conversion.detection.scores import at_least, places
+from irloop.conversion.framework.directions import Export
 from irloop.dialects.onnx import comparison, elementwise
+from irloop.dialects.writing.sizes import Size, Sizes
 from irloop.graph.builder import shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
@@ -37,7 +36,7 @@ class Maps:
     height: Size
     width: Size
 
-    def read(self, c: Conversion, y: Value, x: Value, margin: float) -> tuple[Value, Value]:
+    def read(self, c: Export, y: Value, x: Value, margin: float) -> tuple[Value, Value]:
         """Return the interpolated values at the positions y and x, and a mask.
 
         `y` and `x` broadcast. For positions more than `margin` outside the map, the value and the
@@ -48,58 +47,58 @@ class Maps:
             _inside(c, y, self.height, margin),
             _inside(c, x, self.width, margin),
         )
-        share = forms.convert(c, inside, F32)
+        share = c.convert(inside, F32)
         rows, columns = _corners(c, y, self.height), _corners(c, x, self.width)
         total: Value | None = None
         for row, down in rows:
-            start = forms.add(c, forms.multiply(c, row, integer(c, self.width)), self.first)
+            start = c.add(c.multiply(row, integer(c, self.width)), self.first)
             for column, along in columns:
-                weight = forms.multiply(c, forms.multiply(c, down, along), share)
-                found = forms.gather(c, self.table, forms.add(c, start, column), 0)
+                weight = c.multiply(c.multiply(down, along), share)
+                found = c.gather(self.table, c.add(start, column), 0)
                 if shape_of(self.table).rank == 2:
-                    weight = forms.unsqueeze(c, weight, [-1])
-                part = forms.multiply(c, found, weight)
-                total = part if total is None else forms.add(c, total, part)
+                    weight = c.unsqueeze(weight, [-1])
+                part = c.multiply(found, weight)
+                total = part if total is None else c.add(total, part)
         assert total is not None, "there is at least one corner"
         return total, share
 
 
-def integer(c: Conversion, size: Size) -> Value:
+def integer(c: Export, size: Size) -> Value:
     """Return a size as an i64 value: a Python int becomes a constant, a value is not changed."""
     return c.i64(size) if isinstance(size, int) else size
 
 
-def _number(c: Conversion, size: Size) -> Value:
-    return c.constant(float(size), F32) if isinstance(size, int) else forms.convert(c, size, F32)
+def _number(c: Export, size: Size) -> Value:
+    return c.constant(float(size), F32) if isinstance(size, int) else c.convert(size, F32)
 
 
-def _inside(c: Conversion, place: Value, size: Size, margin: float) -> Value:
+def _inside(c: Export, place: Value, size: Size, margin: float) -> Value:
     """Return a boolean for each position: whether it is at most `margin` outside the data.
 
     Positions count as inside from `-margin` to the last index plus `margin`.
     """
-    last = forms.add(c, _number(c, size), c.constant(margin - 1.0, F32))
+    last = c.add(_number(c, size), c.constant(margin - 1.0, F32))
     low = at_least(c, place, c.constant(-margin, F32))
     return c(comparison.And(), low, at_least(c, last, place))
 
 
-def _corners(c: Conversion, place: Value, size: Size) -> list[tuple[Value, Value]]:
+def _corners(c: Export, place: Value, size: Size) -> list[tuple[Value, Value]]:
     """Return the indices and weights of the two elements around each position along an axis.
 
     `place` holds the positions, clamped to the range 0 ... `size` - 1. For position 2.25, the
     elements are 2 and 3 with the weights 0.75 and 0.25. The result has a pair (indices, weights)
     for the lower elements, then a pair for the higher ones.
     """
-    last = forms.subtract(c, _number(c, size), c.constant(1.0, F32))
-    bounded = forms.minimum(c, forms.maximum(c, place, c.constant(0.0, F32)), last)
+    last = c.subtract(_number(c, size), c.constant(1.0, F32))
+    bounded = c.minimum(c.maximum(place, c.constant(0.0, F32)), last)
     low = c(elementwise.Floor(), bounded)
-    share = forms.subtract(c, bounded, low)
-    high = forms.minimum(c, forms.add(c, low, c.constant(1.0, F32)), last)
-    rest = forms.subtract(c, c.constant(1.0, F32), share)
-    return [(forms.convert(c, low, I64), rest), (forms.convert(c, high, I64), share)]
+    share = c.subtract(bounded, low)
+    high = c.minimum(c.add(low, c.constant(1.0, F32)), last)
+    rest = c.subtract(c.constant(1.0, F32), share)
+    return [(c.convert(low, I64), rest), (c.convert(high, I64), share)]
 
 
-def maps_of(c: Conversion, data: Value, items: Value) -> Maps:
+def maps_of(c: Export, data: Value, items: Value) -> Maps:
     """Prepare the feature maps `data` [N, C, H, W] for sampling them in R regions.
 
     `items` [R] is the batch index of each region. The maps become a table [N * H * W, C]: one row
@@ -107,20 +106,18 @@ def maps_of(c: Conversion, data: Value, items: Value) -> Maps:
     """
     if c.opset < 11:
         raise c.refuse("its samples need Range, which ONNX has since opset 11", opset=11)
-    sizes = OnnxSizes(c)
+    sizes = Sizes(c)
     _, channels, height, width = sizes.of(data, 4)
-    by_place = forms.transpose(c, forms.convert(c, data, F32), [0, 2, 3, 1])
-    table = forms.reshape_to(c, by_place, sizes.list([-1, channels]))
-    own = forms.reshape(c, forms.as_i64(c, items), [-1, 1, 1, 1, 1])
-    return Maps(
-        table, forms.multiply(c, own, integer(c, sizes.times(height, width))), height, width
-    )
+    by_place = c.transpose(c.convert(data, F32), [0, 2, 3, 1])
+    table = c.reshape_to(by_place, sizes.list([-1, channels]))
+    own = c.reshape(c.as_i64(items), [-1, 1, 1, 1, 1])
+    return Maps(table, c.multiply(own, integer(c, sizes.times(height, width))), height, width)
 
 
-def number_of(c: Conversion, rois: Value, at: int) -> Value:
+def number_of(c: Export, rois: Value, at: int) -> Value:
     """The column `at` of the regions, as f32 [R, 1, 1, 1, 1]."""
-    own = forms.gather(c, forms.convert(c, rois, F32), c.i64(at), 1)
-    return forms.reshape(c, own, [-1, 1, 1, 1, 1])
+    own = c.gather(c.convert(rois, F32), c.i64(at), 1)
+    return c.reshape(own, [-1, 1, 1, 1, 1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +135,7 @@ class Side:
 
 
 def side(
-    c: Conversion, length: Value, bins: int, ratio: int, axes: Sequence[int], least: float
+    c: Export, length: Value, bins: int, ratio: int, axes: Sequence[int], least: float
 ) -> Side:
     """Place the samples along one side (the height or the width) of each region.
 
@@ -153,18 +150,16 @@ def side(
         count = c.constant([[[[[float(ratio)]]]]], F32)
         most: Size = ratio
     else:
-        count = c(elementwise.Ceil(), forms.divide(c, length, c.constant(float(bins), F32)))
-        count = forms.maximum(c, count, c.constant(least, F32))
-        whole = forms.concat(c, [forms.reshape(c, count, [-1]), c.constant([1.0], F32)], 0)
-        most = forms.convert(c, forms.reduce(c, "Max", whole, [0]), I64)
+        count = c(elementwise.Ceil(), c.divide(length, c.constant(float(bins), F32)))
+        count = c.maximum(count, c.constant(least, F32))
+        whole = c.concat([c.reshape(count, [-1]), c.constant([1.0], F32)], 0)
+        most = c.convert(c.reduce("Max", whole, [0]), I64)
     index, sample = (
-        forms.reshape(c, places(c, size, F32), [-1 if at == axis else 1 for at in range(5)])
+        c.reshape(places(c, size, F32), [-1 if at == axis else 1 for at in range(5)])
         for size, axis in zip((bins, most), axes, strict=True)
     )
-    place = forms.add(
-        c, forms.add(c, forms.multiply(c, index, count), sample), c.constant(0.5, F32)
-    )
-    total = forms.multiply(c, count, c.constant(float(bins), F32))
-    total = forms.maximum(c, total, c.constant(1.0, F32))
-    share = forms.subtract(c, forms.divide(c, place, total), c.constant(0.5, F32))
-    return Side(forms.multiply(c, share, length), count, forms.less(c, sample, count))
+    place = c.add(c.add(c.multiply(index, count), sample), c.constant(0.5, F32))
+    total = c.multiply(count, c.constant(float(bins), F32))
+    total = c.maximum(total, c.constant(1.0, F32))
+    share = c.subtract(c.divide(place, total), c.constant(0.5, F32))
+    return Side(c.multiply(share, length), count, c.less(sample, count))

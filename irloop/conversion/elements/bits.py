@@ -11,9 +11,8 @@ from collections.abc import Callable
 
 from irloop.conversion.elements.activation import integer_range
 from irloop.conversion.elements.elementwise import operands, wrapping
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.forms import openvino_forms as ov_forms
-from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.conversion.framework.directions import Export, Import
+from irloop.conversion.framework.translation import exports, imports
 from irloop.dialects.onnx import comparison as onnx
 from irloop.dialects.onnx import elementwise as onnx_math
 from irloop.dialects.openvino import comparison as ov
@@ -39,7 +38,7 @@ def is_signed(element: ElementType) -> bool:
 
 
 def _export_bitwise(direct: type[Op], logical: type[Op]) -> Callable[..., Value]:
-    def rule(c: Conversion, op: ov.Bitwise, left: Value, right: Value) -> Value:
+    def rule(c: Export, op: ov.Bitwise, left: Value, right: Value) -> Value:
         left, right = operands(c, op, left, right)
         if element_of(left) is ElementType.BOOLEAN:
             return c(logical(), left, right)
@@ -48,8 +47,7 @@ def _export_bitwise(direct: type[Op], logical: type[Op]) -> Callable[..., Value]
         element = element_of(left)
         count = max(1, element.bits // DIGIT_BITS)
         signed = is_signed(element) or element is ElementType.U32
-        return forms.computed_in(
-            c,
+        return c.computed_in(
             _wider_type(element),
             lambda a, b: _by_digits(c, logical, count, signed, a, b),
             left,
@@ -70,7 +68,7 @@ def _wider_type(element: ElementType) -> ElementType:
 
 
 def _by_digits(
-    c: Conversion, logical: type[Op], count: int, signed: bool, left: Value, right: Value
+    c: Export, logical: type[Op], count: int, signed: bool, left: Value, right: Value
 ) -> Value:
     """Combine two integers bit by bit with `logical`, after splitting them into 16-bit digits.
 
@@ -87,50 +85,50 @@ def _by_digits(
     for pair in reversed(list(zip(*digits, strict=True))):
         digit = _combined(c, logical, *pair)
         if total is not None:
-            total = forms.add(c, forms.multiply(c, total, base), digit)
+            total = c.add(c.multiply(total, base), digit)
         elif signed:
             # The most significant digit contains the sign bit.
-            negative = forms.less(c, c.constant(DIGIT // 2 - 1, element), digit)
-            total = forms.subtract(c, digit, forms.select(c, negative, base, zero))
+            negative = c.less(c.constant(DIGIT // 2 - 1, element), digit)
+            total = c.subtract(digit, c.select(negative, base, zero))
         else:
             total = digit
     assert total is not None, "an integer has at least one digit"
     return total
 
 
-def _exported_digits(c: Conversion, value: Value, count: int, signed: bool) -> list[Value]:
+def _exported_digits(c: Export, value: Value, count: int, signed: bool) -> list[Value]:
     """Split an integer into digits of 16 bits, the lowest first, as numbers of 0..65535."""
     element = element_of(value)
     base, zero = c.constant(DIGIT, element), c.constant(0, element)
     digits, rest = [], value
     for _ in range(count - 1):
-        higher = forms.floor_divide(c, rest, base)
-        digits.append(forms.subtract(c, rest, forms.multiply(c, higher, base)))
+        higher = c.floor_divide(rest, base)
+        digits.append(c.subtract(rest, c.multiply(higher, base)))
         rest = higher
     if signed:
-        negative = forms.less(c, rest, zero)
-        rest = forms.add(c, rest, forms.select(c, negative, base, zero))
+        negative = c.less(rest, zero)
+        rest = c.add(rest, c.select(negative, base, zero))
     return [*digits, rest]
 
 
-def _combined(c: Conversion, logical: type[Op], left: Value, right: Value) -> Value:
+def _combined(c: Export, logical: type[Op], left: Value, right: Value) -> Value:
     """Combine integers of 16 bits bit by bit with the logical operation `logical`."""
     element = element_of(left)
     values = c.constant([2**bit for bit in range(DIGIT_BITS)], element)
     parts = c(logical(), _bits(c, left, values), _bits(c, right, values))
-    numbers = forms.multiply(c, forms.convert(c, parts, element), values)
-    return forms.reduce(c, "Sum", numbers, [-1], keep=False)
+    numbers = c.multiply(c.convert(parts, element), values)
+    return c.reduce("Sum", numbers, [-1], keep=False)
 
 
-def _bits(c: Conversion, value: Value, values: Value) -> Value:
+def _bits(c: Export, value: Value, values: Value) -> Value:
     """The bits of each element along a new last axis, as booleans.
 
     `values` holds the value of each bit, a power of two.
     """
-    column = forms.unsqueeze(c, value, [-1])
-    halves = forms.floor_divide(c, column, values)
+    column = c.unsqueeze(value, [-1])
+    halves = c.floor_divide(column, values)
     odd = c(onnx_math.Mod(), halves, c.constant(2, element_of(value)))
-    return forms.convert(c, odd, ElementType.BOOLEAN)
+    return c.convert(odd, ElementType.BOOLEAN)
 
 
 exports(ov.BitwiseAnd)(_export_bitwise(onnx.BitwiseAnd, onnx.And))
@@ -139,7 +137,7 @@ exports(ov.BitwiseXor)(_export_bitwise(onnx.BitwiseXor, onnx.Xor))
 
 
 @exports(ov.BitwiseNot)
-def export_bitwise_not(c: Conversion, op: ov.BitwiseNot, x: Value) -> Value:
+def export_bitwise_not(c: Export, op: ov.BitwiseNot, x: Value) -> Value:
     """Write BitwiseNot, or before opset 18 a subtraction.
 
     The subtraction is -1 - x for signed types and the largest number minus x for unsigned types.
@@ -147,66 +145,60 @@ def export_bitwise_not(c: Conversion, op: ov.BitwiseNot, x: Value) -> Value:
     """
     element = element_of(x)
     if element is ElementType.BOOLEAN:
-        return forms.logical_not(c, x)
+        return c.logical_not(x)
     if c.opset >= 18:
         return c(onnx.BitwiseNot(), x)
     if element is ElementType.U32:
-        opposite = forms.subtract(
-            c, c.constant(-1, ElementType.I32), forms.convert(c, x, ElementType.I32)
-        )
-        return forms.convert(c, opposite, element)
+        opposite = c.subtract(c.constant(-1, ElementType.I32), c.convert(x, ElementType.I32))
+        return c.convert(opposite, element)
     all_ones = -1 if is_signed(element) else integer_range(element)[1]
-    return forms.subtract(c, c.constant(all_ones, element), x)
+    return c.subtract(c.constant(all_ones, element), x)
 
 
 @exports(ov.BitwiseLeftShift)
-def export_left_shift(c: Conversion, op: ov.BitwiseLeftShift, left: Value, right: Value) -> Value:
+def export_left_shift(c: Export, op: ov.BitwiseLeftShift, left: Value, right: Value) -> Value:
     """Write BitwiseLeftShift as BitShift, or before opset 28 x * 2^n for signed types."""
     left, right = operands(c, op, left, right)
     element = element_of(left)
     if not is_signed(element) or c.opset >= 28:
         return c(onnx.BitShift("LEFT"), left, right)
     chosen = ElementType.I32 if element.bits < 32 else element
-    return forms.computed_in(
-        c, chosen, lambda a, b: forms.multiply(c, a, _power_of_two(c, b)), left, right
-    )
+    return c.computed_in(chosen, lambda a, b: c.multiply(a, _power_of_two(c, b)), left, right)
 
 
 @exports(ov.BitwiseRightShift)
-def export_right_shift(c: Conversion, op: ov.BitwiseRightShift, left: Value, right: Value) -> Value:
+def export_right_shift(c: Export, op: ov.BitwiseRightShift, left: Value, right: Value) -> Value:
     """Write BitwiseRightShift as BitShift, or before opset 28 floor(x / 2^n) for signed types."""
     left, right = operands(c, op, left, right)
     element = element_of(left)
     if not is_signed(element) or c.opset >= 28:
         return c(onnx.BitShift("RIGHT"), left, right)
     chosen = ElementType.I32 if element.bits < 32 else element
-    return forms.computed_in(
-        c, chosen, lambda a, b: forms.floor_divide(c, a, _power_of_two(c, b)), left, right
-    )
+    return c.computed_in(chosen, lambda a, b: c.floor_divide(a, _power_of_two(c, b)), left, right)
 
 
-def _power_of_two(c: Conversion, amount: Value) -> Value:
+def _power_of_two(c: Export, amount: Value) -> Value:
     table = c.constant([2**bit for bit in range(element_of(amount).bits - 1)], element_of(amount))
-    return forms.gather(c, table, forms.as_i64(c, amount), 0)
+    return c.gather(table, c.as_i64(amount), 0)
 
 
 @exports(ov.IsNaN)
-def export_is_nan(c: Conversion, op: ov.IsNaN, x: Value) -> Value:
+def export_is_nan(c: Export, op: ov.IsNaN, x: Value) -> Value:
     return c(onnx.IsNaN(), _testable(c, x, 9))
 
 
 @exports(ov.IsInf)
-def export_is_inf(c: Conversion, op: ov.IsInf, x: Value) -> Value:
+def export_is_inf(c: Export, op: ov.IsInf, x: Value) -> Value:
     return c(onnx.IsInf(op.detect_negative, op.detect_positive), _testable(c, x, 20))
 
 
 @exports(ov.IsFinite)
-def export_is_finite(c: Conversion, op: ov.IsFinite, x: Value) -> Value:
+def export_is_finite(c: Export, op: ov.IsFinite, x: Value) -> Value:
     wide = _testable(c, x, 20)
-    return forms.less(c, c(onnx_math.Abs(), wide), forms.scalar(c, math.inf, wide))
+    return c.less(c(onnx_math.Abs(), wide), c.scalar(math.inf, wide))
 
 
-def _testable(c: Conversion, x: Value, f16: int) -> Value:
+def _testable(c: Export, x: Value, f16: int) -> Value:
     """Convert `x` to f32 if the tests for NaN and infinity do not support its type in this opset.
 
     These are types of 16 bits or fewer. Values of type f16 are converted only in opsets older than
@@ -215,14 +207,14 @@ def _testable(c: Conversion, x: Value, f16: int) -> Value:
     element = element_of(x)
     if element.bits > 16 or (element is ElementType.F16 and c.opset >= f16):
         return x
-    return forms.convert(c, x, ElementType.F32)
+    return c.convert(x, ElementType.F32)
 
 
 # ONNX -> OpenVINO
 
 
 def _import_bitwise(direct: type[Op], logical: type[Op]) -> Callable[..., Value]:
-    def rule(c: Conversion, op: Op, left: Value, right: Value) -> Value:
+    def rule(c: Import, op: Op, left: Value, right: Value) -> Value:
         if c.opset >= 13:
             return c(direct(), left, right)
         return _by_openvino_bits(c, logical, left, right)
@@ -230,7 +222,7 @@ def _import_bitwise(direct: type[Op], logical: type[Op]) -> Callable[..., Value]
     return rule
 
 
-def _by_openvino_bits(c: Conversion, logical: type[Op], left: Value, right: Value) -> Value:
+def _by_openvino_bits(c: Import, logical: type[Op], left: Value, right: Value) -> Value:
     """Apply a logical operation to the bits of two integers.
 
     The integers are split into groups of 16 bits by divisions. OpenVINO's CPU plugin divides in
@@ -239,7 +231,7 @@ def _by_openvino_bits(c: Conversion, logical: type[Op], left: Value, right: Valu
     """
     original = element_of(left)
     element = ElementType.I32 if original.bits <= 32 else original
-    wide = [ov_forms.convert(c, value, element) for value in (left, right)]
+    wide = [c.convert(value, element) for value in (left, right)]
     digits = [digits_of(c, value) for value in wide]
     total: Value | None = None
     for pair in reversed(list(zip(*digits, strict=True))):
@@ -248,70 +240,70 @@ def _by_openvino_bits(c: Conversion, logical: type[Op], left: Value, right: Valu
             # This is the most significant digit, which contains the sign bit.
             total = _signed_digit(c, digit) if is_signed(element) else digit
             continue
-        shifted = ov_forms.multiply(c, total, c.constant(DIGIT, element))
-        total = ov_forms.add(c, shifted, digit)
+        shifted = c.multiply(total, c.constant(DIGIT, element))
+        total = c.add(shifted, digit)
     assert total is not None, "an integer has at least one digit"
-    return ov_forms.convert(c, total, original)
+    return c.convert(total, original)
 
 
-def digits_of(c: Conversion, value: Value) -> list[Value]:
+def digits_of(c: Import, value: Value) -> list[Value]:
     """Split an integer into groups of 16 bits, the lowest first, as numbers of 0..65535."""
-    base, zero = ov_forms.scalar(c, DIGIT, value), ov_forms.scalar(c, 0, value)
+    base, zero = c.scalar(DIGIT, value), c.scalar(0, value)
     digits, rest = [], value
     for _ in range(element_of(value).bits // 16 - 1):
         # The f32 quotient is off by at most one; the exact remainder corrects it.
-        quotient = ov_forms.divide(c, rest, base)
-        low = ov_forms.subtract(c, rest, ov_forms.multiply(c, quotient, base))
-        under = ov_forms.less(c, low, zero)
-        over = ov_forms.logical_not(c, ov_forms.less(c, low, base))
+        quotient = c.divide(rest, base)
+        low = c.subtract(rest, c.multiply(quotient, base))
+        under = c.less(low, zero)
+        over = c.logical_not(c.less(low, base))
         if is_signed(element_of(value)):
-            less = ov_forms.subtract(c, quotient, ov_forms.scalar(c, 1, value))
-            added = ov_forms.add(c, low, base)
+            less = c.subtract(quotient, c.scalar(1, value))
+            added = c.add(low, base)
         else:
             less, added = quotient, low
-        more = ov_forms.add(c, quotient, ov_forms.scalar(c, 1, value))
-        rest = ov_forms.select(c, under, less, ov_forms.select(c, over, more, quotient))
-        taken = ov_forms.subtract(c, low, base)
-        digits.append(ov_forms.select(c, under, added, ov_forms.select(c, over, taken, low)))
+        more = c.add(quotient, c.scalar(1, value))
+        rest = c.select(under, less, c.select(over, more, quotient))
+        taken = c.subtract(low, base)
+        digits.append(c.select(under, added, c.select(over, taken, low)))
     if is_signed(element_of(value)):
-        negative = ov_forms.less(c, rest, zero)
-        rest = ov_forms.select(c, negative, ov_forms.add(c, rest, base), rest)
+        negative = c.less(rest, zero)
+        rest = c.select(negative, c.add(rest, base), rest)
     return [*digits, rest]
 
 
-def _joined_digits(c: Conversion, logical: type[Op], left: Value, right: Value) -> Value:
+def _joined_digits(c: Import, logical: type[Op], left: Value, right: Value) -> Value:
     values = c.constant([2**bit for bit in range(16)], element_of(left))
     parts = c(logical(), _openvino_bits(c, left, values), _openvino_bits(c, right, values))
-    numbers = ov_forms.multiply(c, ov_forms.convert(c, parts, element_of(left)), values)
-    return ov_forms.reduce(c, "Sum", numbers, [-1], keep=False)
+    numbers = c.multiply(c.convert(parts, element_of(left)), values)
+    return c.reduce("Sum", numbers, [-1], keep=False)
 
 
-def _signed_digit(c: Conversion, digit: Value) -> Value:
+def _signed_digit(c: Import, digit: Value) -> Value:
     """Convert an unsigned 16-bit digit to a signed number: 65535 becomes -1."""
-    negative = ov_forms.less(c, c.constant(DIGIT // 2 - 1, element_of(digit)), digit)
-    less = ov_forms.subtract(c, digit, ov_forms.scalar(c, DIGIT, digit))
-    return ov_forms.select(c, negative, less, digit)
+    negative = c.less(c.constant(DIGIT // 2 - 1, element_of(digit)), digit)
+    less = c.subtract(digit, c.scalar(DIGIT, digit))
+    return c.select(negative, less, digit)
 
 
-def _openvino_bits(c: Conversion, value: Value, values: Value) -> Value:
+def _openvino_bits(c: Import, value: Value, values: Value) -> Value:
     """Emit the bits of each element as booleans along a new last axis.
 
     `values` holds the powers of two that belong to the bits: bit i of x is floor(x / 2^i) modulo 2.
     """
-    column = ov_forms.unsqueeze(c, value, [-1])
+    column = c.unsqueeze(value, [-1])
     halves = floor_divided(c, column, values)
     odd = c(ov_math.FloorMod(), halves, c.constant(2, element_of(value)))
-    return ov_forms.convert(c, odd, ElementType.BOOLEAN)
+    return c.convert(odd, ElementType.BOOLEAN)
 
 
-def floor_divided(c: Conversion, left: Value, right: Value) -> Value:
+def floor_divided(c: Import, left: Value, right: Value) -> Value:
     """The quotient of two integers, rounded down; `right` must be positive.
 
     The remainder is subtracted before the division, so that the division is exact. A Divide with
     the attribute m_pythondiv would also round down, but the CPU plugin ignores this attribute.
     """
     rest = c(ov_math.FloorMod(), left, right)
-    return ov_forms.divide(c, ov_forms.subtract(c, left, rest), right)
+    return c.divide(c.subtract(left, rest), right)
 
 
 imports(onnx.BitwiseAnd)(_import_bitwise(ov.BitwiseAnd, ov.LogicalAnd))
@@ -320,21 +312,21 @@ imports(onnx.BitwiseXor)(_import_bitwise(ov.BitwiseXor, ov.LogicalXor))
 
 
 @imports(onnx.BitwiseNot)
-def import_bitwise_not(c: Conversion, op: onnx.BitwiseNot, x: Value) -> Value:
+def import_bitwise_not(c: Import, op: onnx.BitwiseNot, x: Value) -> Value:
     if c.opset >= 13:
         return c(ov.BitwiseNot(), x)
     element = element_of(x)
     if element is ElementType.U32:
         # OpenVINO's CPU plugin limits constants of u32 to 2^31 - 1.
-        signed = ov_forms.convert(c, x, ElementType.I32)
-        opposite = ov_forms.subtract(c, c.constant(-1, ElementType.I32), signed)
-        return ov_forms.convert(c, opposite, element)
+        signed = c.convert(x, ElementType.I32)
+        opposite = c.subtract(c.constant(-1, ElementType.I32), signed)
+        return c.convert(opposite, element)
     all_ones = -1 if is_signed(element) else integer_range(element)[1]
-    return ov_forms.subtract(c, c.constant(all_ones, element), x)
+    return c.subtract(c.constant(all_ones, element), x)
 
 
 @imports(onnx.BitShift)
-def import_bit_shift(c: Conversion, op: onnx.BitShift, x: Value, amount: Value) -> Value:
+def import_bit_shift(c: Import, op: onnx.BitShift, x: Value, amount: Value) -> Value:
     """Write BitShift as a product x * 2^n or a quotient x / 2^n, where n is `amount`.
 
     If n is at least the width of the type, a left shift returns 0, and a right shift 0 or -1.
@@ -344,41 +336,41 @@ def import_bit_shift(c: Conversion, op: onnx.BitShift, x: Value, amount: Value) 
     element = element_of(x)
     if element is not ElementType.U32:
         return _shifted(c, op, x, amount)
-    signed, count = (ov_forms.convert(c, value, ElementType.I32) for value in (x, amount))
+    signed, count = (c.convert(value, ElementType.I32) for value in (x, amount))
     shifted = _shifted(c, op, signed, count)
     if not op.is_left:
-        shifted = ov_forms.add(c, shifted, _shifted_sign(c, signed, count))
-    return ov_forms.convert(c, shifted, element)
+        shifted = c.add(shifted, _shifted_sign(c, signed, count))
+    return c.convert(shifted, element)
 
 
-def _shifted_sign(c: Conversion, x: Value, amount: Value) -> Value:
+def _shifted_sign(c: Import, x: Value, amount: Value) -> Value:
     """Return the number to add to an i32 right shift to get the result of a u32 right shift.
 
     For a negative `x`, an i32 shift fills in ones from the left, where a u32 shift fills in zeros.
     Adding 2^(32 - amount) removes the ones; for an `amount` of 0, nothing is added. If `amount` is
     at least 32, the i32 shift gives -1, so 1 is added. For other `x` the number is 0.
     """
-    zero = ov_forms.scalar(c, 0, x)
+    zero = c.scalar(0, x)
     outside = c(ov.LogicalOr(), *_outside(c, amount))
     table = c.constant([0, -(2**31), *(2**bit for bit in range(30, 0, -1))], ElementType.I32)
-    safe = ov_forms.select(c, outside, zero, amount)
-    ones = ov_forms.gather(c, table, ov_forms.as_i64(c, safe), 0)
+    safe = c.select(outside, zero, amount)
+    ones = c.gather(table, c.as_i64(safe), 0)
     # A shift by at least 32 bits leaves -1, which becomes 0.
-    ones = ov_forms.select(c, outside, ov_forms.scalar(c, 1, x), ones)
-    return ov_forms.select(c, ov_forms.less(c, x, zero), ones, zero)
+    ones = c.select(outside, c.scalar(1, x), ones)
+    return c.select(c.less(x, zero), ones, zero)
 
 
-def _outside(c: Conversion, amount: Value) -> tuple[Value, Value]:
+def _outside(c: Import, amount: Value) -> tuple[Value, Value]:
     """Emit two conditions for shift amounts that need a special result.
 
     They are true where `amount` is negative, and where it is at least the width of the type.
     """
-    low = ov_forms.less(c, amount, ov_forms.scalar(c, 0, amount))
+    low = c.less(amount, c.scalar(0, amount))
     element = element_of(amount)
     return low, c(ov.Greater(), amount, c.constant(element.bits - 1, element))
 
 
-def _shifted(c: Conversion, op: onnx.BitShift, x: Value, amount: Value) -> Value:
+def _shifted(c: Import, op: onnx.BitShift, x: Value, amount: Value) -> Value:
     element = element_of(x)
     widest = element.bits - 1
     outside = c(ov.LogicalOr(), *_outside(c, amount))
@@ -386,26 +378,26 @@ def _shifted(c: Conversion, op: onnx.BitShift, x: Value, amount: Value) -> Value
     lowest, highest = integer_range(element)
     powers = [2**bit for bit in range(element.bits)]
     table = c.constant([lowest if power > highest else power for power in powers], element)
-    safe = ov_forms.select(c, outside, ov_forms.scalar(c, 0, amount), amount)
-    factor = ov_forms.gather(c, table, ov_forms.as_i64(c, safe), 0)
-    zero = ov_forms.scalar(c, 0, x)
+    safe = c.select(outside, c.scalar(0, amount), amount)
+    factor = c.gather(table, c.as_i64(safe), 0)
+    zero = c.scalar(0, x)
     if op.is_left:
-        product = wrapping(c, ov_forms.multiply, x, factor)
-        return ov_forms.select(c, outside, zero, product)
+        product = wrapping(c, Import.multiply, x, factor)
+        return c.select(outside, zero, product)
     sign = zero
     if is_signed(element):
-        negative = ov_forms.less(c, x, zero)
-        sign = ov_forms.select(c, negative, ov_forms.scalar(c, -1, x), zero)
+        negative = c.less(x, zero)
+        sign = c.select(negative, c.scalar(-1, x), zero)
         # A shift by bits - 1 also leaves only the sign. It is not computed as a division, because
         # 2^(bits - 1) is negative in a signed type.
         top = c(ov.Greater(), amount, c.constant(widest - 1, element))
         outside = c(ov.LogicalOr(), outside, top)
-        factor = ov_forms.select(c, outside, ov_forms.scalar(c, 1, x), factor)
-    return ov_forms.select(c, outside, sign, floor_divided(c, x, factor))
+        factor = c.select(outside, c.scalar(1, x), factor)
+    return c.select(outside, sign, floor_divided(c, x, factor))
 
 
 @imports(onnx.IsNaN)
-def import_is_nan(c: Conversion, op: onnx.IsNaN, x: Value) -> Value:
+def import_is_nan(c: Import, op: onnx.IsNaN, x: Value) -> Value:
     """Write IsNaN, or before opset10 a NotEqual that compares the operand with itself."""
     if c.opset >= 10:
         return c(ov.IsNaN(), x)
@@ -413,14 +405,14 @@ def import_is_nan(c: Conversion, op: onnx.IsNaN, x: Value) -> Value:
 
 
 @imports(onnx.IsInf)
-def import_is_inf(c: Conversion, op: onnx.IsInf, x: Value) -> Value:
+def import_is_inf(c: Import, op: onnx.IsInf, x: Value) -> Value:
     if c.opset >= 10:
         return c(ov.IsInf(op.detect_negative, op.detect_positive), x)
     if op.detect_negative and op.detect_positive:
-        return ov_forms.equal(c, c(ov_math.Abs(), x), ov_forms.scalar(c, math.inf, x))
+        return c.equal(c(ov_math.Abs(), x), c.scalar(math.inf, x))
     if op.detect_positive:
-        return ov_forms.equal(c, x, ov_forms.scalar(c, math.inf, x))
+        return c.equal(x, c.scalar(math.inf, x))
     if op.detect_negative:
-        return ov_forms.equal(c, x, ov_forms.scalar(c, -math.inf, x))
+        return c.equal(x, c.scalar(-math.inf, x))
     # Neither infinity is detected: return false for each element (x < x).
-    return ov_forms.less(c, x, x)
+    return c.less(x, x)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from irloop.conversion.elements.elementwise import aligned, operands, unary_rule
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.forms import openvino_forms as ov_forms
-from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.conversion.framework.directions import Export, Import
+from irloop.conversion.framework.translation import exports, imports
 from irloop.dialects.onnx import comparison as onnx
 from irloop.dialects.openvino import comparison as ov
 from irloop.graph.builder import element_of
@@ -20,8 +19,8 @@ imports(onnx.Not)(unary_rule(ov.LogicalNot))
 
 
 def _comparison(target: type[Op]) -> Callable[..., Value]:
-    def rule(c: Conversion, op: ov.Comparison, left: Value, right: Value) -> Value:
-        return forms.compared(c, target(), *operands(c, op, left, right))
+    def rule(c: Export, op: ov.Comparison, left: Value, right: Value) -> Value:
+        return c.compared(target(), *operands(c, op, left, right))
 
     return rule
 
@@ -32,12 +31,12 @@ exports(ov.Less)(_comparison(onnx.Less))
 
 
 @exports(ov.NotEqual)
-def export_not_equal(c: Conversion, op: ov.NotEqual, left: Value, right: Value) -> Value:
-    return forms.logical_not(c, _comparison(onnx.Equal)(c, op, left, right))
+def export_not_equal(c: Export, op: ov.NotEqual, left: Value, right: Value) -> Value:
+    return c.logical_not(_comparison(onnx.Equal)(c, op, left, right))
 
 
 @exports(ov.GreaterEqual)
-def export_greater_equal(c: Conversion, op: ov.GreaterEqual, left: Value, right: Value) -> Value:
+def export_greater_equal(c: Export, op: ov.GreaterEqual, left: Value, right: Value) -> Value:
     """Write GreaterEqual as GreaterOrEqual, or before opset 12 as the Or of Greater and Equal.
 
     Not(Less) would be true for NaN.
@@ -48,21 +47,19 @@ def export_greater_equal(c: Conversion, op: ov.GreaterEqual, left: Value, right:
 
 
 @exports(ov.LessEqual)
-def export_less_equal(c: Conversion, op: ov.LessEqual, left: Value, right: Value) -> Value:
+def export_less_equal(c: Export, op: ov.LessEqual, left: Value, right: Value) -> Value:
     if c.opset >= 12:
         return _comparison(onnx.LessOrEqual)(c, op, left, right)
     return _or_equal(c, op, onnx.Less, left, right)
 
 
-def _or_equal(
-    c: Conversion, op: ov.Comparison, strict: type[Op], left: Value, right: Value
-) -> Value:
+def _or_equal(c: Export, op: ov.Comparison, strict: type[Op], left: Value, right: Value) -> Value:
     strictly = _comparison(strict)(c, op, left, right)
     return c(onnx.Or(), strictly, _comparison(onnx.Equal)(c, op, left, right))
 
 
 def _logical(target: type[Op]) -> Callable[..., Value]:
-    def rule(c: Conversion, op: ov.Comparison, left: Value, right: Value) -> Value:
+    def rule(c: Export, op: ov.Comparison, left: Value, right: Value) -> Value:
         if left is right and target is not onnx.Xor:  # a copy of booleans for OpenVINO
             return left
         return c(target(), *operands(c, op, left, right))
@@ -76,14 +73,14 @@ exports(ov.LogicalXor, ov.Xor)(_logical(onnx.Xor))
 
 
 def _same(target: type[Op]) -> Callable[..., Value]:
-    def rule(c: Conversion, op: Op, left: Value, right: Value) -> Value:
+    def rule(c: Export, op: Op, left: Value, right: Value) -> Value:
         return c(target(), left, right)
 
     return rule
 
 
 @imports(onnx.Equal)
-def import_equal(c: Conversion, op: onnx.Equal, left: Value, right: Value) -> Value:
+def import_equal(c: Import, op: onnx.Equal, left: Value, right: Value) -> Value:
     if element_of(left) is ElementType.STRING:
         raise c.refuse("OpenVINO cannot compare strings")
     return c(ov.Equal(), left, right)
@@ -100,16 +97,16 @@ imports(onnx.Xor)(_same(ov.LogicalXor))
 
 @exports(ov.Select)
 def export_select(
-    c: Conversion, op: ov.Select, condition: Value, then: Value, otherwise: Value
+    c: Export, op: ov.Select, condition: Value, then: Value, otherwise: Value
 ) -> Value:
     if op.is_pdpd:
         condition = aligned(c, otherwise, condition, op.pdpd_axis)
         then = aligned(c, otherwise, then, op.pdpd_axis)
-    return forms.select(c, condition, then, otherwise)
+    return c.select(condition, then, otherwise)
 
 
 @imports(onnx.Where)
 def import_where(
-    c: Conversion, op: onnx.Where, condition: Value, then: Value, otherwise: Value
+    c: Import, op: onnx.Where, condition: Value, then: Value, otherwise: Value
 ) -> Value:
-    return ov_forms.select(c, condition, then, otherwise)
+    return c.select(condition, then, otherwise)

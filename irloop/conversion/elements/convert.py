@@ -6,10 +6,8 @@ import math
 
 import numpy as np
 
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.forms import openvino_forms as ov_forms
+from irloop.conversion.framework.directions import Export, Import
 from irloop.conversion.framework.translation import (
-    Conversion,
     Converted,
     exports,
     imports,
@@ -34,14 +32,14 @@ _LARGEST = {
 
 
 @exports(ov.Convert)
-def export_convert(c: Conversion, op: ov.Convert, x: Value) -> Value:
+def export_convert(c: Export, op: ov.Convert, x: Value) -> Value:
     return _cast(c, x, op.destination_type)
 
 
-def _cast(c: Conversion, x: Value, element: ElementType) -> Value:
+def _cast(c: Export, x: Value, element: ElementType) -> Value:
     """Cast `x` to `element`; conversions to 8-bit floats do not saturate, as in OpenVINO."""
-    forms.require_element(c, element)
-    value = forms.representable(c, x)
+    c.require_element(element)
+    value = c.representable(x)
     if element not in _PRECISION or _is_exact(value):
         return c(onnx.Cast6(element, saturate=not is_small(element)), value)
     return _unsaturated(c, _through_half(c, value), element)
@@ -53,28 +51,28 @@ def _is_exact(x: Value) -> bool:
     return element.bits <= 8 or element is ElementType.BOOLEAN
 
 
-def _through_half(c: Conversion, x: Value) -> Value:
+def _through_half(c: Export, x: Value) -> Value:
     """Round `x` to f16 and return it in f32: OpenVINO converts to 8-bit floats by way of f16."""
-    wide = forms.convert(c, x, ElementType.F32)
+    wide = c.convert(x, ElementType.F32)
     if element_of(x) is ElementType.F16:
         return wide
-    return forms.convert(c, forms.convert(c, wide, ElementType.F16), ElementType.F32)
+    return c.convert(c.convert(wide, ElementType.F16), ElementType.F32)
 
 
-def _unsaturated(c: Conversion, x: Value, element: ElementType) -> Value:
+def _unsaturated(c: Export, x: Value, element: ElementType) -> Value:
     """Convert f32 to an 8-bit float without limiting values to the largest number.
 
     Values that are too large become NaN (f8e4m3) or infinity (f8e5m2). This is computed explicitly,
     because ONNX Runtime 1.31 rounds 480 to 448 and 61440 to NaN.
     """
-    most = forms.scalar(c, _ROUNDED_TO_LARGEST[element], x)
+    most = c.scalar(_ROUNDED_TO_LARGEST[element], x)
     if element is ElementType.F8E4M3:
-        beyond = forms.greater(c, c(onnx_math.Abs(), x), most)
-        limited = forms.select(c, beyond, forms.scalar(c, math.nan, x), x)
+        beyond = c.greater(c(onnx_math.Abs(), x), most)
+        limited = c.select(beyond, c.scalar(math.nan, x), x)
     else:
-        above, below = forms.less(c, most, x), forms.less(c, x, c(onnx_math.Neg(), most))
-        limited = forms.select(c, above, forms.scalar(c, math.inf, x), x)
-        limited = forms.select(c, below, forms.scalar(c, -math.inf, x), limited)
+        above, below = c.less(most, x), c.less(x, c(onnx_math.Neg(), most))
+        limited = c.select(above, c.scalar(math.inf, x), x)
+        limited = c.select(below, c.scalar(-math.inf, x), limited)
     return c(onnx.Cast6(element, saturate=False), limited)
 
 
@@ -94,9 +92,7 @@ _ROUNDED_TO_LARGEST = {ElementType.F8E4M3: 464.0, ElementType.F8E5M2: 61408.0}
 
 
 @exports(ov.ConvertPromoteTypes)
-def export_promote(
-    c: Conversion, op: ov.ConvertPromoteTypes, left: Value, right: Value
-) -> list[Value]:
+def export_promote(c: Export, op: ov.ConvertPromoteTypes, left: Value, right: Value) -> list[Value]:
     """Write ConvertPromoteTypes as a Cast of each operand to their common type.
 
     The common type is the element type that inference gives the outputs.
@@ -104,27 +100,27 @@ def export_promote(
     element = element_of(c.node.outputs[0])
     if element is ElementType.DYNAMIC:
         raise c.refuse("the element types of its operands are not known")
-    return [forms.convert(c, left, element), forms.convert(c, right, element)]
+    return [c.convert(left, element), c.convert(right, element)]
 
 
 @exports(ov.FakeConvert)
 def export_fake_convert(
-    c: Conversion, op: ov.FakeConvert, x: Value, scale: Value, shift: Value | None = None
+    c: Export, op: ov.FakeConvert, x: Value, scale: Value, shift: Value | None = None
 ) -> Value:
     def build(value: Value, factor: Value, *offsets: Value) -> Value:
-        moved = forms.multiply(c, value, factor)
+        moved = c.multiply(value, factor)
         for offset in offsets:
-            moved = forms.subtract(c, moved, offset)
+            moved = c.subtract(moved, offset)
         rounded = _rounded(c, _through_half(c, moved), op.destination_type)
         for offset in offsets:
-            rounded = forms.add(c, rounded, offset)
-        return forms.divide(c, rounded, factor)
+            rounded = c.add(rounded, offset)
+        return c.divide(rounded, factor)
 
     operands = (x, scale) if shift is None else (x, scale, shift)
-    return forms.computed_in(c, ElementType.F32, build, *operands)
+    return c.computed_in(ElementType.F32, build, *operands)
 
 
-def _rounded(c: Conversion, x: Value, element: ElementType) -> Value:
+def _rounded(c: Export, x: Value, element: ElementType) -> Value:
     """Round `x` to an 8-bit float, ties to even, saturated, and return it in f32.
 
     Opsets before 19 have no 8-bit floats: for them, the value is rounded to a multiple of the
@@ -136,31 +132,31 @@ def _rounded(c: Conversion, x: Value, element: ElementType) -> Value:
         small = c(onnx.Cast6(element, saturate=True), x)
         return c(onnx.Cast6(ElementType.F32), small)
     bits, lowest = _PRECISION[element]
-    limited = forms.clip(c, x, -_LARGEST[element], _LARGEST[element])
+    limited = c.clip(x, -_LARGEST[element], _LARGEST[element])
     size = c(onnx_math.Abs(), limited)
-    two = forms.scalar(c, 2, x)
-    exponent = forms.divide(c, c(onnx_math.Log(), size), forms.scalar(c, math.log(2), x))
+    two = c.scalar(2, x)
+    exponent = c.divide(c(onnx_math.Log(), size), c.scalar(math.log(2), x))
     unit = c(onnx_math.Pow(), two, c(onnx_math.Floor(), exponent))
     # The logarithm may be off by one step at powers of two.
-    unit = forms.select(c, forms.less(c, size, unit), forms.divide(c, unit, two), unit)
-    double = forms.multiply(c, unit, two)
-    unit = forms.select(c, forms.less(c, size, double), unit, double)
-    unit = forms.maximum(c, unit, forms.scalar(c, 2.0**lowest, x))
-    step = forms.multiply(c, unit, forms.scalar(c, 2.0**-bits, x))
-    return forms.multiply(c, c(onnx_math.Round(), forms.divide(c, limited, step)), step)
+    unit = c.select(c.less(size, unit), c.divide(unit, two), unit)
+    double = c.multiply(unit, two)
+    unit = c.select(c.less(size, double), unit, double)
+    unit = c.maximum(unit, c.scalar(2.0**lowest, x))
+    step = c.multiply(unit, c.scalar(2.0**-bits, x))
+    return c.multiply(c(onnx_math.Round(), c.divide(limited, step)), step)
 
 
 @imports(onnx.Cast6)
-def import_cast(c: Conversion, op: onnx.Cast6, x: Value) -> Value:
+def import_cast(c: Import, op: onnx.Cast6, x: Value) -> Value:
     return _converted(c, x, op.to, op.saturate)
 
 
 @imports(onnx.Cast1)
-def import_cast1(c: Conversion, op: onnx.Cast1, x: Value) -> Value:
+def import_cast1(c: Import, op: onnx.Cast1, x: Value) -> Value:
     return _converted(c, x, op.element, True)
 
 
-def _converted(c: Conversion, x: Value, element: ElementType, saturate: bool) -> Value:
+def _converted(c: Import, x: Value, element: ElementType, saturate: bool) -> Value:
     source = element_of(x)
     if ElementType.STRING in (source, element) and source is not element:
         raise c.refuse("OpenVINO cannot convert strings")
@@ -169,11 +165,11 @@ def _converted(c: Conversion, x: Value, element: ElementType, saturate: bool) ->
     if element is ElementType.F8E8M0 and source is not element:
         raise c.refuse("OpenVINO rounds to f8e8m0 in its own way", "convert to f8e4m3 or f16")
     if not is_small(element):
-        return ov_forms.convert_always(c, x, element)
+        return c.convert_always(x, element)
     return converted_float(c, x, element, saturate=saturate)
 
 
-def converted_float(c: Conversion, x: Value, element: ElementType, *, saturate: bool) -> Value:
+def converted_float(c: Import, x: Value, element: ElementType, *, saturate: bool) -> Value:
     """Convert `x` to a 4-bit or 8-bit float; `saturate` limits values that are too large."""
     source = element_of(x)
     if not saturate:
@@ -182,23 +178,25 @@ def converted_float(c: Conversion, x: Value, element: ElementType, *, saturate: 
     if largest is None:
         raise c.refuse(f"OpenVINO IR has no element type {element}")
     if source.is_integer or source is ElementType.BOOLEAN:
-        x = ov_forms.convert_always(c, x, ElementType.F32)
+        x = c.convert_always(x, ElementType.F32)
     if not source.is_float:
         limited = c(ov_activation.Clamp(-largest, largest), x)
         exact = source.bits <= 8 or source is ElementType.BOOLEAN
-        return (ov_forms.convert_always if exact else _rounded_once)(c, limited, element)
-    high, low = (ov_forms.scalar(c, bound, x) for bound in (largest, -largest))
+        if exact:
+            return c.convert_always(limited, element)
+        return _rounded_once(c, limited, element)
+    high, low = (c.scalar(bound, x) for bound in (largest, -largest))
     # Clamp cannot be used, because the CPU plugin returns its lower bound for NaN.
-    limited = ov_forms.select(c, ov_forms.less(c, high, x), high, x)
-    limited = ov_forms.select(c, ov_forms.less(c, x, low), low, limited)
+    limited = c.select(c.less(high, x), high, x)
+    limited = c.select(c.less(x, low), low, limited)
     if element is ElementType.F4E2M1:
         # The type has no NaN, so 0 replaces it.
-        is_number = ov_forms.equal(c, x, x)
-        limited = ov_forms.select(c, is_number, limited, ov_forms.scalar(c, 0, x))
+        is_number = c.equal(x, x)
+        limited = c.select(is_number, limited, c.scalar(0, x))
     return _rounded_once(c, limited, element)
 
 
-def _rounded_once(c: Conversion, x: Value, element: ElementType) -> Value:
+def _rounded_once(c: Import, x: Value, element: ElementType) -> Value:
     """Convert `x` to a 4-bit or 8-bit float, rounded only once.
 
     OpenVINO rounds to f16 first, and may therefore return a value `near` that is not the nearest to
@@ -206,18 +204,16 @@ def _rounded_once(c: Conversion, x: Value, element: ElementType) -> Value:
     the one nearer to `x` is the result.
     """
     if element not in _PRECISION or _is_exact(x) or _holds_halves(c, x):
-        return ov_forms.convert_always(c, x, element)
+        return c.convert_always(x, element)
     near = _through_small(c, x, element)
-    mirrored = ov_forms.subtract(c, ov_forms.add(c, x, x), near)
+    mirrored = c.subtract(c.add(x, x), near)
     other = _through_small(c, mirrored, element)
-    to_near, to_other = (
-        c(ov_math.Abs(), ov_forms.subtract(c, x, value)) for value in (near, other)
-    )
-    nearer = ov_forms.select(c, ov_forms.less(c, to_other, to_near), other, near)
-    return ov_forms.convert_always(c, nearer, element)
+    to_near, to_other = (c(ov_math.Abs(), c.subtract(x, value)) for value in (near, other))
+    nearer = c.select(c.less(to_other, to_near), other, near)
+    return c.convert_always(nearer, element)
 
 
-def _holds_halves(c: Conversion, x: Value) -> bool:
+def _holds_halves(c: Import, x: Value) -> bool:
     """Return whether the elements of `x` are known to be no more precise than f16.
 
     This is known of f16 and bf16 values, of values converted from them, and of constants that f16
@@ -235,16 +231,16 @@ def _holds_halves(c: Conversion, x: Value) -> bool:
     return np.array_equal(known.astype(np.float16).astype(known.dtype), known, equal_nan=True)
 
 
-def _through_small(c: Conversion, x: Value, element: ElementType) -> Value:
+def _through_small(c: Import, x: Value, element: ElementType) -> Value:
     """Round `x` to an 8-bit float type and convert it back to its own type.
 
     OpenVINO's Convert does the rounding.
     """
-    return ov_forms.convert_always(c, ov_forms.convert_always(c, x, element), element_of(x))
+    return c.convert_always(c.convert_always(x, element), element_of(x))
 
 
 @exports(ov.ConvertLike)
-def export_convert_like(c: Conversion, op: ov.ConvertLike, x: Value, like: Value) -> Value:
+def export_convert_like(c: Export, op: ov.ConvertLike, x: Value, like: Value) -> Value:
     """Write ConvertLike as Cast, or as CastLike if the type of the second operand is not known."""
     element = element_of(like)
     if element is not ElementType.DYNAMIC:
@@ -255,7 +251,7 @@ def export_convert_like(c: Conversion, op: ov.ConvertLike, x: Value, like: Value
 
 
 @imports(onnx.CastLike)
-def import_cast_like(c: Conversion, op: onnx.CastLike, x: Value, like: Value) -> Value:
+def import_cast_like(c: Import, op: onnx.CastLike, x: Value, like: Value) -> Value:
     element = element_of(like)
     if element is ElementType.DYNAMIC:
         return c(ov.ConvertLike(), x, like)
@@ -263,12 +259,12 @@ def import_cast_like(c: Conversion, op: onnx.CastLike, x: Value, like: Value) ->
 
 
 @exports(ov.Identity)
-def export_identity(c: Conversion, op: ov.Identity, x: Value) -> Value:
-    return forms.identity(c, x)
+def export_identity(c: Export, op: ov.Identity, x: Value) -> Value:
+    return c.identity(x)
 
 
 @takes_virtual
 @imports(onnx.Identity)
-def import_identity(c: Conversion, op: onnx.Identity, x: Converted) -> Converted:
+def import_identity(c: Import, op: onnx.Identity, x: Converted) -> Converted:
     """Write no operation for Identity: the readers of its result read the operand."""
     return x

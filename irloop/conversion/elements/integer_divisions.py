@@ -10,8 +10,8 @@ from irloop.dialects.onnx.elementwise import Add, Div, Min, Mod, Mul, Sign, Sub
 from irloop.graph.builder import element_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Op
-from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import NodePass
+from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["FuseIntegerDivisions"]
 
@@ -41,7 +41,7 @@ class FuseIntegerDivisions(NodePass):
     def applies(self, node: Node) -> bool:
         return _found(node) is not None
 
-    def rewrite(self, node: Node, w: Forms) -> Value:
+    def rewrite(self, node: Node, w: NodeWriter) -> Value:
         found = _found(node)
         assert found is not None
         return w(*found)

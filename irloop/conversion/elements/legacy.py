@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import partial
 
 from irloop.conversion.elements.activation import import_selu
-from irloop.conversion.forms import openvino_forms as forms
-from irloop.conversion.framework.translation import Conversion, imports
+from irloop.conversion.framework.directions import Import
+from irloop.conversion.framework.translation import imports
 from irloop.conversion.neural.normalization_import import import_batch_norm7, mask_of_ones
 from irloop.dialects.onnx import activation as onnx_activation
 from irloop.dialects.onnx import legacy as onnx
@@ -32,7 +32,7 @@ def _aligned(target: Callable[[], ov.Binary]) -> Callable[..., Value]:
     Subtract and Divide, and its comparisons and logical operations fail with it.
     """
 
-    def rule(c: Conversion, op: onnx.Broadcasting, left: Value, right: Value) -> Value:
+    def rule(c: Import, op: onnx.Broadcasting, left: Value, right: Value) -> Value:
         made = target()
         if not op.broadcast or op.position == -1:
             return c(made, left, right)
@@ -42,7 +42,7 @@ def _aligned(target: Callable[[], ov.Binary]) -> Callable[..., Value]:
             return c(known, left, right)
         behind = max(0, whole - op.position - part)
         if behind:
-            right = forms.unsqueeze(c, right, list(range(part, part + behind)))
+            right = c.unsqueeze(right, list(range(part, part + behind)))
         return c(made, left, right)
 
     return rule
@@ -61,40 +61,40 @@ imports(onnx.Less1)(_aligned(ov_comparison.Less))
 
 
 @imports(onnx.Div1)
-def import_div(c: Conversion, op: onnx.Div1, left: Value, right: Value) -> Value:
+def import_div(c: Import, op: onnx.Div1, left: Value, right: Value) -> Value:
     python = not element_of(left).is_integer
     return _aligned(partial(ov.Divide, m_pythondiv=python))(c, op, left, right)
 
 
 @imports(onnx.Clip1)
-def import_clip(c: Conversion, op: onnx.Clip1, x: Value) -> Value:
+def import_clip(c: Import, op: onnx.Clip1, x: Value) -> Value:
     low, high = op.bounds
     if low == -math.inf and high == math.inf:
         return x
     if low <= high:
         return c(ov_activation.Clamp(low, high), x)
-    raised = forms.maximum(c, x, forms.scalar(c, low, x))
-    return forms.minimum(c, raised, forms.scalar(c, high, x))
+    raised = c.maximum(x, c.scalar(low, x))
+    return c.minimum(raised, c.scalar(high, x))
 
 
 @imports(onnx.Selu1)
-def import_selu1(c: Conversion, op: onnx.Selu1, x: Value) -> Value:
+def import_selu1(c: Import, op: onnx.Selu1, x: Value) -> Value:
     return import_selu(c, onnx_activation.Selu(op.alpha, op.gamma), x)
 
 
 @imports(onnx.PRelu1)
-def import_prelu(c: Conversion, op: onnx.PRelu1, x: Value, slope: Value) -> Value:
+def import_prelu(c: Import, op: onnx.PRelu1, x: Value, slope: Value) -> Value:
     """Write PRelu-1 as PReLU; in both formats a slope of one dimension belongs to axis 1."""
     return c(ov_activation.PReLU(), x, slope)
 
 
 @imports(onnx.BatchNormalization1)
 def import_batch_norm(
-    c: Conversion, op: onnx.BatchNormalization1, *operands: Value
+    c: Import, op: onnx.BatchNormalization1, *operands: Value
 ) -> Value | Sequence[Value | None]:
     return import_batch_norm7(c, op, *operands)
 
 
 @imports(onnx.Dropout1)
-def import_dropout(c: Conversion, op: onnx.Dropout1, x: Value) -> Sequence[Value | None]:
+def import_dropout(c: Import, op: onnx.Dropout1, x: Value) -> Sequence[Value | None]:
     return [x, mask_of_ones(c, x, element_of(x))][: len(c.node.outputs)]

@@ -5,11 +5,11 @@ GatherElements exists since opset6.
 
 from __future__ import annotations
 
-from irloop.conversion.forms import openvino_forms as forms
-from irloop.conversion.framework.known_inputs import needed_rank
-from irloop.conversion.framework.translation import Conversion, imports
+from irloop.conversion.framework.directions import Import
+from irloop.conversion.framework.translation import imports
 from irloop.dialects.onnx import losses as onnx
 from irloop.dialects.openvino import activation, elementwise, gather
+from irloop.dialects.writing.known_inputs import needed_rank
 from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
@@ -21,7 +21,7 @@ NARROW = (ElementType.F16, ElementType.BF16)
 
 @imports(onnx.NegativeLogLikelihoodLoss)
 def import_negative_log_likelihood(
-    c: Conversion,
+    c: Import,
     op: onnx.NegativeLogLikelihoodLoss,
     scores: Value,
     target: Value,
@@ -33,12 +33,12 @@ def import_negative_log_likelihood(
     if there are weights, and a Reduce* computes the sum or mean.
     """
     element = element_of(scores)
-    return forms.convert(c, _loss(c, op, _in_f32(c, scores), target, weight), element)
+    return c.convert(_loss(c, op, _in_f32(c, scores), target, weight), element)
 
 
 @imports(onnx.SoftmaxCrossEntropyLoss)
 def import_cross_entropy(
-    c: Conversion,
+    c: Import,
     op: onnx.SoftmaxCrossEntropyLoss,
     scores: Value,
     target: Value,
@@ -52,44 +52,44 @@ def import_cross_entropy(
     element = element_of(scores)
     logs = c(activation.LogSoftmax(axis=1), _in_f32(c, scores))
     loss = _loss(c, op, logs, target, weight)
-    return [forms.convert(c, value, element) for value in (loss, logs)]
+    return [c.convert(value, element) for value in (loss, logs)]
 
 
-def _in_f32(c: Conversion, value: Value) -> Value:
+def _in_f32(c: Import, value: Value) -> Value:
     """Convert an f16 or bf16 value to f32; a value of any other type stays as it is.
 
     The result is used for the sums of a loss, which runtimes compute in at least f32.
     """
     element = element_of(value)
-    return forms.convert(c, value, ElementType.F32 if element in NARROW else element)
+    return c.convert(value, ElementType.F32 if element in NARROW else element)
 
 
-def _loss(c: Conversion, op: onnx.Loss, x: Value, target: Value, weight: Value | None) -> Value:
+def _loss(c: Import, op: onnx.Loss, x: Value, target: Value, weight: Value | None) -> Value:
     if c.opset < 6:
         raise c.refuse("OpenVINO has GatherElements since opset6", "write opset6 or newer")
     ignored = None
     if op.ignore_index is not None:
-        ignored = forms.equal(c, target, forms.scalar(c, op.ignore_index, target))
-        target = forms.select(c, ignored, forms.scalar(c, 0, target), target)
-    picked = c(gather.GatherElements(axis=1), x, forms.unsqueeze(c, target, [1]))
-    loss = c(elementwise.Negative(), forms.squeeze(c, picked, [1]))
-    share = None if weight is None else forms.gather(c, _in_f32(c, weight), target, 0)
+        ignored = c.equal(target, c.scalar(op.ignore_index, target))
+        target = c.select(ignored, c.scalar(0, target), target)
+    picked = c(gather.GatherElements(axis=1), x, c.unsqueeze(target, [1]))
+    loss = c(elementwise.Negative(), c.squeeze(picked, [1]))
+    share = None if weight is None else c.gather(_in_f32(c, weight), target, 0)
     if ignored is not None:
-        zero, one = forms.scalar(c, 0.0, x), forms.scalar(c, 1.0, x)
-        loss = forms.select(c, ignored, zero, loss)
-        share = forms.select(c, ignored, zero, one if share is None else share)
+        zero, one = c.scalar(0.0, x), c.scalar(1.0, x)
+        loss = c.select(ignored, zero, loss)
+        share = c.select(ignored, zero, one if share is None else share)
     if share is not None:
-        loss = forms.multiply(c, loss, share)
+        loss = c.multiply(loss, share)
     return _reduced(c, op.reduction, loss, share, needed_rank(c, x) - 1)
 
 
-def _reduced(c: Conversion, how: str, loss: Value, share: Value | None, rank: int) -> Value:
+def _reduced(c: Import, how: str, loss: Value, share: Value | None, rank: int) -> Value:
     axes = list(range(rank))
     if how == "none":
         return loss
     if how == "sum":
-        return forms.reduce(c, "Sum", loss, axes, keep=False)
+        return c.reduce("Sum", loss, axes, keep=False)
     if share is None:
-        return forms.reduce(c, "Mean", loss, axes, keep=False)
-    total, shares = (forms.reduce(c, "Sum", item, axes, keep=False) for item in (loss, share))
-    return forms.divide(c, total, shares)
+        return c.reduce("Mean", loss, axes, keep=False)
+    total, shares = (c.reduce("Sum", item, axes, keep=False) for item in (loss, share))
+    return c.divide(total, shares)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from irloop.conversion.elements.quantize import centred, round_even, saturated, unsqueezed
-from irloop.conversion.forms import openvino_forms as ov_forms
-from irloop.conversion.framework.translation import Conversion, imports
+from irloop.conversion.framework.directions import Import
+from irloop.conversion.framework.translation import imports
 from irloop.conversion.neural.convolution import import_conv
 from irloop.dialects.onnx import convolution as onnx_convolution
 from irloop.dialects.onnx import quantize as onnx
@@ -14,7 +14,7 @@ from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
 
-def _column(c: Conversion, parameter: Value) -> Value:
+def _column(c: Import, parameter: Value) -> Value:
     """Add a second axis to a vector that has one element for each row of a matrix.
 
     The result [rows, 1] broadcasts with the matrix. A `parameter` of another rank, or with a single
@@ -25,11 +25,11 @@ def _column(c: Conversion, parameter: Value) -> Value:
     return parameter
 
 
-def _filters(c: Conversion, parameter: Value, filters: Value) -> Value:
+def _filters(c: Import, parameter: Value, filters: Value) -> Value:
     """Reshape a vector with one element per filter so that it broadcasts with the filters."""
     rank = shape_of(filters).rank
     if shape_of(parameter).rank == 0 or shape_of(parameter).count() == 1:
-        return ov_forms.as_scalar(c, parameter)
+        return c.as_scalar(parameter)
     if rank is None:
         raise c.refuse("the rank of its filters is not known", "declare the shapes of the inputs")
     return unsqueezed(c, parameter, list(range(1, rank)))
@@ -37,7 +37,7 @@ def _filters(c: Conversion, parameter: Value, filters: Value) -> Value:
 
 @imports(onnx.MatMulInteger)
 def import_matmul_integer(
-    c: Conversion,
+    c: Import,
     op: onnx.MatMulInteger,
     left: Value,
     right: Value,
@@ -50,12 +50,12 @@ def import_matmul_integer(
     """
     rows = None if left_zero is None else _column(c, left_zero)
     factors = (centred(c, left, rows), centred(c, right, right_zero))
-    return ov_forms.convert_always(c, c(ov_matmul.MatMul(), *factors), ElementType.I32)
+    return c.convert_always(c(ov_matmul.MatMul(), *factors), ElementType.I32)
 
 
 @imports(onnx.QLinearMatMul)
 def import_qlinear_matmul(
-    c: Conversion,
+    c: Import,
     op: onnx.QLinearMatMul,
     left: Value,
     left_scale: Value,
@@ -72,22 +72,22 @@ def import_qlinear_matmul(
         centred(c, right, right_zero),
     )
     factor = _factor(c, _column(c, left_scale), right_scale, scale)
-    return _requantized(c, ov_forms.multiply(c, total, factor), zero)
+    return _requantized(c, c.multiply(total, factor), zero)
 
 
-def _factor(c: Conversion, left: Value, right: Value, scale: Value) -> Value:
-    wide = [ov_forms.convert(c, value, ElementType.F32) for value in (left, right, scale)]
-    return ov_forms.divide(c, ov_forms.multiply(c, wide[0], wide[1]), wide[2])
+def _factor(c: Import, left: Value, right: Value, scale: Value) -> Value:
+    wide = [c.convert(value, ElementType.F32) for value in (left, right, scale)]
+    return c.divide(c.multiply(wide[0], wide[1]), wide[2])
 
 
-def _requantized(c: Conversion, value: Value, zero: Value) -> Value:
-    shifted = ov_forms.add(c, round_even(c, value), ov_forms.convert(c, zero, ElementType.F32))
+def _requantized(c: Import, value: Value, zero: Value) -> Value:
+    shifted = c.add(round_even(c, value), c.convert(zero, ElementType.F32))
     return saturated(c, shifted, element_of(zero))
 
 
 @imports(onnx.ConvInteger)
 def import_conv_integer(
-    c: Conversion,
+    c: Import,
     op: onnx.ConvInteger,
     x: Value,
     filters: Value,
@@ -99,9 +99,9 @@ def import_conv_integer(
     The Convolution then pads with 0, where ConvInteger pads with the zero point of the data.
     """
     offset = None if filters_zero is None else _filters(c, filters_zero, filters)
-    data = centred(c, x, None if x_zero is None else ov_forms.as_scalar(c, x_zero))
+    data = centred(c, x, None if x_zero is None else c.as_scalar(x_zero))
     total = import_conv(c, _plain(op), data, centred(c, filters, offset))
-    return ov_forms.convert_always(c, total, ElementType.I32)
+    return c.convert_always(total, ElementType.I32)
 
 
 def _plain(op: onnx.ConvInteger | onnx.QLinearConv) -> onnx_convolution.Conv:
@@ -113,7 +113,7 @@ def _plain(op: onnx.ConvInteger | onnx.QLinearConv) -> onnx_convolution.Conv:
 
 @imports(onnx.QLinearConv)
 def import_qlinear_conv(
-    c: Conversion,
+    c: Import,
     op: onnx.QLinearConv,
     x: Value,
     x_scale: Value,
@@ -125,14 +125,14 @@ def import_qlinear_conv(
     zero: Value,
     bias: Value | None = None,
 ) -> Value:
-    data = centred(c, x, ov_forms.as_scalar(c, x_zero))
+    data = centred(c, x, c.as_scalar(x_zero))
     weights = centred(c, filters, _filters(c, filters_zero, filters))
-    wide = None if bias is None else ov_forms.convert(c, bias, ElementType.F32)
+    wide = None if bias is None else c.convert(bias, ElementType.F32)
     total = import_conv(c, _plain(op), data, weights, wide)
     rank = shape_of(filters).rank
     if rank is not None and shape_of(filters_scale).count() != 1:
-        per_channel = ov_forms.unsqueeze(c, filters_scale, list(range(1, rank - 1)))
+        per_channel = c.unsqueeze(filters_scale, list(range(1, rank - 1)))
     else:
-        per_channel = ov_forms.as_scalar(c, filters_scale)
-    factor = _factor(c, ov_forms.as_scalar(c, x_scale), per_channel, ov_forms.as_scalar(c, scale))
-    return _requantized(c, ov_forms.multiply(c, total, factor), ov_forms.as_scalar(c, zero))
+        per_channel = c.as_scalar(filters_scale)
+    factor = _factor(c, c.as_scalar(x_scale), per_channel, c.as_scalar(scale))
+    return _requantized(c, c.multiply(total, factor), c.as_scalar(zero))

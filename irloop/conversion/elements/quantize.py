@@ -6,8 +6,8 @@ import numpy as np
 
 from irloop.conversion.elements.activation import integer_range
 from irloop.conversion.elements.convert import converted_float
-from irloop.conversion.forms import openvino_forms as ov_forms
-from irloop.conversion.framework.translation import Conversion, imports
+from irloop.conversion.framework.directions import Import
+from irloop.conversion.framework.translation import imports
 from irloop.dialects.classes import classes_of
 from irloop.dialects.onnx import elementwise as onnx_math
 from irloop.dialects.onnx import quantize as onnx
@@ -44,7 +44,7 @@ _ZERO_KEEPING = classes_of(
 )
 
 
-def _spread(c: Conversion, parameter: Value, x: Value, axis: int, block: int) -> Value:
+def _spread(c: Import, parameter: Value, x: Value, axis: int, block: int) -> Value:
     """Make a scale or zero point broadcast to the data `x`.
 
     A vector gets trailing axes of size 1, so that it runs along `axis`. If `block` is not 0, each
@@ -53,7 +53,7 @@ def _spread(c: Conversion, parameter: Value, x: Value, axis: int, block: int) ->
     rank = shape_of(parameter).rank
     count = shape_of(parameter).count()
     if rank == 0 or (count == 1 and rank is not None):
-        return ov_forms.as_scalar(c, parameter)
+        return c.as_scalar(parameter)
     whole = shape_of(x).rank
     if rank is None or whole is None:
         raise c.refuse("the rank of its data is not known", "declare the shapes of the inputs")
@@ -63,18 +63,18 @@ def _spread(c: Conversion, parameter: Value, x: Value, axis: int, block: int) ->
     return unsqueezed(c, parameter, list(range(1, behind + 1))) if behind else parameter
 
 
-def unsqueezed(c: Conversion, parameter: Value, axes: list[int]) -> Value:
+def unsqueezed(c: Import, parameter: Value, axes: list[int]) -> Value:
     """Add axes to a scale or zero point; a constant is reshaped and stays a constant."""
     op = parameter.producer.op
     if not isinstance(op, Constant):
-        return ov_forms.unsqueeze(c, parameter, axes)
+        return c.unsqueeze(parameter, axes)
     dims = list(op.tensor.shape)
     for axis in axes:
         dims.insert(axis, 1)
     return c.tensor(ReshapedTensor(op.tensor, tuple(dims)), parameter.producer.name)
 
 
-def _repeated(c: Conversion, parameter: Value, x: Value, axis: int, block: int) -> Value:
+def _repeated(c: Import, parameter: Value, x: Value, axis: int, block: int) -> Value:
     """Repeat each element of a blockwise quantisation parameter for its whole block of `x`.
 
     `parameter` holds scales or zero points, with one element for each `block` elements of `x` along
@@ -83,24 +83,24 @@ def _repeated(c: Conversion, parameter: Value, x: Value, axis: int, block: int) 
     dims, size = shape_of(parameter).static(), shape_of(x).dim(axis)
     if dims is None or not isinstance(size, int):
         raise c.refuse("blocks need a shape that is known", "declare the shapes of the inputs")
-    wide = ov_forms.unsqueeze(c, parameter, [axis + 1])
+    wide = c.unsqueeze(parameter, [axis + 1])
     target = [*dims[: axis + 1], block, *dims[axis + 1 :]]
-    repeated = ov_forms.broadcast(c, wide, c.i64(target))
+    repeated = c.broadcast(wide, c.i64(target))
     merged = [*dims[:axis], dims[axis] * block, *dims[axis + 1 :]]
-    result = ov_forms.reshape(c, repeated, merged)
+    result = c.reshape(repeated, merged)
     if merged[axis] == size:
         return result
-    return ov_forms.slice_(c, result, [0], [size], [axis])
+    return c.slice(result, [0], [size], [axis])
 
 
-def saturated(c: Conversion, value: Value, element: ElementType) -> Value:
+def saturated(c: Import, value: Value, element: ElementType) -> Value:
     low, high = integer_range(element)
     limited = c(ov_activation.Clamp(float(low), float(high)), value)
-    return ov_forms.convert_always(c, limited, element)
+    return c.convert_always(limited, element)
 
 
 def _quantized(
-    c: Conversion,
+    c: Import,
     x: Value,
     scale: Value,
     zero: Value | None,
@@ -113,13 +113,13 @@ def _quantized(
     Integer results are limited to the range of `element`. For a floating-point `element`, nothing
     is rounded to an integer, and `saturate` tells whether values that are too large are limited.
     """
-    wide = ov_forms.convert(c, x, ElementType.F32)
-    ratio = ov_forms.divide(c, wide, ov_forms.convert(c, scale, ElementType.F32))
+    wide = c.convert(x, ElementType.F32)
+    ratio = c.divide(wide, c.convert(scale, ElementType.F32))
     rounded = round_even(c, ratio) if element.is_integer else ratio
     shift = _shift(c, zero)
     if not element.is_integer or shift is None:
         if zero is not None:
-            rounded = ov_forms.add(c, rounded, _integers_in_f32(c, zero))
+            rounded = c.add(rounded, _integers_in_f32(c, zero))
         if element.is_integer:
             return saturated(c, rounded, element)
         return converted_float(c, rounded, element, saturate=saturate)
@@ -127,11 +127,11 @@ def _quantized(
     low, high = integer_range(element)
     limited = c(ov_activation.Clamp(float(low - shift), float(high - shift)), rounded)
     if shift:
-        limited = ov_forms.add(c, limited, ov_forms.scalar(c, shift, limited))
-    return ov_forms.convert_always(c, limited, element)
+        limited = c.add(limited, c.scalar(shift, limited))
+    return c.convert_always(limited, element)
 
 
-def _shift(c: Conversion, zero: Value | None) -> int | None:
+def _shift(c: Import, zero: Value | None) -> int | None:
     """Return the number in a constant zero point, or 0 if there is no zero point.
 
     The result is None if the zero point is not constant or does not have exactly one element.
@@ -142,7 +142,7 @@ def _shift(c: Conversion, zero: Value | None) -> int | None:
     return int(known.reshape(()))
 
 
-def _integers_in_f32(c: Conversion, value: Value) -> Value:
+def _integers_in_f32(c: Import, value: Value) -> Value:
     """Convert integers to f32, or take them from the f32 data that they were computed from.
 
     If `value` was rounded and limited in f32 before it became an integer, those f32 data already
@@ -151,12 +151,12 @@ def _integers_in_f32(c: Conversion, value: Value) -> Value:
     """
     found = _limited(c, value)
     if found is None:
-        return ov_forms.convert(c, value, ElementType.F32)
+        return c.convert(value, ElementType.F32)
     limited, shift = found
-    return ov_forms.add(c, limited, ov_forms.scalar(c, shift, limited)) if shift else limited
+    return c.add(limited, c.scalar(shift, limited)) if shift else limited
 
 
-def _limited(c: Conversion, value: Value) -> tuple[Value, int] | None:
+def _limited(c: Import, value: Value) -> tuple[Value, int] | None:
     """Find the f32 data from which the integers `value` are converted, without the zero point.
 
     The function matches `value = Convert(Clamp(rounded) + zero point)`, with or without the
@@ -187,7 +187,7 @@ def _made_of(value: Value, op: type[Op]) -> Value | None:
     return value.producer.inputs[0] if isinstance(value.producer.op, op) else None
 
 
-def _is_whole(c: Conversion, value: Value | None) -> bool:
+def _is_whole(c: Import, value: Value | None) -> bool:
     """Return whether all elements of `value` are known to be whole numbers."""
     pending = [value]
     for item in pending:
@@ -204,7 +204,7 @@ def _is_whole(c: Conversion, value: Value | None) -> bool:
     return True
 
 
-def round_even(c: Conversion, value: Value) -> Value:
+def round_even(c: Import, value: Value) -> Value:
     """The nearest integer, ties to even.
 
     Raises:
@@ -217,7 +217,7 @@ def round_even(c: Conversion, value: Value) -> Value:
 
 @imports(onnx.QuantizeLinear10)
 def import_quantize10(
-    c: Conversion, op: onnx.QuantizeLinear10, x: Value, scale: Value, zero: Value | None = None
+    c: Import, op: onnx.QuantizeLinear10, x: Value, scale: Value, zero: Value | None = None
 ) -> Value:
     element = ElementType.U8 if zero is None else element_of(zero)
     return _quantized(c, x, scale, zero, element)
@@ -225,7 +225,7 @@ def import_quantize10(
 
 @imports(onnx.QuantizeLinear13)
 def import_quantize13(
-    c: Conversion, op: onnx.QuantizeLinear13, x: Value, scale: Value, zero: Value | None = None
+    c: Import, op: onnx.QuantizeLinear13, x: Value, scale: Value, zero: Value | None = None
 ) -> Value:
     element = op.default_element if zero is None else element_of(zero)
     if op.precision not in (ElementType.DYNAMIC, ElementType.F32):
@@ -240,14 +240,14 @@ def import_quantize13(
 
 @imports(onnx.DequantizeLinear10)
 def import_dequantize10(
-    c: Conversion, op: onnx.DequantizeLinear10, x: Value, scale: Value, zero: Value | None = None
+    c: Import, op: onnx.DequantizeLinear10, x: Value, scale: Value, zero: Value | None = None
 ) -> Value:
     return _dequantized(c, x, scale, zero)
 
 
 @imports(onnx.DequantizeLinear13)
 def import_dequantize13(
-    c: Conversion, op: onnx.DequantizeLinear13, x: Value, scale: Value, zero: Value | None = None
+    c: Import, op: onnx.DequantizeLinear13, x: Value, scale: Value, zero: Value | None = None
 ) -> Value:
     grouped = _in_blocks(c, x, scale, zero, op) if op.block_size else None
     if grouped is None:
@@ -258,13 +258,13 @@ def import_dequantize13(
         result = _dequantized(c, x, factor, offset)
     else:
         dims = shape_of(x).static()
-        result = ov_forms.reshape(c, _dequantized(c, *grouped), list(dims or ()))
+        result = c.reshape(_dequantized(c, *grouped), list(dims or ()))
     if op.output_dtype is ElementType.DYNAMIC:
         return result
-    return ov_forms.convert(c, result, op.output_dtype)
+    return c.convert(result, op.output_dtype)
 
 
-def _unpacked(c: Conversion, value: Value) -> Value:
+def _unpacked(c: Import, value: Value) -> Value:
     """Store 4-bit constants in 8 bits: OpenVINO's CPU rejects 4 bits with a scale per element."""
     op = value.producer.op
     if not isinstance(op, Constant) or op.tensor.element.bits >= 8:
@@ -273,7 +273,7 @@ def _unpacked(c: Conversion, value: Value) -> Value:
 
 
 def _in_blocks(
-    c: Conversion, x: Value, scale: Value, zero: Value | None, op: onnx.DequantizeLinear13
+    c: Import, x: Value, scale: Value, zero: Value | None, op: onnx.DequantizeLinear13
 ) -> tuple[Value, Value, Value | None] | None:
     """Reshape blocked weights so that each block gets an axis of its own.
 
@@ -296,22 +296,22 @@ def _in_blocks(
     if isinstance(producer.op, Constant):
         data = c.tensor(ReshapedTensor(producer.op.tensor, blocks), producer.name)
     else:
-        data = ov_forms.reshape(c, x, list(blocks))
+        data = c.reshape(x, list(blocks))
     offset = None if zero is None else unsqueezed(c, zero, [axis + 1])
     return data, unsqueezed(c, scale, [axis + 1]), offset
 
 
-def _dequantized(c: Conversion, x: Value, scale: Value, zero: Value | None) -> Value:
+def _dequantized(c: Import, x: Value, scale: Value, zero: Value | None) -> Value:
     """(x - zero point) * scale, where the product is computed in f32."""
     fake = _fake_quantized(c, x, scale, zero) if _feeds_integers(c.node) else None
     if fake is not None:
-        return ov_forms.convert(c, fake, element_of(scale))
-    factor = ov_forms.convert(c, scale, ElementType.F32)
-    product = ov_forms.multiply(c, _difference_of_codes(c, x, zero), factor)
-    return ov_forms.convert(c, product, element_of(scale))
+        return c.convert(fake, element_of(scale))
+    factor = c.convert(scale, ElementType.F32)
+    product = c.multiply(_difference_of_codes(c, x, zero), factor)
+    return c.convert(product, element_of(scale))
 
 
-def _fake_quantized(c: Conversion, x: Value, scale: Value, zero: Value | None) -> Value | None:
+def _fake_quantized(c: Import, x: Value, scale: Value, zero: Value | None) -> Value | None:
     """Emit a FakeQuantize in place of a QuantizeLinear and this DequantizeLinear.
 
     OpenVINO computes products of it with integers. Its numbers are the same, but a number in the
@@ -354,7 +354,7 @@ def _feeds_integers(node: Node) -> bool:
     return False
 
 
-def _difference_of_codes(c: Conversion, x: Value, zero: Value | None) -> Value:
+def _difference_of_codes(c: Import, x: Value, zero: Value | None) -> Value:
     """Emit x - zero point as f32, computed in i32 where f32 would give another result.
 
     f32 would be wrong in three cases:
@@ -371,23 +371,23 @@ def _difference_of_codes(c: Conversion, x: Value, zero: Value | None) -> Value:
         # QuantizeLinear added the zero point that would be subtracted here: leave out both.
         if not exact:
             return limited[0]
-        whole = ov_forms.convert_always(c, limited[0], ElementType.I32)
-        return ov_forms.convert_always(c, whole, ElementType.F32)
+        whole = c.convert_always(limited[0], ElementType.I32)
+        return c.convert_always(whole, ElementType.F32)
     element = element_of(x)
     computed = element.is_integer and not isinstance(x.producer.op, Constant)
     if element is not ElementType.I32 and not (exact and computed and element.bits >= 8):
         return centred(c, x, zero)
     codes = x if limited is None else _integers_in_f32(c, x)
-    whole = ov_forms.convert(c, codes, ElementType.I32)
+    whole = c.convert(codes, ElementType.I32)
     if zero is not None:
-        whole = ov_forms.subtract(c, whole, ov_forms.convert(c, zero, ElementType.I32))
-    return ov_forms.convert_always(c, whole, ElementType.F32)
+        whole = c.subtract(whole, c.convert(zero, ElementType.I32))
+    return c.convert_always(whole, ElementType.F32)
 
 
-def centred(c: Conversion, value: Value, zero: Value | None) -> Value:
+def centred(c: Import, value: Value, zero: Value | None) -> Value:
     """`value` minus its zero point, in f32, which represents 8-bit differences exactly."""
     wide = _integers_in_f32(c, value)
-    return wide if zero is None else ov_forms.subtract(c, wide, _integers_in_f32(c, zero))
+    return wide if zero is None else c.subtract(wide, _integers_in_f32(c, zero))
 
 
 def _shows_zero(value: Value) -> bool:
@@ -410,22 +410,22 @@ def _shows_zero(value: Value) -> bool:
 
 
 @imports(onnx.DynamicQuantizeLinear)
-def import_dynamic_quantize(c: Conversion, op: onnx.DynamicQuantizeLinear, x: Value) -> list[Value]:
+def import_dynamic_quantize(c: Import, op: onnx.DynamicQuantizeLinear, x: Value) -> list[Value]:
     """Write DynamicQuantizeLinear as the formula of its specification.
 
     The smallest range that contains 0 and all elements of x is mapped to 0..255. If this range
     contains only 0, the scale is 1.
     """
     rank = c.rank_of(x)
-    nothing = ov_forms.scalar(c, 0, x)
+    nothing = c.scalar(0, x)
     low, high = (
-        combine(c, ov_forms.reduce(c, kind, x, range(rank), keep=False), nothing)
-        for combine, kind in ((ov_forms.minimum, "Min"), (ov_forms.maximum, "Max"))
+        combine(c.reduce(kind, x, range(rank), keep=False), nothing)
+        for combine, kind in ((c.minimum, "Min"), (c.maximum, "Max"))
     )
-    step = ov_forms.divide(c, ov_forms.subtract(c, high, low), ov_forms.scalar(c, 255, x))
-    flat = ov_forms.equal(c, step, nothing)
-    scale = ov_forms.select(c, flat, ov_forms.scalar(c, 1, x), step)
-    offset = round_even(c, ov_forms.divide(c, ov_forms.subtract(c, nothing, low), scale))
+    step = c.divide(c.subtract(high, low), c.scalar(255, x))
+    flat = c.equal(step, nothing)
+    scale = c.select(flat, c.scalar(1, x), step)
+    offset = round_even(c, c.divide(c.subtract(nothing, low), scale))
     zero = saturated(c, offset, ElementType.U8)
-    codes = ov_forms.add(c, round_even(c, ov_forms.divide(c, x, scale)), _integers_in_f32(c, zero))
+    codes = c.add(round_even(c, c.divide(x, scale)), _integers_in_f32(c, zero))
     return [saturated(c, codes, ElementType.U8), scale, zero]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from irloop.conversion.framework.element_types import ELEMENT_SINCE, UNKNOWN_TO_OPENVINO
 from irloop.conversion.framework.translation import Conversion, Converted, Converter
 from irloop.conversion.framework.virtual_values import Growing, Maybe
 from irloop.diagnostics import Diagnostic, Location, Severity
+from irloop.dialects.writing.element_types import ELEMENT_SINCE, UNKNOWN_TO_OPENVINO
 from irloop.errors import UnsupportedError
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Graph, Model, Node, Value
@@ -158,7 +158,9 @@ def outputs_of(c: Conversion, name: str, node: Node, value: Converted) -> list[t
     else:
         # Imported only here, because few models have sequences.
         from irloop.conversion.framework import sequence_borders
+        from irloop.conversion.framework.directions import Import
 
+        assert isinstance(c, Import), "no IR has sequences"
         found = sequence_borders.outputs_of(c, name, value)
     type = _source_type(node)
     if not isinstance(type, TensorType):

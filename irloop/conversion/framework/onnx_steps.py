@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from irloop.dialects.contrib.base import ContribOp
 from irloop.dialects.onnx.control_flow import Scan8
 from irloop.graph.clone import clone_model
 from irloop.graph.model import Model
-from irloop.graph.walk import has_op
+from irloop.graph.op import Op
 from irloop.passes.base import ModelPass, PassConfig
 from irloop.passes.common.scan8_to_scan9 import expand_batches
 from irloop.passes.common.standardize import Standardize
@@ -32,9 +34,10 @@ class ExpandScan8(ModelPass):
 
     name = "expand_scan8"
 
+    def concerns(self, kinds: Set[type[Op]]) -> bool:
+        return Scan8 in kinds
+
     def run_on_model(self, model: Model) -> bool:
-        if not has_op(model.graph, Scan8):
-            return False
         work = clone_model(model)
         expand_batches(work)
         model.graph, model.opsets = work.graph, work.opsets
@@ -57,9 +60,10 @@ class StandardizeFirst(Standardize):
 
     name = "standardize_first"
 
+    def concerns(self, kinds: Set[type[Op]]) -> bool:
+        return any(issubclass(kind, ContribOp) for kind in kinds)
+
     def run(self, model: Model, config: PassConfig) -> bool:
-        if not has_op(model.graph, ContribOp):
-            return False
         work = clone_model(model)
         modified = super().run(work, config)
         model.graph = work.graph

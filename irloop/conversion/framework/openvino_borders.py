@@ -6,9 +6,7 @@ output is directly an input.
 
 from __future__ import annotations
 
-from irloop.conversion.forms import openvino_forms as ov_forms
-from irloop.conversion.forms import openvino_shape_forms as shape_forms
-from irloop.conversion.framework.translation import Conversion
+from irloop.conversion.framework.directions import Import
 from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.op import Parameter
@@ -17,7 +15,7 @@ from irloop.graph.types import ElementType
 __all__ = ["own_producer"]
 
 
-def own_producer(c: Conversion, name: str, value: Value) -> Value:
+def own_producer(c: Import, name: str, value: Value) -> Value:
     """Return `value`, or a copy of it, to serve as the model output `name`.
 
     The result gets this name. The value is copied if it is a model input or serves another output
@@ -36,10 +34,10 @@ def own_producer(c: Conversion, name: str, value: Value) -> Value:
     return value
 
 
-def _copied(c: Conversion, value: Value) -> Value:
+def _copied(c: Import, value: Value) -> Value:
     element = element_of(value)
     if element is ElementType.STRING:
         # No Convert of OpenVINO takes strings.
-        shape = shape_forms.shape_of(c, value)
-        return shape_forms.reshape_to(c, value, shape, special_zero=False)
-    return ov_forms.convert_always(c, value, element)
+        shape = c.shape_of(value)
+        return c.reshape_to(value, shape, special_zero=False)
+    return c.convert_always(value, element)

@@ -16,8 +16,8 @@ from irloop.graph.op import Op
 
 __all__ = ["EXPORTS", "IMPORTS", "Rule", "Rules", "exports", "imports"]
 
-#: A rule takes a `Conversion`, an operation and its converted inputs, and returns the converted
-#: outputs.
+#: A rule takes an `Export` or `Import`, an operation and its converted inputs, and returns the
+#: converted outputs.
 Rule = Callable[..., Any]
 RuleT = TypeVar("RuleT", bound=Rule)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from irloop.conversion.forms import openvino_shape_forms as shape_forms
-from irloop.conversion.framework.translation import Conversion, Converted
+from irloop.conversion.framework.directions import Import
+from irloop.conversion.framework.translation import Converted
 from irloop.conversion.framework.virtual_values import Items, Maybe, Stacked
 from irloop.dialects.onnx.sequence import Optional, SequenceConstruct, SequenceEmpty
 from irloop.errors import UsageError
@@ -91,7 +91,7 @@ class _Heads:
         return self.rewriter.insert(op, inputs, before=self._first, name=name, types=(type,)).output
 
 
-def outputs_of(c: Conversion, name: str, value: Converted) -> list[tuple[str, Value]]:
+def outputs_of(c: Import, name: str, value: Converted) -> list[tuple[str, Value]]:
     """The tensors that an output holds, with their names.
 
     A sequence of n tensors becomes ``name_0`` to ``name_(n - 1)``. A sequence whose length is known
@@ -103,8 +103,8 @@ def outputs_of(c: Conversion, name: str, value: Converted) -> list[tuple[str, Va
         count = shape_of(value.tensor).dim(0)
         if not isinstance(count, int):
             return [(name, value.tensor)]
-        parts = shape_forms.variadic_split(c, value.tensor, 0, [1] * count) if count else []
-        value = Items(tuple(shape_forms.squeeze(c, part, [0]) for part in parts))
+        parts = c.variadic_split(value.tensor, 0, [1] * count) if count else []
+        value = Items(tuple(c.squeeze(part, [0]) for part in parts))
     if isinstance(value, Items):
         return [(f"{name}_{at}", item) for at, item in enumerate(value.values)]
     return [(name, value)] if isinstance(value, Value) else []

@@ -19,10 +19,11 @@ from irloop.conversion.framework.borders import (
     require_known_types,
 )
 from irloop.conversion.framework.carriers import carry_narrow_elements
-from irloop.conversion.framework.element_types import ELEMENT_SINCE
-from irloop.conversion.framework.translation import EXPORTS, Conversion, Converter
+from irloop.conversion.framework.directions import Export, Import
+from irloop.conversion.framework.translation import EXPORTS, Converter
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.onnx.base import NARROW
+from irloop.dialects.writing.element_types import ELEMENT_SINCE
 from irloop.errors import UnsupportedError
 from irloop.graph.clone import clone_graph
 from irloop.graph.inference import Inference
@@ -94,7 +95,7 @@ class Translate(ModelPass):
         self,
         converter: Converter,
         names: BorderNames,
-        prepare_output: Callable[[Conversion, str, Value], Value],
+        prepare_output: Callable[..., Value],
     ) -> None:
         self.converter = converter
         self._names = names
@@ -114,7 +115,8 @@ class Translate(ModelPass):
             refuse_new_elements(source, converter)
         else:
             refuse_unknown_elements(source, converter)
-        target = Conversion(Graph(source.name), converter)
+        make = Export if converter.rules is EXPORTS else Import
+        target = make(Graph(source.name), converter)
         for name in names.taken:
             target.names.reserve(name)
         target.names.keep_originals(_names_of(source))

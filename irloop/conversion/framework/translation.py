@@ -3,10 +3,11 @@
 A rule translates one operation of the source into operations of the target:
 
     @exports(ov.Concat)
-    def concat(c: Conversion, op: ov.Concat, *inputs: Value) -> Value:
+    def concat(c: Export, op: ov.Concat, *inputs: Value) -> Value:
         return c(onnx.Concat(op.axis), *inputs)
 
-A rule returns the target value of each source output. `rules` has the tables of rules.
+A rule returns the target value of each source output. `rules` has the tables of rules, and
+`directions` the class of `c` for each direction: rules emit operations by its verbs.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from irloop.conversion.framework.rules import EXPORTS, IMPORTS, Rule, Rules, exports, imports
 from irloop.conversion.framework.virtual_values import Virtual
 from irloop.diagnostics import Diagnostic, Location, Severity
+from irloop.dialects.writing.writer import RefusedError, Writer
 from irloop.errors import InferenceError, InternalError, IrloopError, plain_reason
 from irloop.graph.builder import Builder, Names, shape_of
 from irloop.graph.inference import Inference
@@ -53,19 +55,6 @@ _TAKES_VIRTUAL: set[Rule] = set()
 #: The most elements of a table that compares every element with every other, if the default opset
 #: is written. Up to this size the table takes about as long as an operation of a newer opset.
 LARGEST_TABLE = 2**14
-
-
-class RefusedError(Exception):
-    """Raised by a conversion rule if it cannot convert a node; the message is the reason.
-
-    `opset` is the first opset in which the node could be converted; 0 if there is none.
-    """
-
-    def __init__(self, reason: str, fix: str = "", opset: int = 0) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.fix = fix
-        self.opset = opset
 
 
 def no_counterpart(table: Rules, *classes: type[Op], reason: str, fix: str) -> None:
@@ -150,8 +139,11 @@ def _missing(node: Node) -> str:
     return options and f"give the inputs what is not known of them: {options}"
 
 
-class Conversion(Builder):
-    """A builder of the target graph that knows the source node being translated (`node`)."""
+class Conversion(Builder, Writer):
+    """A builder of the target graph that knows the source node being translated (`node`).
+
+    The directions are `Export` and `Import`, which have the vocabulary of the target dialect.
+    """
 
     def __init__(
         self,
@@ -189,9 +181,9 @@ class Conversion(Builder):
             reason = f"it needs {op.type} of opset {op.since}, but {self.opset} is being written"
             raise self.refuse(reason, opset=op.since)
 
-    def nested(self, name: str) -> Conversion:
-        """A `Conversion` that writes into a new body."""
-        inner = Conversion(Graph(name), self.converter, names=self.names, inference=self.inference)
+    def nested(self, name: str) -> Self:
+        """A conversion that writes into a new body."""
+        inner = type(self)(Graph(name), self.converter, names=self.names, inference=self.inference)
         inner.location, inner.prefix, inner._node = self.location, self.prefix, self._node
         return inner
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -16,18 +16,16 @@ from irloop.graph.tensor import ArrayTensor, ReshapedTensor, Tensor
 
 __all__ = ["reshaped"]
 
-Reshape = Callable[[Conversion, Value, Sequence[int]], Value]
-
 #: The operations that compute weights from their codes.
 _DECOMPRESSING = classes_of("Cast", "Convert", "Mul", "Multiply", "Sub", "Subtract")
 
 
-def reshaped(c: Conversion, value: Value, dims: Sequence[int], reshape: Reshape) -> Value:
+def reshaped(c: Conversion, value: Value, dims: Sequence[int]) -> Value:
     """Reshape `value` to `dims`; a constant is reshaped without a Reshape node.
 
     The new constant keeps the bytes of the old one. If the first axes of compressed weights are
     merged, the constants from which they are computed are reshaped, so that they stay compressed.
-    Any other value gets the node `reshape`.
+    Any other value gets a Reshape.
     """
     op = value.producer.op
     if isinstance(op, Constant):
@@ -37,7 +35,7 @@ def reshaped(c: Conversion, value: Value, dims: Sequence[int], reshape: Reshape)
         merged = len(before) - len(dims) + 1
         if merged > 1 and (math.prod(before[:merged]), *before[merged:]) == tuple(dims):
             return _merged(c, value, before, merged)
-    return reshape(c, value, list(dims))
+    return c.reshape(value, list(dims))
 
 
 def _is_decompressed(value: Value) -> bool:

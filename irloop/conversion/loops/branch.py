@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irloop.conversion.forms import onnx_shape_forms
-from irloop.conversion.forms.openvino_forms import as_one_element
+from irloop.conversion.framework.directions import Export, Import
 from irloop.conversion.framework.translation import (
     Conversion,
     Converted,
@@ -19,7 +18,6 @@ from irloop.conversion.loops.deciding_sizes import (
     deciding_inputs,
     fixing,
 )
-from irloop.conversion.loops.loop_parts import scalar
 from irloop.conversion.loops.stacks import as_stack
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
@@ -37,7 +35,7 @@ SHAPES_DIFFER = 11
 
 
 @exports(ov.If)
-def export_if(c: Conversion, op: ov.If, *inputs: Converted | None) -> Sequence[Converted | None]:
+def export_if(c: Export, op: ov.If, *inputs: Converted | None) -> Sequence[Converted | None]:
     """Write an ONNX If, whose branches capture the values that the port maps pass in."""
     condition = inputs[0]
     if not isinstance(condition, Value):
@@ -47,12 +45,12 @@ def export_if(c: Conversion, op: ov.If, *inputs: Converted | None) -> Sequence[C
         return _inline(c, taken, inputs)
     if element_of(condition) not in (ElementType.BOOLEAN, ElementType.DYNAMIC):
         raise c.refuse(f"the condition has element type {element_of(condition)}", "make it boolean")
-    return _emit(c, onnx.If(), scalar(c, condition), inputs)
+    return _emit(c, onnx.If(), c.as_scalar(condition), inputs)
 
 
 @takes_virtual
 @imports(onnx.If)
-def import_if(c: Conversion, op: onnx.If, *inputs: Converted | None) -> Sequence[Converted | None]:
+def import_if(c: Import, op: onnx.If, *inputs: Converted | None) -> Sequence[Converted | None]:
     """Write If-8, and map the values that the branches capture to inputs of the branches.
 
     Older OpenVINO opsets have no If: `--target` replaces it by a Select between both branches.
@@ -63,7 +61,7 @@ def import_if(c: Conversion, op: onnx.If, *inputs: Converted | None) -> Sequence
     taken = _taken(c, condition)
     if taken is not None:
         return _inline(c, taken, inputs)
-    return _emit(c, ov.If(), as_one_element(c, condition), inputs)
+    return _emit(c, ov.If(), c.as_one_element(condition), inputs)
 
 
 def _taken(c: Conversion, condition: Value) -> str | None:
@@ -226,7 +224,7 @@ def _make_lists(c: Conversion, branches: list[_Branch]) -> None:
             if not isinstance(given, Value) or shape_of(given).rank != 0:
                 continue
             if shape_of(value).rank == 1:
-                branch.gives[index] = onnx_shape_forms.unsqueeze(branch.inner, given, [0])
+                branch.gives[index] = branch.inner.unsqueeze(given, [0])
 
 
 def _emit(

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from irloop.conversion.forms import openvino_forms as ov_forms
+from irloop.conversion.framework.directions import Import
 from irloop.conversion.framework.translation import (
-    Conversion,
     Converted,
     imports,
     takes_virtual,
@@ -36,9 +35,7 @@ _UNLIMITED = 2**31 - 1
 
 @takes_virtual
 @imports(onnx.Loop)
-def import_loop(
-    c: Conversion, op: onnx.Loop, *inputs: Converted | None
-) -> Sequence[Converted | None]:
+def import_loop(c: Import, op: onnx.Loop, *inputs: Converted | None) -> Sequence[Converted | None]:
     """Write Loop-5; an omitted M becomes a trip count of -1, and captured values become inputs.
 
     The values of a scan output get a new first axis of size 1, along which they are concatenated.
@@ -86,22 +83,20 @@ def import_loop(
     results = convert_body(inner, source, bound)
     states.leave(results)
     scans = {
-        old: loop.joined(ov_forms.unsqueeze(inner, part_of(c, results[old.value]), [0]), 0)
+        old: loop.joined(inner.unsqueeze(part_of(c, results[old.value]), [0]), 0)
         for old in source.outputs
         if isinstance(old.port, ScanOutput)
     }
     assert source.goes_on is not None
     made = loop.loop(
         _trip(c, limit),
-        c.constant(True, ElementType.BOOLEAN)
-        if starts is None
-        else ov_forms.as_one_element(c, starts),
-        ov_forms.as_one_element(inner, part_of(c, results[source.goes_on])),
+        c.constant(True, ElementType.BOOLEAN) if starts is None else c.as_one_element(starts),
+        inner.as_one_element(part_of(c, results[source.goes_on])),
     )
     return states.outputs(made, scans)
 
 
-def _never_runs(c: Conversion, limit: Value | None, starts: Value | None) -> bool:
+def _never_runs(c: Import, limit: Value | None, starts: Value | None) -> bool:
     count = None if limit is None else c.constant_of(limit)
     start = None if starts is None else c.constant_of(starts)
     if count is not None and int(count.reshape(-1)[0]) <= 0:
@@ -110,7 +105,7 @@ def _never_runs(c: Conversion, limit: Value | None, starts: Value | None) -> boo
 
 
 def without_iterations(
-    c: Conversion, source: Wires, values: Mapping[Value, Converted]
+    c: Import, source: Wires, values: Mapping[Value, Converted]
 ) -> list[Converted | None]:
     """The outputs of a loop that runs zero iterations.
 
@@ -130,7 +125,7 @@ def without_iterations(
     return outputs
 
 
-def _runs_once(c: Conversion, source: Wires, limit: Value | None, starts: Value | None) -> bool:
+def _runs_once(c: Import, source: Wires, limit: Value | None, starts: Value | None) -> bool:
     start = None if starts is None else c.constant_of(starts)
     if starts is not None and (start is None or not bool(start.reshape(-1)[0])):
         return False
@@ -143,7 +138,7 @@ def _runs_once(c: Conversion, source: Wires, limit: Value | None, starts: Value 
     return stops and (limit is None or count is not None)
 
 
-def _trip(c: Conversion, limit: Value | None) -> Value:
+def _trip(c: Import, limit: Value | None) -> Value:
     """Convert ONNX's M to OpenVINO's trip count: -1 if M is omitted, 0 if M is negative.
 
     A constant that no loop reaches becomes -1.
@@ -154,4 +149,4 @@ def _trip(c: Conversion, limit: Value | None) -> Value:
     if known is not None:
         count = int(known.reshape(-1)[0])
         return c.i64(-1 if count >= _UNLIMITED else count)
-    return ov_forms.maximum(c, ov_forms.as_one_element(c, limit), c.i64(0))
+    return c.maximum(c.as_one_element(limit), c.i64(0))

@@ -7,8 +7,7 @@ element or more: it throws if the Loop does not run and the state stays empty.
 
 from __future__ import annotations
 
-from irloop.conversion.forms import openvino_forms as forms
-from irloop.conversion.framework.translation import Conversion
+from irloop.conversion.framework.directions import Import
 from irloop.dialects.openvino.comparison import LogicalAnd
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
@@ -16,21 +15,21 @@ from irloop.graph.model import Value
 __all__ = ["runs_at_all", "with_bounds_of"]
 
 
-def runs_at_all(c: Conversion, trip: Value, starts: Value) -> Value:
+def runs_at_all(c: Import, trip: Value, starts: Value) -> Value:
     """Emit a boolean vector of one element that is true if a Loop runs at least once.
 
     `trip` is the trip count and `starts` the initial condition. A constant trip count is taken to
     be different from 0, so that `starts` alone decides.
     """
-    runs = forms.reshape(c, starts, [1])
+    runs = c.reshape(starts, [1])
     if c.constant_of(trip) is not None:
         return runs
-    count = forms.reshape(c, trip, [1])
-    none = forms.equal(c, count, c.constant(0, element_of(trip)))
-    return c(LogicalAnd(), runs, forms.logical_not(c, none))
+    count = c.reshape(trip, [1])
+    none = c.equal(count, c.constant(0, element_of(trip)))
+    return c(LogicalAnd(), runs, c.logical_not(none))
 
 
-def with_bounds_of(c: Conversion, last: Value, initial: Value, runs: Value) -> Value:
+def with_bounds_of(c: Import, last: Value, initial: Value, runs: Value) -> Value:
     """Slice the last value of a Loop so that its shape bounds include the initial size.
 
     Otherwise the bounds that OpenVINO infers ignore that a Loop may run no iteration: for `initial`
@@ -42,9 +41,9 @@ def with_bounds_of(c: Conversion, last: Value, initial: Value, runs: Value) -> V
     if rank is None or shape_of(last).is_static or shape_of(initial).rank != rank:
         return last
     # Use a Slice, because OpenVINO removes a Reshape from rank 1 to rank 1.
-    own, before = forms.shape_of(c, last), forms.shape_of(c, initial)
-    ends, axes = forms.select(c, runs, own, before), list(range(rank))
-    made = forms.slice_by(c, last, c.i64([0] * rank), ends, axes, c.i64([1] * rank))
+    own, before = c.shape_of(last), c.shape_of(initial)
+    ends, axes = c.select(runs, own, before), list(range(rank))
+    made = c.slice_by(last, c.i64([0] * rank), ends, axes, c.i64([1] * rank))
     c.inference.hint(made, last.type)
     c.inference.visit(made.producer)
     return made

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Generic, TypeVar
+
 from irloop.conversion.framework.translation import Conversion
 from irloop.dialects.wire_ends import LAST, STATE, Entering, Leaving
 from irloop.dialects.wires import Wires
@@ -13,16 +15,18 @@ from irloop.graph.types import ValueType
 __all__ = ["LoopBuilder", "Outputs"]
 
 #: The outputs of a new loop: the last value of each state, and each joined output.
+C = TypeVar("C", bound=Conversion)
+
 Outputs = dict[Entering | Leaving, Value]
 
 
-class LoopBuilder:
+class LoopBuilder(Generic[C]):
     """Collects the wires of one loop; the caller sets the `result` of each state.
 
     `c` writes the graph around the loop, and `inner` the body.
     """
 
-    def __init__(self, c: Conversion, label: str = "body") -> None:
+    def __init__(self, c: C, label: str = "body") -> None:
         self.c = c
         self.inner = c.nested(label)
         self.wires = Wires(self.inner.graph, c.location)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from irloop.analysis.ranges import is_never_negative
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.forms import onnx_shape_forms as shape_forms
-from irloop.conversion.framework.translation import Conversion, exports
+from irloop.conversion.framework.directions import Export
+from irloop.conversion.framework.translation import exports
 from irloop.conversion.loops.loop_parts import (
     CopiedStates,
     LoopPlan,
     as_type,
     is_single,
     join_parts,
-    scalar,
 )
 from irloop.conversion.loops.onnx_loop_builder import OnnxLoopBuilder, reverse_axis
 from irloop.conversion.loops.scan_export import can_scan, export_as_scan
@@ -30,7 +28,7 @@ NO_LIMIT = 2**63 - 1
 
 
 @exports(ov.Loop)
-def export_loop(c: Conversion, op: ov.Loop, *inputs: Value | None) -> list[Value | None]:
+def export_loop(c: Export, op: ov.Loop, *inputs: Value | None) -> list[Value | None]:
     """Write an ONNX Loop that captures its invariant inputs, or a Scan if the user prefers Scans.
 
     A negative constant trip count becomes an omitted M. A Scan is written only if it can express
@@ -42,7 +40,7 @@ def export_loop(c: Conversion, op: ov.Loop, *inputs: Value | None) -> list[Value
     plan = LoopPlan(c, inputs)
     if c.converter.options.get("prefer") == "scan" and _is_pure_scan(plan, trip, condition):
         return export_as_scan(plan)
-    return _export_as_loop(plan, _limit(c, trip), scalar(c, condition))
+    return _export_as_loop(plan, _limit(c, trip), c.as_scalar(condition))
 
 
 def _is_pure_scan(plan: LoopPlan, trip: Value, starts: Value) -> bool:
@@ -69,22 +67,22 @@ def _is_pure_scan(plan: LoopPlan, trip: Value, starts: Value) -> bool:
     return True
 
 
-def _limit(c: Conversion, trip: Value) -> Value | None:
+def _limit(c: Export, trip: Value) -> Value | None:
     """Convert OpenVINO's trip count to ONNX's M: a negative trip count means no limit."""
     known = c.constant_of(trip)
     if known is not None:
         count = int(known.reshape(-1)[0])
         return None if count < 0 else c.i64(count)
-    count_i64 = scalar(c, forms.convert(c, trip, ElementType.I64))
+    count_i64 = c.as_scalar(c.convert(trip, ElementType.I64))
     if is_never_negative(count_i64):
         return count_i64
-    negative = forms.less(c, count_i64, c.i64(0))
-    return forms.select(c, negative, c.i64(NO_LIMIT), count_i64)
+    negative = c.less(count_i64, c.i64(0))
+    return c.select(negative, c.i64(NO_LIMIT), count_i64)
 
 
 @exports(ov.TensorIterator)
 def export_tensor_iterator(
-    c: Conversion, op: ov.TensorIterator, *inputs: Value | None
+    c: Export, op: ov.TensorIterator, *inputs: Value | None
 ) -> list[Value | None]:
     """Write TensorIterator as a Scan over its slices, or as a Loop.
 
@@ -104,13 +102,13 @@ def _trip_count(plan: LoopPlan) -> Value:
         size = shape_of(value).dim(port.axis)
         if isinstance(size, int):
             return c.i64(sliced_count(port, size) or 0)
-        length = shape_forms.gather(c, shape_forms.shape_of(c, value), c.i64(port.axis), 0)
+        length = c.gather(c.shape_of(value), c.i64(port.axis), 0)
         bounds = [
-            forms.add(c, length, c.i64(1 + bound)) if bound < 0 else c.i64(bound)
+            c.add(length, c.i64(1 + bound)) if bound < 0 else c.i64(bound)
             for bound in (port.start, port.end)
         ]
         low, high = bounds if port.stride > 0 else reversed(bounds)
-        return forms.divide(c, forms.subtract(c, high, low), c.i64(abs(port.stride)))
+        return c.divide(c.subtract(high, low), c.i64(abs(port.stride)))
     return c.i64(joined_count(c.node.body().ports) or 0)
 
 
@@ -142,7 +140,7 @@ def _export_as_loop(plan: LoopPlan, limit: Value | None, starts: Value) -> list[
     results = plan.convert_body(inner, bound, loop.iteration)
     end = plan.wires.goes_on
     goes_on = (
-        inner.constant(True, ElementType.BOOLEAN) if end is None else scalar(inner, results[end])
+        inner.constant(True, ElementType.BOOLEAN) if end is None else inner.as_scalar(results[end])
     )
     states.leave(results)
     joined = [
@@ -162,7 +160,7 @@ def _export_as_loop(plan: LoopPlan, limit: Value | None, starts: Value) -> list[
     return [outputs.get(output) for output in c.node.outputs]
 
 
-def _start_from_end(c: Conversion, value: Value, port: Sliced) -> Value | None:
+def _start_from_end(c: Export, value: Value, port: Sliced) -> Value | None:
     """Return the index of the first slice if it is given from the end of the axis, else None.
 
     A negative `port.start` is converted to an index from the front, as a one-element vector.
@@ -172,12 +170,12 @@ def _start_from_end(c: Conversion, value: Value, port: Sliced) -> Value | None:
     size = shape_of(value).dim(port.axis)
     if isinstance(size, int):
         return c.i64([size + 1 + port.start])
-    length = shape_forms.gather(c, shape_forms.shape_of(c, value), c.i64([port.axis]), 0)
-    return forms.add(c, length, c.i64([1 + port.start]))
+    length = c.gather(c.shape_of(value), c.i64([port.axis]), 0)
+    return c.add(length, c.i64([1 + port.start]))
 
 
 def _slice_of_iteration(
-    inner: Conversion, source: Value, iteration: Value, port: Sliced, first: Value | None
+    inner: Export, source: Value, iteration: Value, port: Sliced, first: Value | None
 ) -> Value:
     """Gather the slice of `source` for iteration number `iteration`, and keep the sliced axis.
 
@@ -190,12 +188,12 @@ def _slice_of_iteration(
         # Slice i of a reversed range ends i steps before the upper bound of the range.
         offset = [item - port.part_size for item in offset]
     base = inner.i64([port.start]) if first is None else first
-    moved = forms.multiply(inner, iteration, inner.i64([step]))
-    index = forms.add(inner, forms.add(inner, moved, base), inner.i64(offset))
-    return shape_forms.gather(inner, source, index, port.axis)
+    moved = inner.multiply(iteration, inner.i64([step]))
+    index = inner.add(inner.add(moved, base), inner.i64(offset))
+    return inner.gather(source, index, port.axis)
 
 
-def _part(inner: Conversion, result: Value, port: Concatenated) -> Value:
+def _part(inner: Export, result: Value, port: Concatenated) -> Value:
     """Return the part that one iteration adds to a concatenated output.
 
     If the part has one element along the concatenation axis, this axis is removed.
@@ -203,4 +201,4 @@ def _part(inner: Conversion, result: Value, port: Concatenated) -> Value:
     shape = shape_of(result)
     if shape.rank == 0 or not is_single(shape.dim(port.axis), port):
         return result
-    return shape_forms.squeeze(inner, result, [port.axis])
+    return inner.squeeze(result, [port.axis])

@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.forms import onnx_shape_forms as shape_forms
-from irloop.conversion.forms.axis_forms import filled, merge_axes
+from irloop.conversion.framework.directions import Export, Import
 from irloop.conversion.framework.translation import Conversion, Converted
+from irloop.conversion.loops.axes import filled, merge_axes
 from irloop.conversion.loops.loop_builder import LoopBuilder, Outputs
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.wire_ends import Entering, Leaving
@@ -38,26 +37,20 @@ __all__ = [
     "is_single",
     "join_parts",
     "part_of",
-    "scalar",
     "values_of",
     "wires_of",
     "zeros_like_type",
 ]
 
 
-def scalar(c: Conversion, value: Value) -> Value:
-    """Return a one-element value as a scalar, because ONNX requires rank 0 where IR allows [1]."""
-    return value if shape_of(value).rank == 0 else shape_forms.reshape(c, value, [])
-
-
-def as_type(c: Conversion, value: Value, type: ValueType) -> Value:
+def as_type(c: Export, value: Value, type: ValueType) -> Value:
     """Cast `value` to the element type of `type` if they differ."""
     if not isinstance(type, TensorType) or type.element is ElementType.DYNAMIC:
         return value
-    return value if element_of(value) is type.element else forms.convert(c, value, type.element)
+    return value if element_of(value) is type.element else c.convert(value, type.element)
 
 
-def zeros_like_type(c: Conversion, type: ValueType) -> Value:
+def zeros_like_type(c: Export, type: ValueType) -> Value:
     """Return a tensor of zeros of the given type; unknown dimensions become 0.
 
     Example: f32 [2, ?] gives an f32 tensor of shape [2, 0]. Conversion uses these zeros where IR
@@ -92,7 +85,7 @@ def values_of(c: Conversion, inputs: Sequence[ConvertedT | None]) -> dict[Value,
 
 
 def convert_body(
-    inner: Conversion, source: Wires, bound: Mapping[Value, Converted]
+    inner: Import, source: Wires, bound: Mapping[Value, Converted]
 ) -> dict[Value, Converted]:
     """Convert the body of the source loop; return what becomes of each value that it returns.
 
@@ -103,7 +96,7 @@ def convert_body(
     return dict(zip(graph.outputs, results, strict=True))
 
 
-def part_of(c: Conversion, value: Converted) -> Value:
+def part_of(c: Import, value: Converted) -> Value:
     """Check that a body result that a loop concatenates is a tensor, and return it.
 
     Raises:
@@ -126,7 +119,7 @@ def is_single(dim: object, port: Concatenated) -> bool:
 class LoopPlan:
     """The wires of an OpenVINO loop, sorted by what they become in ONNX."""
 
-    def __init__(self, c: Conversion, inputs: Sequence[Value | None]) -> None:
+    def __init__(self, c: Export, inputs: Sequence[Value | None]) -> None:
         """Read the wires of the node that `c` converts; `inputs` are its converted inputs.
 
         Raises:
@@ -188,7 +181,7 @@ class LoopPlan:
         return as_type(self.c, self.values[wire.outer], wire.parameter.type)
 
     def convert_body(
-        self, inner: Conversion, bound: dict[Value, Value], iteration: Value | None
+        self, inner: Export, bound: dict[Value, Value], iteration: Value | None
     ) -> dict[Value, Value]:
         """Convert the body; return what becomes of each value that it returns.
 
@@ -217,7 +210,7 @@ class CopiedStates:
     A state of the latter kind only holds the value of a body result until the loop ends.
     """
 
-    def __init__(self, plan: LoopPlan, loop: LoopBuilder, held: Sequence[Leaving]) -> None:
+    def __init__(self, plan: LoopPlan, loop: LoopBuilder[Export], held: Sequence[Leaving]) -> None:
         self._plan = plan
         self._inner = loop.inner
         self._states = {
@@ -228,7 +221,7 @@ class CopiedStates:
         #: The new value of each body parameter that holds a state.
         self.bound = {old.parameter: new.parameter for old, new in self._states.items()}
 
-    def _holding(self, loop: LoopBuilder, type: ValueType) -> Entering:
+    def _holding(self, loop: LoopBuilder[Export], type: ValueType) -> Entering:
         return loop.state(zeros_like_type(loop.c, type), type, "last")
 
     def leave(self, results: Mapping[Value, Value]) -> None:
@@ -244,12 +237,12 @@ class CopiedStates:
         return lasts | {shown.output: made[new] for shown, new in self._held.items()}
 
 
-def _shaped(inner: Conversion, value: Value, type: ValueType) -> Value:
+def _shaped(inner: Export, value: Value, type: ValueType) -> Value:
     rank = type.shape.rank if isinstance(type, TensorType) else None
-    return value if rank in (None, 0) else shape_forms.reshape(inner, value, [1] * rank)
+    return value if rank in (None, 0) else inner.reshape(value, [1] * rank)
 
 
-def join_parts(c: Conversion, stacked: Value, axis: int, *, merge: bool) -> Value:
+def join_parts(c: Export, stacked: Value, axis: int, *, merge: bool) -> Value:
     """Turn stacked parts [n, ...] into a tensor concatenated along `axis`, as in OpenVINO.
 
     With `merge`, each part has this axis already, and the two axes are merged into one. Without it,
@@ -263,5 +256,5 @@ def join_parts(c: Conversion, stacked: Value, axis: int, *, merge: bool) -> Valu
     moved = stacked
     if axis:
         rest = list(range(1, rank))
-        moved = shape_forms.transpose(c, stacked, [*rest[:axis], 0, *rest[axis:]])
+        moved = c.transpose(stacked, [*rest[:axis], 0, *rest[axis:]])
     return merge_axes(c, moved, axis) if merge else moved

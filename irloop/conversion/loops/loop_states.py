@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from irloop.conversion.forms import openvino_forms as forms
-from irloop.conversion.framework.translation import Conversion, Converted, RefusedError
+from irloop.conversion.framework.directions import Import
+from irloop.conversion.framework.translation import Converted, RefusedError
 from irloop.conversion.framework.virtual_values import (
     Growing,
     Items,
@@ -182,7 +182,7 @@ class LoopStates:
     def _append(self, result: Converted) -> Leaving:
         if not isinstance(result, Growing) or result.appended is None:
             raise RefusedError("the loop does not append to its sequence in each iteration")
-        return self._loop.joined(forms.unsqueeze(self._loop.inner, result.appended, [0]), 0)
+        return self._loop.joined(self._loop.inner.unsqueeze(result.appended, [0]), 0)
 
     def _after(self, made: Outputs) -> dict[Entering, Converted]:
         """Return the value of each state of the source loop after the loop.
@@ -314,7 +314,7 @@ def _joined_type(type: ValueType, axis: int) -> TensorType:
     return TensorType(stack.element, items.with_dim(axis, UNKNOWN_DIM))
 
 
-def _empty(c: Conversion, wanted: TensorType) -> Value:
+def _empty(c: Import, wanted: TensorType) -> Value:
     """Return a constant of type `wanted` without elements; unknown dimensions become 0.
 
     It is the initial value of a state to which a loop concatenates tensors. At least the dimension

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from irloop.conversion.forms import openvino_forms as forms
-from irloop.conversion.framework.translation import Conversion, Converted
+from irloop.conversion.framework.directions import Import
+from irloop.conversion.framework.translation import Converted
 from irloop.conversion.framework.virtual_values import Items
 from irloop.conversion.loops.loop_parts import convert_body, part_of
 from irloop.dialects.wire_ends import Leaving, passed_on
@@ -26,7 +26,7 @@ __all__ = ["trips_over_sequences", "unrolled"]
 LIMIT = 256
 
 
-def stays_true(c: Conversion, source: Wires) -> bool:
+def stays_true(c: Import, source: Wires) -> bool:
     """Return whether the condition of an ONNX Loop is true after every iteration.
 
     The body returns a constant true, or the condition of the iteration, which was true.
@@ -36,9 +36,7 @@ def stays_true(c: Conversion, source: Wires) -> bool:
     return passed_on(source.goes_on) is source.running or (known is not None and bool(known.all()))
 
 
-def trips_over_sequences(
-    c: Conversion, source: Wires, values: Mapping[Value, Converted]
-) -> int | None:
+def trips_over_sequences(c: Import, source: Wires, values: Mapping[Value, Converted]) -> int | None:
     """Return the trip count of a loop that can be unrolled because it reads a known sequence.
 
     The items of such a sequence are known during conversion. The result is None if no input is such
@@ -56,7 +54,7 @@ def trips_over_sequences(
 
 
 def unrolled(
-    c: Conversion, source: Wires, values: Mapping[Value, Converted], trips: int
+    c: Import, source: Wires, values: Mapping[Value, Converted], trips: int
 ) -> list[Converted | None]:
     """Emit the body `trips` times, one copy after the other.
 
@@ -82,12 +80,12 @@ def unrolled(
             bound[wire.parameter] = results[wire.following]
         for leaving, values_of_each in parts.items():
             value = part_of(c, results[leaving.value])
-            values_of_each.append(forms.unsqueeze(c, value, [0]))
+            values_of_each.append(c.unsqueeze(value, [0]))
     return [
         results[leaving.value]
         if leaving not in parts
         else parts[leaving][0]
         if trips == 1
-        else forms.concat(c, parts[leaving], 0)
+        else c.concat(parts[leaving], 0)
         for leaving in source.outputs
     ]

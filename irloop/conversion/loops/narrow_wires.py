@@ -23,7 +23,7 @@ from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["CarryNarrowWires"]
 
@@ -59,13 +59,13 @@ class CarryNarrowWires(LoopPass):
         if not entering and not leaving:
             return
         # Most models need no such change, nor the operations that it emits.
-        from irloop.passes.forms import Forms
+        from irloop.passes.writers import writer_at
 
-        outside = Forms(self.model, rewriter, node, node.name)
-        after = Forms(self.model, rewriter, node.following, node.name)
+        outside = writer_at(self.model, rewriter, node, node.name)
+        after = writer_at(self.model, rewriter, node.following, node.name)
         inner = self.session.rewriter(wires.graph)
-        first = Forms(self.model, inner, next(iter(wires.graph.nodes), None), node.name)
-        last = Forms(self.model, inner, None, node.name)
+        first = writer_at(self.model, inner, next(iter(wires.graph.nodes), None), node.name)
+        last = writer_at(self.model, inner, None, node.name)
         for output in leaving:
             wires.change_output(output, rewriter, partial(_cast, after, element_of(output.value)))
         for item in entering:
@@ -85,7 +85,7 @@ class CarryNarrowWires(LoopPass):
             output.value = carried_out(output.value)
         wires.replace(node.op, rewriter)
 
-    def _carry_in(self, item: Entering, outside: Forms, first: Forms) -> None:
+    def _carry_in(self, item: Entering, outside: NodeWriter, first: NodeWriter) -> None:
         """Cast the outer value to bytes, and cast the body parameter back for its consumers."""
         parameter = item.parameter
         narrow = element_of(parameter)
@@ -101,5 +101,5 @@ def _is_narrow(value: Value) -> bool:
     return isinstance(value.type, TensorType) and value.type.element in TINY_INTEGERS
 
 
-def _cast(forms: Forms, element: ElementType, value: Value) -> Value:
-    return forms(Cast6(element), value)
+def _cast(w: NodeWriter, element: ElementType, value: Value) -> Value:
+    return w(Cast6(element), value)

@@ -6,11 +6,10 @@ axis of each item and concatenates forwards only; the builder uses it with a bat
 
 from __future__ import annotations
 
-from irloop.conversion.forms import onnx_shape_forms as shape_forms
-from irloop.conversion.framework.translation import Conversion
+from irloop.conversion.framework.directions import Export
 from irloop.conversion.loops.loop_builder import LoopBuilder, Outputs
 from irloop.dialects.onnx import control_flow as onnx
-from irloop.dialects.onnx import convert, elementwise, search
+from irloop.dialects.onnx import convert, elementwise
 from irloop.dialects.wire_ends import INVARIANT, Leaving, element_port, stacked_port
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
@@ -19,7 +18,7 @@ from irloop.graph.loops import (
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType, Shape, TensorType
 
-__all__ = ["OnnxLoopBuilder", "OnnxScanBuilder", "numbers_below", "reverse_axis"]
+__all__ = ["OnnxLoopBuilder", "OnnxScanBuilder", "reverse_axis"]
 
 I64_SCALAR = TensorType(ElementType.I64, Shape(()))
 BOOL_SCALAR = TensorType(ElementType.BOOLEAN, Shape(()))
@@ -28,7 +27,7 @@ BOOL_SCALAR = TensorType(ElementType.BOOLEAN, Shape(()))
 BEFORE_THE_START = -(2**63)
 
 
-class _OnnxBuilder(LoopBuilder):
+class _OnnxBuilder(LoopBuilder[Export]):
     def capture(self, value: Value) -> Value:
         """Return the body parameter that holds an invariant outer value; add it if missing."""
         if value not in self.captured:
@@ -40,7 +39,7 @@ class _OnnxBuilder(LoopBuilder):
 class OnnxLoopBuilder(_OnnxBuilder):
     """Assembles an ONNX Loop."""
 
-    def __init__(self, c: Conversion, label: str) -> None:
+    def __init__(self, c: Export, label: str) -> None:
         super().__init__(c, label)
         self.iteration = self.wires.number(self.inner.names.fresh("iteration"))
         self.wires.running = self.inner.parameter("condition_in", BOOL_SCALAR)
@@ -66,7 +65,7 @@ class OnnxLoopBuilder(_OnnxBuilder):
 class OnnxScanBuilder(_OnnxBuilder):
     """Assembles an ONNX Scan."""
 
-    def __init__(self, c: Conversion, label: str) -> None:
+    def __init__(self, c: Export, label: str) -> None:
         super().__init__(c, label)
         #: True for Scan-8, which has a batch axis, scans the first axis and concatenates forwards.
         self._batched = c.opset < onnx.Scan.since
@@ -86,7 +85,7 @@ class OnnxScanBuilder(_OnnxBuilder):
         if rank is None:
             raise self.c.refuse("Scan-8 scans the first axis, and the rank is not known", opset=9)
         order = [axis, *(at for at in range(rank) if at != axis)]
-        return shape_forms.transpose(self.c, value, order)
+        return self.c.transpose(value, order)
 
     def stacked(self, value: Value, axis: int = 0, reverse: bool = False) -> Leaving:
         """Add an output that stacks a body value of all iterations along a new axis."""
@@ -104,12 +103,12 @@ class OnnxScanBuilder(_OnnxBuilder):
         """
         c, wires = self.c, self.wires
         for wire in (*wires.states, *wires.slices):
-            wire.outer = shape_forms.unsqueeze(c, wire.outer, [0])
+            wire.outer = c.unsqueeze(wire.outer, [0])
         wanted = {leaving: leaving.port for leaving in wires.outputs}
         for leaving in wanted:
             leaving.port = stacked_port()
         made = self.make(onnx.Scan8())
-        made = {wire: shape_forms.squeeze(c, value, [0]) for wire, value in made.items()}
+        made = {wire: c.squeeze(value, [0]) for wire, value in made.items()}
         for leaving, port in wanted.items():
             assert isinstance(port, ScanOutput)
             made[leaving] = self._placed(made[leaving], port.axis, port.reverse)
@@ -128,10 +127,10 @@ class OnnxScanBuilder(_OnnxBuilder):
         if rank is None:
             raise self.c.refuse("Scan-8 joins along the first axis, and the rank is not known")
         order = list(range(1, rank))
-        return shape_forms.transpose(self.c, value, [*order[:axis], 0, *order[axis:]])
+        return self.c.transpose(value, [*order[:axis], 0, *order[axis:]])
 
 
-def reverse_axis(c: Conversion, value: Value, axis: int) -> Value:
+def reverse_axis(c: Export, value: Value, axis: int) -> Value:
     """Reverse the elements along `axis`.
 
     Before opset 10, Slice only goes forward, so the elements are gathered if the axis has an
@@ -139,25 +138,8 @@ def reverse_axis(c: Conversion, value: Value, axis: int) -> Value:
     """
     shape = shape_of(value)
     if c.opset >= 10 or shape.dims is None or isinstance(shape.dims[axis], int):
-        return shape_forms.slice_(c, value, [-1], [BEFORE_THE_START], [axis], [-1])
-    length = shape_forms.gather(c, shape_forms.shape_of(c, value), c.i64(axis), 0)
+        return c.slice(value, [-1], [BEFORE_THE_START], [axis], [-1])
+    length = c.gather(c.shape_of(value), c.i64(axis), 0)
     last = c(elementwise.Sub(), length, c.i64(1))
-    places = c(elementwise.Sub(), last, numbers_below(c, length))
-    return shape_forms.gather(c, value, places, axis)
-
-
-def numbers_below(c: Conversion, count: Value) -> Value:
-    """Make 0, 1, ... count - 1 as an i64 list, for opsets without Range; `count` is an i64 scalar.
-
-    Uses NonZero, and before opset 9 the iteration numbers of a Loop.
-    """
-    if c.opset >= 9:
-        length = shape_forms.reshape(c, count, [1])
-        ones = shape_forms.constant_of_shape(c, length, 1, ElementType.I64)
-        return shape_forms.reshape(c, c(search.NonZero(), ones), [-1])
-    loop = OnnxLoopBuilder(c, "numbers")
-    truth, inner = ElementType.BOOLEAN, loop.inner
-    number = inner(convert.Identity(), loop.iteration)
-    starts, goes_on = c.constant(True, truth), inner.constant(True, truth)
-    numbers = loop.stacked(number)
-    return loop.finish(count, starts, goes_on)[numbers]
+    places = c(elementwise.Sub(), last, c.numbers_below(length))
+    return c.gather(value, places, axis)

@@ -21,8 +21,7 @@ from __future__ import annotations
 
 from irloop.analysis.shared_memory import needs_barrier, shares_memory_with
 from irloop.analysis.states import inputs_of_unknown_size, unknown_axes
-from irloop.conversion.forms import openvino_forms as forms
-from irloop.conversion.framework.translation import Conversion
+from irloop.conversion.framework.directions import Import
 from irloop.conversion.loops.loop_bounds import runs_at_all
 from irloop.conversion.loops.loop_builder import LoopBuilder, Outputs
 from irloop.conversion.loops.state_sizes import (
@@ -47,9 +46,8 @@ from irloop.graph.model import Value
 from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import UNKNOWN_DIM, ElementType, Shape, TensorType
-from irloop.passes.forms import copy_of
 
-__all__ = ["OpenVinoLoopBuilder", "copied", "refuse_strings"]
+__all__ = ["OpenVinoLoopBuilder", "refuse_strings"]
 
 #: Start, end and stride of ports that run over a whole axis.
 FORWARDS, BACKWARDS = (0, -1, 1), (-1, 0, -1)
@@ -57,7 +55,7 @@ FORWARDS, BACKWARDS = (0, -1, 1), (-1, 0, -1)
 SCALAR = Shape(())
 
 
-def refuse_strings(c: Conversion, source: Wires) -> None:
+def refuse_strings(c: Import, source: Wires) -> None:
     """Refuse an ONNX loop that carries, slices or joins strings: OpenVINO's CPU runs none of them.
 
     Raises:
@@ -75,10 +73,10 @@ def refuse_strings(c: Conversion, source: Wires) -> None:
             )
 
 
-class OpenVinoLoopBuilder(LoopBuilder):
+class OpenVinoLoopBuilder(LoopBuilder[Import]):
     """Collects the wires of one loop, then makes a Loop or a TensorIterator of them."""
 
-    def __init__(self, c: Conversion, label: str = "body") -> None:
+    def __init__(self, c: Import, label: str = "body") -> None:
         super().__init__(c, label)
         #: True if the loop certainly runs an iteration.
         self._runs = True
@@ -177,10 +175,10 @@ class OpenVinoLoopBuilder(LoopBuilder):
         c = self.c
         assert self.ran is not None
         axes = [axis, *unknown_axes(value, axis)]
-        lengths = forms.gather(c, forms.shape_of(c, value), c.i64(axes), 0)
-        ends = forms.multiply(c, lengths, forms.convert_always(c, self.ran, ElementType.I64))
+        lengths = c.gather(c.shape_of(value), c.i64(axes), 0)
+        ends = c.multiply(lengths, c.convert_always(self.ran, ElementType.I64))
         starts, steps = c.i64([0] * len(axes)), c.i64([1] * len(axes))
-        return forms.slice_by(c, value, starts, ends, axes, steps)
+        return c.slice_by(value, starts, ends, axes, steps)
 
     def _turn_forward(self) -> dict[Leaving, int]:
         """Reverse what the loop slices backwards; return the axes of backward outputs.
@@ -246,7 +244,7 @@ class OpenVinoLoopBuilder(LoopBuilder):
         parameters = set(self.inner.graph.inputs)
         for leaving in self.wires.outputs:
             if shares_memory_with(leaving.value, parameters):
-                leaving.value = copied(self.inner, leaving.value)
+                leaving.value = self.inner.own_copy(leaving.value)
 
     def _make_safe(
         self, states: list[Entering], unstable: list[set[int]], *, may_be_empty: bool
@@ -281,9 +279,9 @@ class OpenVinoLoopBuilder(LoopBuilder):
         read = {wire.outer for wire in self.wires.inputs}
         sized = (inputs_of_unknown_size(c.graph, read) or [initial])[0]
         free = [at for at, dim in enumerate(shape_of(sized).dims or ()) if not isinstance(dim, int)]
-        size = forms.gather(c, forms.shape_of(c, sized), c.i64(free[:1]), 0)
+        size = c.gather(c.shape_of(sized), c.i64(free[:1]), 0)
         # OpenVINO merges equal operations. States with one initial value must stay apart.
-        apart = forms.add(c, size, c.i64([number]))
+        apart = c.add(size, c.i64([number]))
         hidden = c(CumSum(), apart, c.constant(0, ElementType.I64))
         state.outer = with_hidden_sizes(c, initial, unknown, hidden)
 
@@ -292,7 +290,7 @@ class OpenVinoLoopBuilder(LoopBuilder):
     ) -> Value:
         # OpenVINO removes an unchanged state from the loop, and then its output loses its name.
         if value is own or needs_barrier(value, own, parameters, moving):
-            value = copied(self.inner, value)
+            value = self.inner.own_copy(value)
         return value
 
     def _opened(self, value: Value, axes: set[int]) -> Value:
@@ -306,9 +304,9 @@ class OpenVinoLoopBuilder(LoopBuilder):
             return value
         inner = self.inner
         if self._guard is None:
-            number = forms.as_list(inner, self.iteration())
+            number = inner.as_list(self.iteration())
         else:
-            number = forms.gather(inner, self._guard, inner.i64([0]), 0)
+            number = inner.gather(self._guard, inner.i64([0]), 0)
         return with_hidden_sizes(inner, value, axes, number)
 
     def _open_joined(self) -> None:
@@ -349,7 +347,7 @@ class OpenVinoLoopBuilder(LoopBuilder):
             wires.iteration = None
 
 
-def _certainly_runs(c: Conversion, trip: Value, starts: Value) -> bool:
+def _certainly_runs(c: Import, trip: Value, starts: Value) -> bool:
     """Return whether at least one iteration certainly runs."""
     count, start = c.constant_of(trip), c.constant_of(starts)
     if count is None or start is None:
@@ -369,11 +367,6 @@ def _live_values(values: list[Value]) -> set[Value]:
     return live
 
 
-def _backwards(c: Conversion, value: Value, axis: int) -> Value:
+def _backwards(c: Import, value: Value, axis: int) -> Value:
     """Reverse the elements of `value` along `axis`."""
-    return forms.slice_(c, value, [-1], [-(2**31 - 1)], [axis], [-1])
-
-
-def copied(inner: Conversion, value: Value) -> Value:
-    """Copy `value` to new memory (see the pass body_barriers)."""
-    return copy_of(value, inner)
+    return c.slice(value, [-1], [-(2**31 - 1)], [axis], [-1])

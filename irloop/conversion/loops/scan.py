@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from irloop.conversion.forms import openvino_forms as forms
+from irloop.conversion.framework.directions import Import
 from irloop.conversion.framework.translation import (
-    Conversion,
     Converted,
     imports,
     takes_virtual,
@@ -33,9 +32,7 @@ __all__ = ["import_scan"]
 
 @takes_virtual
 @imports(onnx.Scan)
-def import_scan(
-    c: Conversion, op: onnx.Scan, *inputs: Converted | None
-) -> Sequence[Converted | None]:
+def import_scan(c: Import, op: onnx.Scan, *inputs: Converted | None) -> Sequence[Converted | None]:
     """Write Scan as a TensorIterator, or as a Loop where a TensorIterator is not possible.
 
     A Loop is needed if the number of iterations is unknown and may thus be 0, if a state changes
@@ -64,7 +61,7 @@ def import_scan(
             value = scan.tensor(wire)
             axis = _axis(c, wire.port.axis, shape_of(value).rank)
             piece = loop.sliced(value, axis, wire.port.reverse, parameter.producer.name)
-            bound[parameter] = forms.squeeze(loop.inner, piece, [axis])
+            bound[parameter] = loop.inner.squeeze(piece, [axis])
         else:
             bound[parameter] = enter(loop, values[wire.outer])
     results = convert_body(loop.inner, source, bound)
@@ -83,7 +80,7 @@ def import_scan(
 class _Scan:
     """The Scan that is converted: its wires, and the converted values of its inputs."""
 
-    c: Conversion
+    c: Import
     source: Wires
     values: Mapping[Value, Converted]
 
@@ -125,11 +122,11 @@ class _Scan:
         assert isinstance(wire.port, ScanInput)
         value = self.tensor(wire)
         axis = _axis(self.c, wire.port.axis, shape_of(value).rank)
-        shape = forms.shape_of(self.c, value)
-        return forms.gather(self.c, shape, self.c.i64(axis), 0)
+        shape = self.c.shape_of(value)
+        return self.c.gather(shape, self.c.i64(axis), 0)
 
 
-def _axis(c: Conversion, axis: int, rank: int | None) -> int:
+def _axis(c: Import, axis: int, rank: int | None) -> int:
     normal = normal_axis(axis, rank)
     if normal < 0:
         raise c.refuse(
@@ -149,6 +146,6 @@ def _stack(
             value = part_of(inner, results[old.value])
             rank = shape_of(value).rank
             axis = _axis(inner, old.port.axis, None if rank is None else rank + 1)
-            part = forms.unsqueeze(inner, value, [axis])
+            part = inner.unsqueeze(value, [axis])
             made[old] = loop.joined(part, axis, old.port.reverse)
     return made

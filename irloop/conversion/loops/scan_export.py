@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import count, repeat
 
-from irloop.conversion.forms import onnx_shape_forms as shape_forms
-from irloop.conversion.forms.axis_forms import merge_axes, split_axis
-from irloop.conversion.framework.translation import Conversion
+from irloop.conversion.framework.directions import Export
+from irloop.conversion.loops.axes import merge_axes, split_axis
 from irloop.conversion.loops.loop_parts import (
     CopiedStates,
     LoopPlan,
@@ -155,7 +154,7 @@ def export_as_scan(plan: LoopPlan) -> list[Value | None]:
         bound[fixed.parameter] = scan.capture(plan.initial(fixed))
     for (wire, port), element in zip(plan.slices, elements, strict=True):
         single = port.part_size == 1
-        piece = shape_forms.unsqueeze(inner, element, [port.axis]) if single else element
+        piece = inner.unsqueeze(element, [port.axis]) if single else element
         bound[wire.parameter] = as_type(inner, piece, wire.parameter.type)
     results = plan.convert_body(inner, bound, None)
     states.leave(results)
@@ -169,7 +168,7 @@ def export_as_scan(plan: LoopPlan) -> list[Value | None]:
             value = merge_axes(c, value, range_.axis)
         outputs[old.output] = value
     for new, old in stacked:
-        outputs[old.output] = shape_forms.gather(c, made[new], c.i64(-1), 0)
+        outputs[old.output] = c.gather(made[new], c.i64(-1), 0)
     return [outputs.get(output) for output in c.node.outputs]
 
 
@@ -177,7 +176,7 @@ def _is_static(type: ValueType) -> bool:
     return isinstance(type, TensorType) and type.shape.is_static
 
 
-def _in_parts(c: Conversion, value: Value, port: Sliced) -> Value:
+def _in_parts(c: Export, value: Value, port: Sliced) -> Value:
     """Cut `value` to the range of the port, and split it if a part has several elements.
 
     The split turns the axis of the port into an axis of parts and an axis of elements in a part.
@@ -186,7 +185,7 @@ def _in_parts(c: Conversion, value: Value, port: Sliced) -> Value:
     if (low, high) != (0, -1):
         ends = TO_THE_END if high == -1 else high if high >= 0 else high + 1
         starts = low if low >= 0 else TO_THE_END if low == -1 else low + 1
-        value = shape_forms.slice_(c, value, [starts], [ends], [port.axis], [1])
+        value = c.slice(value, [starts], [ends], [port.axis], [1])
     if port.part_size == 1:
         return value
     return split_axis(c, value, port.axis, port.part_size)
@@ -202,5 +201,5 @@ def _joined(scan: OnnxScanBuilder, result: Value, port: Concatenated) -> Leaving
     if shape.rank == 0:
         return scan.stacked(result, 0, reverse)
     if is_single(shape.dim(port.axis), port):
-        result = shape_forms.squeeze(scan.inner, result, [port.axis])
+        result = scan.inner.squeeze(result, [port.axis])
     return scan.stacked(result, port.axis, reverse)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from irloop.conversion.forms import openvino_forms as forms
+from irloop.conversion.framework.directions import Import
 from irloop.conversion.framework.translation import (
-    Conversion,
     Converted,
     RefusedError,
     imports,
@@ -28,7 +27,7 @@ from irloop.graph.types import UNKNOWN_TYPE, ElementType
 __all__: list[str] = []
 
 
-def _index(c: Conversion, position: Converted | None) -> int | None:
+def _index(c: Import, position: Converted | None) -> int | None:
     """Return the number in a constant position; None if the position is computed or omitted."""
     known = c.constant_of(position) if isinstance(position, Value) else None
     return None if known is None else int(known.reshape(-1)[0])
@@ -44,7 +43,7 @@ def _items(value: Converted | None, action: str) -> Items:
 
 @takes_virtual
 @imports(onnx.SequenceConstruct)
-def construct(c: Conversion, op: onnx.SequenceConstruct, *inputs: Converted | None) -> Items:
+def construct(c: Import, op: onnx.SequenceConstruct, *inputs: Converted | None) -> Items:
     """Represent the result of SequenceConstruct by a list of the inputs."""
     values = [value for value in inputs if isinstance(value, Value)]
     if len(values) != len(inputs):
@@ -53,7 +52,7 @@ def construct(c: Conversion, op: onnx.SequenceConstruct, *inputs: Converted | No
 
 
 @imports(onnx.SequenceEmpty)
-def empty(c: Conversion, op: onnx.SequenceEmpty) -> Items:
+def empty(c: Import, op: onnx.SequenceEmpty) -> Items:
     """Represent the result of SequenceEmpty by an empty list."""
     return Items(())
 
@@ -61,7 +60,7 @@ def empty(c: Conversion, op: onnx.SequenceEmpty) -> Items:
 @takes_virtual
 @imports(onnx.SequenceInsert)
 def insert(
-    c: Conversion,
+    c: Import,
     op: onnx.SequenceInsert,
     sequence: Converted,
     value: Converted,
@@ -85,7 +84,7 @@ def insert(
     return Stacked(inserted(c, stack.tensor, value, position))
 
 
-def _inserted(c: Conversion, sequence: Items, item: Value, at: int) -> Items:
+def _inserted(c: Import, sequence: Items, item: Value, at: int) -> Items:
     values = list(sequence.values)
     if not -len(values) <= at <= len(values):
         raise c.refuse(f"position {at} is outside {sequence}")
@@ -96,7 +95,7 @@ def _inserted(c: Conversion, sequence: Items, item: Value, at: int) -> Items:
 @takes_virtual
 @imports(onnx.SequenceErase)
 def erase(
-    c: Conversion, op: onnx.SequenceErase, sequence: Converted, position: Value | None = None
+    c: Import, op: onnx.SequenceErase, sequence: Converted, position: Value | None = None
 ) -> Items | Stacked:
     """Return the sequence without the item at `position`, as SequenceErase makes it.
 
@@ -116,7 +115,7 @@ def erase(
 
 @takes_virtual
 @imports(onnx.SequenceAt)
-def item_at(c: Conversion, op: onnx.SequenceAt, sequence: Converted, position: Value) -> Value:
+def item_at(c: Import, op: onnx.SequenceAt, sequence: Converted, position: Value) -> Value:
     """Return the item that SequenceAt selects: the item itself, a Gather, or a slice.
 
     The item itself is used if the items are separate values and the position is constant. Stacked
@@ -133,21 +132,21 @@ def item_at(c: Conversion, op: onnx.SequenceAt, sequence: Converted, position: V
         return picked(c, sequence.values, position)
     source = c.node.inputs[0]
     stack = as_stack(c, sequence, UNKNOWN_TYPE if source is None else source.type)
-    return forms.gather(c, stack.tensor, forms.as_scalar(c, position), 0)
+    return c.gather(stack.tensor, c.as_scalar(position), 0)
 
 
 @takes_virtual
 @imports(onnx.SequenceLength)
-def length(c: Conversion, op: onnx.SequenceLength, sequence: Converted) -> Value:
+def length(c: Import, op: onnx.SequenceLength, sequence: Converted) -> Value:
     """Write SequenceLength as a constant, or as the size of axis 0 if the items are stacked."""
     if isinstance(sequence, Stacked):
-        return forms.size_of(c, sequence.tensor, 0)
+        return c.size_of(sequence.tensor, 0)
     return c.i64(len(_items(sequence, "counting").values))
 
 
 @imports(onnx.SplitToSequence)
 def split(
-    c: Conversion, op: onnx.SplitToSequence, value: Value, sizes: Value | None = None
+    c: Import, op: onnx.SplitToSequence, value: Value, sizes: Value | None = None
 ) -> Items | Stacked:
     """Write SplitToSequence as a split into tensors, or as one tensor that stacks the parts.
 
@@ -163,13 +162,13 @@ def split(
         rank = shape_of(value).rank
         assert rank is not None
         order = [axis, *(at for at in range(rank) if at != axis)]
-        moved = forms.transpose(c, value, order)
+        moved = c.transpose(value, order)
         keeps = sizes is not None or op.keepdims
-        return Stacked(forms.unsqueeze(c, moved, [axis + 1]) if keeps else moved)
+        return Stacked(c.unsqueeze(moved, [axis + 1]) if keeps else moved)
     known = c.constant_of(sizes)
     many = shape_of(sizes)
     if known is None and many.rank == 1 and isinstance(many.dim(0), int):
-        return Items(tuple(forms.variadic_split_by(c, value, axis, sizes)))
+        return Items(tuple(c.variadic_split_by(value, axis, sizes)))
     if known is None:
         raise c.refuse("the number of parts is not known", "make their sizes constant")
     parts = [int(item) for item in known.reshape(-1)]
@@ -178,10 +177,10 @@ def split(
             raise c.refuse("the size of the split axis is not known")
         whole, rest = divmod(size, parts[0])
         parts = [parts[0]] * whole + ([rest] if rest else [])
-    return Items(tuple(forms.variadic_split(c, value, axis, parts)))
+    return Items(tuple(c.variadic_split(value, axis, parts)))
 
 
-def _are_ones(c: Conversion) -> bool:
+def _are_ones(c: Import) -> bool:
     """Return whether the sizes of the parts of a SplitToSequence are a ConstantOfShape of ones."""
     sizes = c.node.inputs[1]
     op = None if sizes is None else sizes.producer.op
@@ -192,7 +191,7 @@ def _are_ones(c: Conversion) -> bool:
 
 @takes_virtual
 @imports(onnx.ConcatFromSequence)
-def concat(c: Conversion, op: onnx.ConcatFromSequence, sequence: Converted) -> Value:
+def concat(c: Import, op: onnx.ConcatFromSequence, sequence: Converted) -> Value:
     """Join the items of a sequence along an existing or a new axis, as ConcatFromSequence does."""
     if isinstance(sequence, Joined):
         return sequence.tensor
@@ -202,7 +201,7 @@ def concat(c: Conversion, op: onnx.ConcatFromSequence, sequence: Converted) -> V
             raise c.refuse("the rank of the items is not known")
         axis = op.axis % (rank if op.new_axis else rank - 1)
         rest = list(range(1, rank))
-        moved = forms.transpose(c, sequence.tensor, [*rest[:axis], 0, *rest[axis:]])
+        moved = c.transpose(sequence.tensor, [*rest[:axis], 0, *rest[axis:]])
         return moved if op.new_axis else _merged(c, moved, axis)
     values = list(_items(sequence, "joining").values)
     if not values:
@@ -212,34 +211,34 @@ def concat(c: Conversion, op: onnx.ConcatFromSequence, sequence: Converted) -> V
         raise c.refuse("the rank of the items is not known")
     if op.new_axis:
         axis = op.axis if rank is None else op.axis % (rank + 1)
-        values = [forms.unsqueeze(c, value, [axis]) for value in values]
-        return forms.concat(c, values, axis)
-    return forms.concat(c, values, op.axis if rank is None else op.axis % rank)
+        values = [c.unsqueeze(value, [axis]) for value in values]
+        return c.concat(values, axis)
+    return c.concat(values, op.axis if rank is None else op.axis % rank)
 
 
-def _merged(c: Conversion, value: Value, axis: int) -> Value:
+def _merged(c: Import, value: Value, axis: int) -> Value:
     """Merge `axis` with the next axis: reshape [.., n, p, ..] to [.., n * p, ..]."""
     shape = shape_of(value)
     dims = shape.static()
     if dims is not None:
         joined = [*dims[:axis], dims[axis] * dims[axis + 1], *dims[axis + 2 :]]
-        return forms.reshape_to(c, value, c.i64(joined), special_zero=False)
+        return c.reshape_to(value, c.i64(joined), special_zero=False)
     rank = shape.rank
     assert rank is not None
-    whole = forms.shape_of(c, value)
+    whole = c.shape_of(value)
 
     def part(positions: list[int]) -> Value:
-        return forms.gather(c, whole, c.i64(positions), 0)
+        return c.gather(whole, c.i64(positions), 0)
 
-    middle = forms.multiply(c, part([axis]), part([axis + 1]))
+    middle = c.multiply(part([axis]), part([axis + 1]))
     before, after = list(range(axis)), list(range(axis + 2, rank))
     pieces = [*([part(before)] if before else []), middle, *([part(after)] if after else [])]
-    return forms.reshape_to(c, value, forms.concat(c, pieces, 0), special_zero=False)
+    return c.reshape_to(value, c.concat(pieces, 0), special_zero=False)
 
 
 @takes_virtual
 @imports(onnx.Optional)
-def optional(c: Conversion, op: onnx.Optional, item: Converted | None = None) -> Maybe:
+def optional(c: Import, op: onnx.Optional, item: Converted | None = None) -> Maybe:
     """Represent the result of Optional by a `Maybe` with the value that it holds, if any."""
     if item is not None and not isinstance(item, Value | Items | Stacked):
         raise c.refuse(f"it creates an optional of {item}")
@@ -248,9 +247,7 @@ def optional(c: Conversion, op: onnx.Optional, item: Converted | None = None) ->
 
 @takes_virtual
 @imports(onnx.OptionalHasElement)
-def has_element(
-    c: Conversion, op: onnx.OptionalHasElement, value: Converted | None = None
-) -> Value:
+def has_element(c: Import, op: onnx.OptionalHasElement, value: Converted | None = None) -> Value:
     """Write OptionalHasElement as a constant, because the answer is known during conversion."""
     held = value.item if isinstance(value, Maybe) else value
     return c.constant(held is not None, ElementType.BOOLEAN)
@@ -258,7 +255,7 @@ def has_element(
 
 @takes_virtual
 @imports(onnx.OptionalGetElement)
-def get_element(c: Conversion, op: onnx.OptionalGetElement, value: Converted) -> Converted:
+def get_element(c: Import, op: onnx.OptionalGetElement, value: Converted) -> Converted:
     """Return the value that the optional holds, in place of OptionalGetElement."""
     held: Value | Virtual | None = value.item if isinstance(value, Maybe) else value
     if held is None:

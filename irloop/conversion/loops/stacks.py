@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from irloop.conversion.forms import openvino_forms as forms
+from irloop.conversion.framework.directions import Import
 from irloop.conversion.framework.translation import Conversion, Converted, RefusedError
 from irloop.conversion.framework.virtual_values import Items, Stacked
 from irloop.dialects.openvino.search import CumSum
@@ -35,31 +35,31 @@ COUNTED_LATE = "the number of items of its sequence is known only at run time"
 
 def stacked(c: Conversion, items: Sequence[Value]) -> Value:
     """Stack tensors of equal shapes along a new first axis."""
-    return forms.concat(c, [forms.unsqueeze(c, item, [0]) for item in items], 0)
+    return c.concat([c.unsqueeze(item, [0]) for item in items], 0)
 
 
-def picked(c: Conversion, items: Sequence[Value], position: Value) -> Value:
+def picked(c: Import, items: Sequence[Value], position: Value) -> Value:
     """Return the item at a computed position, among items whose sizes may differ.
 
     The items must have one known rank. All their elements are concatenated to one list, and the
     item is a slice of this list, reshaped.
     """
-    index = forms.as_list(c, forms.as_i64(c, position))
-    flat = [forms.reshape(c, item, [-1]) for item in items]
-    sizes = forms.concat(c, [forms.shape_of(c, value) for value in flat], 0)
-    shapes = [forms.shape_of(c, item) for item in items]
+    index = c.as_list(c.as_i64(position))
+    flat = [c.reshape(item, [-1]) for item in items]
+    sizes = c.concat([c.shape_of(value) for value in flat], 0)
+    shapes = [c.shape_of(item) for item in items]
     size, shape = (
-        forms.gather(c, table, at, 0)
+        c.gather(table, at, 0)
         for table, at in (
             (sizes, index),
-            (stacked(c, shapes), forms.as_scalar(c, position)),
+            (stacked(c, shapes), c.as_scalar(position)),
         )
     )
-    end = forms.gather(c, c(CumSum(), sizes, c.i64(0)), index, 0)
-    start = forms.subtract(c, end, size)
-    whole = forms.concat(c, flat, 0)
-    elements = forms.slice_by(c, whole, start, end, [0], c.i64([1]))
-    return forms.reshape_to(c, elements, shape, special_zero=False)
+    end = c.gather(c(CumSum(), sizes, c.i64(0)), index, 0)
+    start = c.subtract(end, size)
+    whole = c.concat(flat, 0)
+    elements = c.slice_by(whole, start, end, [0], c.i64([1]))
+    return c.reshape_to(elements, shape, special_zero=False)
 
 
 def may_differ(items: Sequence[Value]) -> bool:
@@ -129,21 +129,21 @@ def _require_one_shape(items: Sequence[Value]) -> None:
         )
 
 
-def as_items(c: Conversion, value: Converted, count: int) -> list[Value]:
+def as_items(c: Import, value: Converted, count: int) -> list[Value]:
     """Split a sequence of `count` items into its tensors.
 
     Raises:
         RefusedError: when the sequence is known to have another number of items.
     """
     if isinstance(value, Stacked):
-        parts = forms.variadic_split(c, value.tensor, 0, [1] * count) if count else []
-        return [forms.squeeze(c, part, [0]) for part in parts]
+        parts = c.variadic_split(value.tensor, 0, [1] * count) if count else []
+        return [c.squeeze(part, [0]) for part in parts]
     if not isinstance(value, Items) or len(value.values) != count:
         raise RefusedError(f"{value} is not a sequence of {count} tensors")
     return list(value.values)
 
 
-def inserted(c: Conversion, stack: Value, item: Value, position: Value | None) -> Value:
+def inserted(c: Import, stack: Value, item: Value, position: Value | None) -> Value:
     """Insert an item before `position`, or at the end if `position` is None.
 
     Raises:
@@ -157,37 +157,37 @@ def inserted(c: Conversion, stack: Value, item: Value, position: Value | None) -
             "a tensor holds items of one shape only",
             "give all items of the sequence one shape, for example by padding them",
         )
-    more = forms.unsqueeze(c, item, [0])
+    more = c.unsqueeze(item, [0])
     if position is None:
         return joined(c, [stack, more])
-    at = forms.as_list(c, forms.as_i64(c, position))
+    at = c.as_list(c.as_i64(position))
     before, after = _before(c, stack, at), _from(c, stack, at)
     return joined(c, [before, more, after])
 
 
-def erased(c: Conversion, stack: Value, position: Value | None) -> Value:
+def erased(c: Import, stack: Value, position: Value | None) -> Value:
     """Remove the slice at `position` of the first axis of `stack`; None removes the last slice."""
     if position is None:
         return _before(c, stack, c.i64([-1]))
-    at = forms.as_list(c, forms.as_i64(c, position))
+    at = c.as_list(c.as_i64(position))
     known = c.constant_of(at)
     if known is not None and int(known[0]) == -1:
         return _before(c, stack, at)
     if known is None:
-        at = forms.non_negative(c, at, stack, 0)
-    after = _from(c, stack, forms.add(c, at, c.i64([1])))
-    return forms.concat(c, [_before(c, stack, at), after], 0)
+        at = c.non_negative(at, stack, 0)
+    after = _from(c, stack, c.add(at, c.i64([1])))
+    return c.concat([_before(c, stack, at), after], 0)
 
 
-def _before(c: Conversion, stack: Value, end: Value) -> Value:
-    return forms.slice_by(c, stack, c.i64([0]), end, [0], c.i64([1]))
+def _before(c: Import, stack: Value, end: Value) -> Value:
+    return c.slice_by(stack, c.i64([0]), end, [0], c.i64([1]))
 
 
-def _from(c: Conversion, stack: Value, start: Value) -> Value:
-    return forms.slice_by(c, stack, start, c.i64([TO_THE_END]), [0], c.i64([1]))
+def _from(c: Import, stack: Value, start: Value) -> Value:
+    return c.slice_by(stack, start, c.i64([TO_THE_END]), [0], c.i64([1]))
 
 
-def joined(c: Conversion, parts: Sequence[Value], axis: int = 0) -> Value:
+def joined(c: Import, parts: Sequence[Value], axis: int = 0) -> Value:
     """Concatenate parts along `axis`, even if the other dimensions of an empty part do not fit.
 
     For example, a state that starts empty may have the shape [0, 1] at run time. Beside a part of
@@ -200,7 +200,7 @@ def joined(c: Conversion, parts: Sequence[Value], axis: int = 0) -> Value:
         others = [other for other in filled or parts if other is not part]
         needs = others and not _never_empty(part, axis) and not _has_known_items(part, axis)
         fitted.append(_with_item_dims(c, part, others[0], axis) if needs else part)
-    return forms.concat(c, fitted, axis)
+    return c.concat(fitted, axis)
 
 
 def _never_empty(part: Value, axis: int) -> bool:
@@ -218,20 +218,20 @@ def _has_known_items(part: Value, axis: int) -> bool:
     return dims is None or all(isinstance(dim, int) for dim in (*dims[:axis], *dims[axis + 1 :]))
 
 
-def _with_item_dims(c: Conversion, part: Value, other: Value, axis: int) -> Value:
+def _with_item_dims(c: Import, part: Value, other: Value, axis: int) -> Value:
     """Reshape an empty `part` so that all its dimensions except `axis` are those of `other`.
 
     A part is empty if `axis` has size 0 at run time; it keeps this size. For example, with axis 0,
     a part of [0, 1] beside another of [4, 3] becomes [0, 3]. Any other part keeps its shape.
     """
     rank = shape_of(part).rank
-    own, dims = forms.shape_of(c, part), forms.shape_of(c, other)
-    empty = forms.equal(c, forms.gather(c, own, c.i64([axis]), 0), c.i64([0]))
+    own, dims = c.shape_of(part), c.shape_of(other)
+    empty = c.equal(c.gather(own, c.i64([axis]), 0), c.i64([0]))
     # A Concat would be shorter, but OpenVINO 2026.4 computes a Concat of numbers gathered from two
     # shapes wrongly.
     kept = [int(at != axis) for at in range(rank or 1)]
-    pattern = forms.select(c, empty, forms.multiply(c, dims, c.i64(kept)), own)
-    value = forms.reshape_to(c, part, pattern, special_zero=False)
+    pattern = c.select(empty, c.multiply(dims, c.i64(kept)), own)
+    value = c.reshape_to(part, pattern, special_zero=False)
     if shape_of(value).dims is None:
         c.inference.declare(value, TensorType(element_of(part), Shape.of_rank(rank or 1)))
     return value

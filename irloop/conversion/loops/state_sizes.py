@@ -12,8 +12,7 @@ import numpy as np
 
 from irloop.analysis.patterns import same_shape_source
 from irloop.analysis.states import sizes_hidden_by_tile
-from irloop.conversion.forms import openvino_forms as forms
-from irloop.conversion.framework.translation import Conversion
+from irloop.conversion.framework.directions import Import
 from irloop.dialects.openvino.slicing import Concat
 from irloop.dialects.wire_ends import Entering
 from irloop.graph.builder import element_of, shape_of
@@ -81,7 +80,7 @@ def only_grows(state: Entering) -> bool:
     return any(part is not None and same_shape_source(part) is state.parameter for part in parts)
 
 
-def with_hidden_sizes(c: Conversion, value: Value, axes: set[int], number: Value) -> Value:
+def with_hidden_sizes(c: Import, value: Value, axes: set[int], number: Value) -> Value:
     """Hide the sizes of `value` along `axes` from OpenVINO.
 
     The value is repeated once by a Tile whose repeats are computed as 1 + (n - n), which OpenVINO
@@ -100,14 +99,14 @@ def with_hidden_sizes(c: Conversion, value: Value, axes: set[int], number: Value
     if empty and (len(filled) < len(dims) or math.prod(filled) > LARGEST_FILLED):
         return value
     tiled = c.constant(np.zeros(filled), element_of(value)) if empty else value
-    nothing = forms.subtract(c, number, number)
+    nothing = c.subtract(number, number)
     marks = c.i64([int(at in axes) for at in range(len(dims))])
-    more = forms.multiply(c, marks, nothing)
+    more = c.multiply(marks, nothing)
     once = c.i64([int(at not in empty) for at in range(len(dims))])
-    opened = forms.tile(c, tiled, forms.add(c, once, more))
+    opened = c.tile(tiled, c.add(once, more))
     # Otherwise a concatenated output would lose its sizes if the Loop does not start.
     if sizes := sizes_hidden_by_tile(dims, axes):
-        opened = forms.reshape(c, opened, sizes)
+        opened = c.reshape(opened, sizes)
     c.inference.hint(opened, TensorType(element_of(value), shape))
     c.inference.visit(opened.producer)
     return opened

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.framework.translation import Conversion, exports
+from irloop.conversion.framework.directions import Export
+from irloop.conversion.framework.translation import exports
 from irloop.conversion.neural.convolution import spatial_sizes
 from irloop.dialects.onnx import comparison, pooling
 from irloop.dialects.onnx.matmul import MatMul
@@ -22,7 +22,7 @@ __all__: list[str] = []
 
 
 @exports(ov.AdaptiveAvgPool)
-def export_average(c: Conversion, op: ov.AdaptiveAvgPool, data: Value, shape: Value) -> Value:
+def export_average(c: Export, op: ov.AdaptiveAvgPool, data: Value, shape: Value) -> Value:
     """Write AdaptiveAvgPool as AveragePool if all bins have equal sizes, else as MatMuls.
 
     There is one MatMul for each spatial axis; its weights compute the mean of each bin.
@@ -34,7 +34,7 @@ def export_average(c: Conversion, op: ov.AdaptiveAvgPool, data: Value, shape: Va
     if all(count > 0 and size % count == 0 for size, count in zip(sizes, wanted, strict=True)):
         steps = tuple(size // count for size, count in zip(sizes, wanted, strict=True))
         pool = pooling.AveragePool(kernel_shape=steps, strides=steps)
-        return forms.numeric(c, pool, data)
+        return c.numeric(pool, data)
     element = element_of(data)
     pairs = zip(sizes, wanted, strict=True)
     return _averaged(c, data, [c.constant(bin_weights(*pair), element) for pair in pairs])
@@ -42,7 +42,7 @@ def export_average(c: Conversion, op: ov.AdaptiveAvgPool, data: Value, shape: Va
 
 @exports(ov.AdaptiveMaxPool)
 def export_maximum(
-    c: Conversion, op: ov.AdaptiveMaxPool, data: Value, shape: Value
+    c: Export, op: ov.AdaptiveMaxPool, data: Value, shape: Value
 ) -> list[Value | None]:
     """Write AdaptiveMaxPool: gather the elements of each bin, then apply ReduceMax and ArgMax.
 
@@ -60,21 +60,21 @@ def export_maximum(
     sizes, wanted = known
     table = bin_places(sizes, wanted)
     bins, longest = table.shape
-    flat = forms.reshape(c, data, [0, 0, -1])
-    members = forms.gather(c, flat, c.i64(table), 2)
-    best = forms.reduce(c, "Max", members, [3], keep=False)
-    values = forms.reshape(c, best, [0, 0, *wanted])
+    flat = c.reshape(data, [0, 0, -1])
+    members = c.gather(flat, c.i64(table), 2)
+    best = c.reduce("Max", members, [3], keep=False)
+    values = c.reshape(best, [0, 0, *wanted])
     if not any(value.is_used for value in c.node.outputs[1:]):
         return [values, None]
     largest = ArgMax12(axis=3, keepdims=False) if c.opset >= 12 else ArgMax(3, keepdims=False)
     place = c(largest, members)
     row = c.i64([bin_ * longest for bin_ in range(bins)])
-    index = forms.gather(c, c.i64(table.reshape(-1)), forms.add(c, place, row), 0)
-    shaped = forms.reshape(c, index, [0, 0, *wanted])
-    return [values, forms.convert(c, shaped, op.index_element_type)]
+    index = c.gather(c.i64(table.reshape(-1)), c.add(place, row), 0)
+    shaped = c.reshape(index, [0, 0, *wanted])
+    return [values, c.convert(shaped, op.index_element_type)]
 
 
-def _sizes(c: Conversion, data: Value, shape: Value) -> tuple[list[int], list[int]] | None:
+def _sizes(c: Export, data: Value, shape: Value) -> tuple[list[int], list[int]] | None:
     """The spatial sizes of input and output, if both are known."""
     wanted, sizes = c.constant_of(shape), spatial_sizes(data)
     if wanted is None or sizes is None:
@@ -82,13 +82,13 @@ def _sizes(c: Conversion, data: Value, shape: Value) -> tuple[list[int], list[in
     return sizes, [int(size) for size in wanted.reshape(-1)]
 
 
-def _averaged(c: Conversion, data: Value, weights: list[Value]) -> Value:
+def _averaged(c: Export, data: Value, weights: list[Value]) -> Value:
     """Multiply `data` by weights [size, bins] along each of its spatial axes."""
     result = data
     for axis, weight in enumerate(weights, 2):
         there, back = _last(axis, 2 + len(weights))
-        product = forms.numeric(c, MatMul(), forms.transpose(c, result, there), weight)
-        result = forms.transpose(c, product, back)
+        product = c.numeric(MatMul(), c.transpose(result, there), weight)
+        result = c.transpose(product, back)
     return result
 
 
@@ -98,45 +98,45 @@ def _last(axis: int, rank: int) -> tuple[list[int], list[int]]:
     return there, [there.index(other) for other in range(rank)]
 
 
-def _weights(c: Conversion, data: Value, shape: Value) -> Iterator[Value]:
+def _weights(c: Export, data: Value, shape: Value) -> Iterator[Value]:
     """Emit the weights [size, bins] of average pooling for each spatial axis.
 
     The sizes are known only at run time. A column is 1 / length for the elements of a bin, else 0.
     """
     for first, end, inside in _bins(c, data, shape):
-        length = forms.convert(c, forms.subtract(c, end, first), element_of(data))
-        yield forms.divide(c, forms.convert(c, inside, element_of(data)), length)
+        length = c.convert(c.subtract(end, first), element_of(data))
+        yield c.divide(c.convert(inside, element_of(data)), length)
 
 
-def _largest(c: Conversion, data: Value, shape: Value) -> Value:
-    lowest = forms.scalar(c, float("-inf"), data)
+def _largest(c: Export, data: Value, shape: Value) -> Value:
+    lowest = c.scalar(float("-inf"), data)
     bins = list(_bins(c, data, shape))
     result, rank = data, 2 + len(bins)
     for axis, (_, _, inside) in enumerate(bins, 2):
         there, back = _last(axis, rank)
-        each = forms.unsqueeze(c, forms.transpose(c, result, there), [rank])
-        members = forms.select(c, inside, each, lowest)
-        best = forms.reduce(c, "Max", members, [rank - 1], keep=False)
-        result = forms.transpose(c, best, back)
+        each = c.unsqueeze(c.transpose(result, there), [rank])
+        members = c.select(inside, each, lowest)
+        best = c.reduce("Max", members, [rank - 1], keep=False)
+        result = c.transpose(best, back)
     return result
 
 
-def _bins(c: Conversion, data: Value, shape: Value) -> Iterator[tuple[Value, Value, Value]]:
+def _bins(c: Export, data: Value, shape: Value) -> Iterator[tuple[Value, Value, Value]]:
     """Yield the starts, the ends and a mask of the bins of each spatial axis.
 
     The mask [size, bins] is true for the elements of each bin.
     """
     rank = c.rank_of(data)
-    sizes, wanted = forms.shape_of(c, data), forms.as_i64(c, shape)
+    sizes, wanted = c.shape_of(data), c.as_i64(shape)
     zero, one = c.i64(0), c.i64(1)
     for axis in range(2, rank):
-        size = forms.gather(c, sizes, c.i64(axis), 0)
-        count = forms.gather(c, wanted, c.i64(axis - 2), 0)
-        number = forms.range_(c, zero, count, one)
-        first = forms.divide(c, forms.multiply(c, number, size), count)
-        beyond = forms.multiply(c, forms.add(c, number, one), size)
-        up = forms.subtract(c, forms.add(c, beyond, count), one)
-        end = forms.divide(c, up, count)
-        place = forms.unsqueeze(c, forms.range_(c, zero, size, one), [1])
-        begun = forms.logical_not(c, forms.less(c, place, first))
-        yield first, end, c(comparison.And(), begun, forms.less(c, place, end))
+        size = c.gather(sizes, c.i64(axis), 0)
+        count = c.gather(wanted, c.i64(axis - 2), 0)
+        number = c.range(zero, count, one)
+        first = c.divide(c.multiply(number, size), count)
+        beyond = c.multiply(c.add(number, one), size)
+        up = c.subtract(c.add(beyond, count), one)
+        end = c.divide(up, count)
+        place = c.unsqueeze(c.range(zero, size, one), [1])
+        begun = c.logical_not(c.less(place, first))
+        yield first, end, c(comparison.And(), begun, c.less(place, end))

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.forms import openvino_forms as ov_forms
+from irloop.conversion.framework.directions import Export, Import
 from irloop.conversion.framework.translation import Conversion, exports, imports
 from irloop.conversion.framework.weights import reshaped
 from irloop.dialects.onnx import convolution as onnx
@@ -113,23 +112,23 @@ def onnx_attributes(op: ov.Windowed, rank: int, kernel: tuple[int, ...] | None) 
     return attributes
 
 
-def ungrouped(c: Conversion, filters: Value) -> tuple[Value, int]:
+def ungrouped(c: Export, filters: Value) -> tuple[Value, int]:
     """Reshape filters [G, A, B, ...] to [G*A, B, ...]; also return G."""
     dims = shape_of(filters).static()
     if dims is None:
         raise c.refuse("the shape of a grouped filter is not known", "give it a static shape")
-    return reshaped(c, filters, [dims[0] * dims[1], *dims[2:]], forms.reshape), dims[0]
+    return reshaped(c, filters, [dims[0] * dims[1], *dims[2:]]), dims[0]
 
 
-def convolved(c: Conversion, op: onnx.Windowed, data: Value, filters: Value) -> Value:
+def convolved(c: Export, op: onnx.Windowed, data: Value, filters: Value) -> Value:
     """Emit the convolution `op`, computed in f32 if it does not support the operands' type."""
     if element_of(data).is_integer:
-        return forms.computed_in(c, ElementType.F32, lambda *wide: c(op, *wide), data, filters)
-    return forms.numeric(c, op, data, filters)
+        return c.computed_in(ElementType.F32, lambda *wide: c(op, *wide), data, filters)
+    return c.numeric(op, data, filters)
 
 
 @exports(ov.Convolution)
-def export_convolution(c: Conversion, op: ov.Convolution, data: Value, filters: Value) -> Value:
+def export_convolution(c: Export, op: ov.Convolution, data: Value, filters: Value) -> Value:
     """Convolution -> Conv."""
     rank, kernel = spatial_rank(c, data, filters, 0), kernel_of(filters, 2)
     attributes = onnx_attributes(op, rank, kernel) | _onnx_padding(op, data, kernel, rank)
@@ -138,7 +137,7 @@ def export_convolution(c: Conversion, op: ov.Convolution, data: Value, filters: 
 
 @exports(ov.GroupConvolution)
 def export_group_convolution(
-    c: Conversion, op: ov.GroupConvolution, data: Value, filters: Value
+    c: Export, op: ov.GroupConvolution, data: Value, filters: Value
 ) -> Value:
     """GroupConvolution -> Conv with groups."""
     rank, kernel = spatial_rank(c, data, filters, 1), kernel_of(filters, 3)
@@ -148,7 +147,7 @@ def export_group_convolution(
 
 
 @exports(ov.BinaryConvolution)
-def export_binary(c: Conversion, op: ov.BinaryConvolution, data: Value, filters: Value) -> Value:
+def export_binary(c: Export, op: ov.BinaryConvolution, data: Value, filters: Value) -> Value:
     """Write BinaryConvolution as Conv; the bits 0 and 1 of its operands become -1 and 1 first."""
     import numpy as np
 
@@ -160,8 +159,8 @@ def export_binary(c: Conversion, op: ov.BinaryConvolution, data: Value, filters:
     if codes is None or kernel is None:
         raise c.refuse("its filter is not constant", "fold the filter into a constant")
     signs = c.constant(binary_signs(codes).astype(np.float32), element_of(data))
-    two, one = (forms.scalar(c, number, data) for number in (2.0, 1.0))
-    values = forms.subtract(c, forms.multiply(c, data, two), one)
+    two, one = (c.scalar(number, data) for number in (2.0, 1.0))
+    values = c.subtract(c.multiply(data, two), one)
     attributes = onnx_attributes(op, rank, kernel)
     padding = _onnx_padding(op, data, kernel, rank)
     if "auto_pad" in padding and op.pad_value:
@@ -171,7 +170,7 @@ def export_binary(c: Conversion, op: ov.BinaryConvolution, data: Value, filters:
     if "pads" in padding and op.pad_value:
         begin, end = onnx.halves(padding.pop("pads"))
         widths = c.i64([0, 0, *begin, 0, 0, *end])
-        values = forms.pad(c, values, widths, forms.scalar(c, op.pad_value, values))
+        values = c.pad(values, widths, c.scalar(op.pad_value, values))
     return convolved(c, onnx.Conv(**attributes, **padding), values, signs)
 
 
@@ -195,35 +194,35 @@ def _openvino_attributes(
     return attributes | {"pads_begin": pads[0], "pads_end": pads[1]}
 
 
-def grouped(c: Conversion, filters: Value, groups: int) -> Value:
+def grouped(c: Import, filters: Value, groups: int) -> Value:
     """Reshape filters [G*A, B, ...] to [G, A, B, ...]."""
     dims = shape_of(filters).static()
     if dims is None:
         raise c.refuse("the shape of a grouped filter is not known", "give it a static shape")
     shape = [groups, dims[0] // groups, *dims[1:]]
-    return reshaped(c, filters, shape, ov_forms.reshape)
+    return reshaped(c, filters, shape)
 
 
-def with_bias(c: Conversion, result: Value, bias: Value | None, rank: int) -> Value:
+def with_bias(c: Import, result: Value, bias: Value | None, rank: int) -> Value:
     """Add a bias [C], if there is one."""
     if bias is None:
         return result
     channels = reshaped_bias(c, bias, rank)
-    return ov_forms.add(c, result, channels)
+    return c.add(result, channels)
 
 
-def reshaped_bias(c: Conversion, bias: Value, rank: int) -> Value:
+def reshaped_bias(c: Import, bias: Value, rank: int) -> Value:
     """Reshape a bias [C] to [1, C, 1, ...]."""
     dims = shape_of(bias).static()
     shape = [1, dims[0] if dims else -1, *(1,) * rank]
     if dims is None:
-        return ov_forms.reshape(c, bias, shape)
-    return reshaped(c, bias, shape, ov_forms.reshape)
+        return c.reshape(bias, shape)
+    return reshaped(c, bias, shape)
 
 
 @imports(onnx.Conv)
 def import_conv(
-    c: Conversion, op: onnx.Conv, data: Value, filters: Value, bias: Value | None = None
+    c: Import, op: onnx.Conv, data: Value, filters: Value, bias: Value | None = None
 ) -> Value:
     """Write Conv as Convolution or GroupConvolution, and add the bias."""
     rank, kernel = spatial_rank(c, data, filters, 0), kernel_of(filters, 2)

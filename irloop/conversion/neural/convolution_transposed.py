@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.forms import openvino_forms as ov_forms
-from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.conversion.framework.directions import Export, Import
+from irloop.conversion.framework.translation import exports, imports
 from irloop.conversion.neural.convolution import (
     convolved,
     grouped,
@@ -35,7 +34,7 @@ Backprop = ov.ConvolutionBackpropData | ov.GroupConvolutionBackpropData
 
 @exports(ov.ConvolutionBackpropData, ov.GroupConvolutionBackpropData)
 def export_backprop(
-    c: Conversion, op: Backprop, data: Value, filters: Value, shape: Value | None = None
+    c: Export, op: Backprop, data: Value, filters: Value, shape: Value | None = None
 ) -> Value:
     """Write ConvolutionBackpropData or GroupConvolutionBackpropData as ConvTranspose."""
     extra = int(isinstance(op, ov.GroupConvolutionBackpropData))
@@ -72,7 +71,7 @@ def export_backprop(
 
 
 def _padded_export(
-    c: Conversion,
+    c: Export,
     attributes: dict[str, Any],
     paddings: tuple[int, ...],
     begins: list[int],
@@ -97,11 +96,11 @@ def _padded_export(
         return result
     rank = len(begins)
     widths = c.i64([0, 0, *missing[:rank], 0, 0, *missing[rank:]])
-    return forms.pad(c, result, widths, forms.scalar(c, 0.0, result))
+    return c.pad(result, widths, c.scalar(0.0, result))
 
 
 def _sliced_export(
-    c: Conversion,
+    c: Export,
     window: Window,
     attributes: dict[str, Any],
     paddings: tuple[int, ...],
@@ -116,29 +115,29 @@ def _sliced_export(
     rank = len(paddings)
     given = attributes | ({"output_padding": paddings} if any(paddings) else {})
     full_size = convolved(c, onnx.ConvTranspose(**given), data, filters)
-    wanted = forms.convert(c, shape, ElementType.I64)
+    wanted = c.convert(shape, ElementType.I64)
     axes = c.i64(list(range(2, 2 + rank)))
-    full = forms.gather(c, forms.shape_of(c, full_size), axes, 0)
+    full = c.gather(c.shape_of(full_size), axes, 0)
     if window.auto_pad.startswith("same"):
-        total = forms.subtract(c, full, wanted)
+        total = c.subtract(full, wanted)
         if window.auto_pad == "same_upper":
-            total = forms.add(c, total, c.i64(1))
-        begin = forms.floor_divide(c, total, c.i64(2))
+            total = c.add(total, c.i64(1))
+        begin = c.floor_divide(total, c.i64(2))
     else:
         explicit = window.auto_pad == "explicit"
         begin = c.i64(list(window.pads_begin) if explicit else [0] * rank)
-    begin = forms.maximum(c, begin, c.i64(0))
-    end = forms.add(c, begin, wanted)
+    begin = c.maximum(begin, c.i64(0))
+    end = c.add(begin, wanted)
     # If the wanted size exceeds the whole result, zeros are appended.
-    missing = forms.maximum(c, forms.subtract(c, end, full), c.i64(0))
-    widths = forms.concat(c, [c.i64([0] * (rank + 4)), missing], 0)
-    padded = forms.pad(c, full_size, widths, forms.scalar(c, 0.0, full_size))
-    return forms.slice_by(c, padded, begin, end, axes)
+    missing = c.maximum(c.subtract(end, full), c.i64(0))
+    widths = c.concat([c.i64([0] * (rank + 4)), missing], 0)
+    padded = c.pad(full_size, widths, c.scalar(0.0, full_size))
+    return c.slice_by(padded, begin, end, axes)
 
 
 @imports(onnx.ConvTranspose)
 def import_conv_transpose(
-    c: Conversion,
+    c: Import,
     op: onnx.ConvTranspose,
     data: Value,
     filters: Value,
@@ -156,7 +155,7 @@ def import_conv_transpose(
 
 
 def _imported(
-    c: Conversion,
+    c: Import,
     op: onnx.ConvTranspose,
     window: Window,
     paddings: tuple[int, ...],
@@ -189,12 +188,12 @@ def _imported(
     if not any(missing):
         return result
     low, high = [0] * (2 + rank), [0, 0, *missing]
-    zero = ov_forms.scalar(c, 0.0, result)
-    return ov_forms.pad(c, result, c.i64(low), c.i64(high), zero)
+    zero = c.scalar(0.0, result)
+    return c.pad(result, c.i64(low), c.i64(high), zero)
 
 
 def _by_shape(
-    c: Conversion,
+    c: Import,
     op: onnx.ConvTranspose,
     window: Window,
     paddings: tuple[int, ...],
@@ -212,8 +211,8 @@ def _by_shape(
         wanted = c.i64(list(op.output_shape[-rank:]))
     else:
         axes = c.i64(list(range(2, 2 + rank)))
-        sizes = ov_forms.gather(c, ov_forms.shape_of(c, data), axes, 0)
-        wanted = ov_forms.multiply(c, sizes, c.i64(list(window.strides)))
+        sizes = c.gather(c.shape_of(data), axes, 0)
+        wanted = c.multiply(sizes, c.i64(list(window.strides)))
     upper = window.auto_pad == "same_upper"
     given = {
         "strides": window.strides,
@@ -226,7 +225,7 @@ def _by_shape(
     return _emitted(c, op, given, data, weights, wanted)
 
 
-def _emitted(c: Conversion, op: onnx.ConvTranspose, given: dict[str, Any], *inputs: Value) -> Value:
+def _emitted(c: Import, op: onnx.ConvTranspose, given: dict[str, Any], *inputs: Value) -> Value:
     if op.group == 1:
         return c(ov.ConvolutionBackpropData(**given), *inputs)
     return c(ov.GroupConvolutionBackpropData(**given), *inputs)

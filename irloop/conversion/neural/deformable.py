@@ -7,9 +7,8 @@ from functools import reduce
 from itertools import product as all_of
 from typing import Any
 
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.forms import openvino_forms as ov_forms
-from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.conversion.framework.directions import Export, Import
+from irloop.conversion.framework.translation import exports, imports
 from irloop.conversion.framework.weights import reshaped
 from irloop.conversion.neural.convolution import (
     kernel_of,
@@ -35,7 +34,7 @@ Deformable = ov.DeformableConvolution | ov.DeformableConvolution1
 
 @exports(ov.DeformableConvolution, ov.DeformableConvolution1)
 def export_deformable(
-    c: Conversion,
+    c: Export,
     op: Deformable,
     data: Value,
     offset: Value,
@@ -65,7 +64,7 @@ def export_deformable(
     return c(onnx.DeformConv(**attributes), data, filters, offset, None, mask)
 
 
-def _base(c: Conversion, window: Window, sizes: list[int], offset: Value) -> Value:
+def _base(c: Export, window: Window, sizes: list[int], offset: Value) -> Value:
     """Emit the positions that each window reads if all offsets are 0.
 
     The result is a constant [1, K, axes, windows], where K is the number of elements in a window.
@@ -76,16 +75,16 @@ def _base(c: Conversion, window: Window, sizes: list[int], offset: Value) -> Val
     return c.constant(places, element_of(offset))
 
 
-def _inside(c: Conversion, place: Value, size: int) -> Value:
+def _inside(c: Export, place: Value, size: int) -> Value:
     """1 for positions with 0 <= place < size, else 0."""
-    low = forms.less(c, place, forms.scalar(c, 0.0, place))
-    high = forms.less(c, place, forms.scalar(c, float(size), place))
-    zero, one = forms.scalar(c, 0.0, place), forms.scalar(c, 1.0, place)
-    return forms.select(c, low, zero, forms.select(c, high, one, zero))
+    low = c.less(place, c.scalar(0.0, place))
+    high = c.less(place, c.scalar(float(size), place))
+    zero, one = c.scalar(0.0, place), c.scalar(1.0, place)
+    return c.select(low, zero, c.select(high, one, zero))
 
 
 def _moved_inside(
-    c: Conversion,
+    c: Export,
     op: Deformable,
     window: Window,
     sizes: list[int],
@@ -100,20 +99,20 @@ def _moved_inside(
     rank, groups = len(sizes), op.deformable_group
     elements, windows = _counts(window, sizes)
     base = _base(c, window, sizes, offset)
-    moves = forms.reshape(c, offset, [-1, elements, rank, windows])
-    places = forms.add(c, moves, base)
+    moves = c.reshape(offset, [-1, elements, rank, windows])
+    places = c.add(moves, base)
     bounded, kept = [], None
     for axis, size in enumerate(sizes):
-        place = forms.gather(c, places, c.i64([axis]), 2)
-        bounded.append(forms.clip(c, place, 0.0, float(size - 1)))
+        place = c.gather(places, c.i64([axis]), 2)
+        bounded.append(c.clip(place, 0.0, float(size - 1)))
         inside = _inside(c, place, size)
-        kept = inside if kept is None else forms.multiply(c, kept, inside)
+        kept = inside if kept is None else c.multiply(kept, inside)
     assert kept is not None, "a convolution has at least one spatial axis"
-    moved = forms.subtract(c, forms.concat(c, bounded, 2), base)
+    moved = c.subtract(c.concat(bounded, 2), base)
     outputs = [window.outputs(axis, size) for axis, size in enumerate(sizes)]
-    new_offset = forms.reshape(c, moved, [-1, groups * elements * rank, *outputs])
-    share = forms.reshape(c, kept, [-1, groups * elements, *outputs])
-    return new_offset, share if mask is None else forms.multiply(c, mask, share)
+    new_offset = c.reshape(moved, [-1, groups * elements * rank, *outputs])
+    share = c.reshape(kept, [-1, groups * elements, *outputs])
+    return new_offset, share if mask is None else c.multiply(mask, share)
 
 
 def _counts(window: Window, sizes: list[int]) -> tuple[int, int]:
@@ -125,7 +124,7 @@ def _counts(window: Window, sizes: list[int]) -> tuple[int, int]:
 
 
 def _gathered(
-    c: Conversion,
+    c: Export,
     op: Deformable,
     window: Window,
     sizes: list[int],
@@ -143,34 +142,32 @@ def _gathered(
         raise c.refuse(
             "the number of its channels is not known", "give data and filter static shapes"
         )
-    moves = forms.reshape(c, offset, [-1, elements, rank, windows])
-    places = forms.add(c, moves, _base(c, window, sizes, offset))
+    moves = c.reshape(offset, [-1, elements, rank, windows])
+    places = c.add(moves, _base(c, window, sizes, offset))
     corners = [
-        _axis_corners(c, forms.gather(c, places, c.i64([axis]), 2), size, blend=op.blends())
+        _axis_corners(c, c.gather(places, c.i64([axis]), 2), size, blend=op.blends())
         for axis, size in enumerate(sizes)
     ]
-    flat = forms.reshape(c, data, [-1, channels // groups, math.prod(sizes)])
+    flat = c.reshape(data, [-1, channels // groups, math.prod(sizes)])
     parts = []
     for chosen in all_of(*corners):
         index, weight = chosen[0]
         for (place, share), size in zip(chosen[1:], sizes[1:], strict=True):
-            index = forms.add(c, forms.multiply(c, index, c.i64(size)), place)
-            weight = forms.multiply(c, weight, share)
+            index = c.add(c.multiply(index, c.i64(size)), place)
+            weight = c.multiply(weight, share)
         parts.append(_corner_values(c, flat, index, weight, channels // groups, elements * windows))
-    columns = reduce(lambda left, right: forms.add(c, left, right), parts)
+    columns = reduce(c.add, parts)
     if mask is not None:
-        columns = forms.multiply(c, columns, forms.reshape(c, mask, [-1, 1, elements * windows]))
+        columns = c.multiply(columns, c.reshape(mask, [-1, 1, elements * windows]))
     depth = channels // op.group * elements
-    columns = forms.reshape(c, columns, [-1, op.group, depth, windows])
-    weights = reshaped(c, filters, [op.group, outputs // op.group, depth], forms.reshape)
-    result = forms.numeric(c, onnx_matmul.MatMul(), weights, columns, small=None, half=None)
+    columns = c.reshape(columns, [-1, op.group, depth, windows])
+    weights = reshaped(c, filters, [op.group, outputs // op.group, depth])
+    result = c.numeric(onnx_matmul.MatMul(), weights, columns, small=None, half=None)
     shape = [window.outputs(axis, size) for axis, size in enumerate(sizes)]
-    return forms.reshape(c, result, [-1, outputs, *shape])
+    return c.reshape(result, [-1, outputs, *shape])
 
 
-def _axis_corners(
-    c: Conversion, place: Value, size: int, *, blend: bool
-) -> list[tuple[Value, Value]]:
+def _axis_corners(c: Export, place: Value, size: int, *, blend: bool) -> list[tuple[Value, Value]]:
     """Return (index, weight) of the two elements next to each position on one axis.
 
     The pairs are for the lower and the upper neighbour; indices are i64. A neighbour outside the
@@ -182,36 +179,36 @@ def _axis_corners(
     """
     scale = None if blend else _inside(c, place, size)
     if not blend:
-        place = forms.clip(c, place, 0.0, float(size - 1))
+        place = c.clip(place, 0.0, float(size - 1))
     first = c(onnx_elementwise.Floor(), place)
-    fraction = forms.subtract(c, place, first)
-    rest = forms.subtract(c, forms.scalar(c, 1.0, place), fraction)
+    fraction = c.subtract(place, first)
+    rest = c.subtract(c.scalar(1.0, place), fraction)
     result = []
     for step, weight in ((0.0, rest), (1.0, fraction)):
-        element = forms.add(c, first, forms.scalar(c, step, place))
-        share = forms.multiply(c, weight, _inside(c, element, size) if scale is None else scale)
-        bounded = forms.clip(c, element, 0.0, float(size - 1))
-        result.append((forms.convert(c, bounded, ElementType.I64), share))
+        element = c.add(first, c.scalar(step, place))
+        share = c.multiply(weight, _inside(c, element, size) if scale is None else scale)
+        bounded = c.clip(element, 0.0, float(size - 1))
+        result.append((c.convert(bounded, ElementType.I64), share))
     return result
 
 
 def _corner_values(
-    c: Conversion, flat: Value, index: Value, weight: Value, channels: int, count: int
+    c: Export, flat: Value, index: Value, weight: Value, channels: int, count: int
 ) -> Value:
     """Emit the elements of `flat` at the positions `index`, multiplied by `weight`.
 
     `flat` [N, C, P] holds N maps of C channels and P pixels. `index` and `weight` hold `count`
     entries for each map, which apply to all of its channels. The result is [N, C, `count`].
     """
-    row = forms.reshape(c, index, [-1, 1, count])
-    spread = forms.expand(c, row, c.i64([1, channels, 1]))
+    row = c.reshape(index, [-1, 1, count])
+    spread = c.expand(row, c.i64([1, channels, 1]))
     values = c(GatherElements(axis=2), flat, spread)
-    return forms.multiply(c, values, forms.reshape(c, weight, [-1, 1, count]))
+    return c.multiply(values, c.reshape(weight, [-1, 1, count]))
 
 
 @imports(onnx.DeformConv)
 def import_deformable(
-    c: Conversion,
+    c: Import,
     op: onnx.DeformConv,
     data: Value,
     filters: Value,
@@ -238,12 +235,12 @@ def import_deformable(
     }
     target = ov.DeformableConvolution(**attributes, bilinear_interpolation_pad=True)
     result = c(target, data, offset, filters, mask)
-    return result if bias is None else ov_forms.add(c, result, reshaped_bias(c, bias, 2))
+    return result if bias is None else c.add(result, reshaped_bias(c, bias, 2))
 
 
 @imports(onnx.CausalConvWithState)
 def import_causal(
-    c: Conversion,
+    c: Import,
     op: onnx.CausalConvWithState,
     data: Value,
     filters: Value,
@@ -263,26 +260,26 @@ def import_causal(
     kept = width - 1
     seen = data
     if kept and past is None:
-        items = ov_forms.gather(c, ov_forms.shape_of(c, data), c.i64([0]), 0)
-        shape = ov_forms.concat(c, [items, c.i64([channels, kept])], 0)
-        past = ov_forms.broadcast(c, c.constant(0, element_of(data)), shape)
+        items = c.gather(c.shape_of(data), c.i64([0]), 0)
+        shape = c.concat([items, c.i64([channels, kept])], 0)
+        past = c.broadcast(c.constant(0, element_of(data)), shape)
     if kept and past is not None:
-        seen = ov_forms.concat(c, [past, data], 2)
-    grouped = reshaped(c, filters, [channels, 1, 1, width], ov_forms.reshape)
+        seen = c.concat([past, data], 2)
+    grouped = reshaped(c, filters, [channels, 1, 1, width])
     conv = ov.GroupConvolution(strides=(1,), pads_begin=(0,), pads_end=(0,), dilations=(1,))
     result = c(conv, seen, grouped)
     if bias is not None:
-        result = ov_forms.add(c, result, reshaped_bias(c, bias, 1))
+        result = c.add(result, reshaped_bias(c, bias, 1))
     if op.activation in ("silu", "swish"):
         result = c(activation.Swish(), result)
     return [result, _last(c, seen, kept)]
 
 
-def _last(c: Conversion, seen: Value, kept: int) -> Value:
+def _last(c: Import, seen: Value, kept: int) -> Value:
     """Return the last `kept` elements of `seen` along axis 2."""
     if kept == 0:
         # If nothing is kept, the slice starts at the end of the axis and is empty.
-        size = ov_forms.gather(c, ov_forms.shape_of(c, seen), c.i64([2]), 0)
-        return ov_forms.slice_by(c, seen, size, size, [2], c.i64([1]))
+        size = c.gather(c.shape_of(seen), c.i64([2]), 0)
+        return c.slice_by(seen, size, size, [2], c.i64([1]))
     node = c.emit(slicing.VariadicSplit(), seen, c.i64(2), c.i64([-1, kept]), n_outputs=2)
     return node.outputs[1]

@@ -14,8 +14,8 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Op
 from irloop.graph.types import DynamicDim, ElementType
-from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import NodePass
+from irloop.passes.node_writer import NodeWriter
 from irloop.passes.stored import stored
 
 __all__ = ["FuseAttention"]
@@ -64,7 +64,7 @@ class FuseAttention(NodePass):
 
     operations = _RESHAPES
 
-    def rewrite(self, node: Node, w: Forms) -> Value | None:
+    def rewrite(self, node: Node, w: NodeWriter) -> Value | None:
         found = _found(node)
         if found is None:
             return None
@@ -75,7 +75,7 @@ class FuseAttention(NodePass):
         return w.rewriter.insert(op, inputs, before=node, name=f"{node.name}/{op.type}").output
 
 
-def _spread(forms: Forms, bias: Value, query: Value) -> Value:
+def _spread(forms: NodeWriter, bias: Value, query: Value) -> Value:
     """Expand an attention bias [batch, heads, 1, keys] to [batch, heads, queries, keys].
 
     ONNX Runtime would not broadcast the axis of queries. Their number is the size of axis 1 of
@@ -86,7 +86,7 @@ def _spread(forms: Forms, bias: Value, query: Value) -> Value:
         return bias
     if isinstance(positions, int):
         return forms(Expand(), bias, forms.constant([1, 1, positions, 1]))
-    count = forms.unsqueeze(forms.size_of(query, 1), 0)
+    count = forms.unsqueeze(forms.size_of(query, 1), [0])
     target = forms.concat([forms.constant([1, 1]), count, forms.constant([1])], 0)
     return forms(Expand(), bias, target)
 

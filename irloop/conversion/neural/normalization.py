@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.framework.translation import Conversion, exports
+from irloop.conversion.framework.directions import Export
+from irloop.conversion.framework.translation import exports
 from irloop.conversion.tensors import computed_axes
 from irloop.conversion.tensors.reduction import known_axes
 from irloop.dialects.onnx import elementwise as onnx_math
@@ -20,30 +20,30 @@ from irloop.graph.types import ElementType
 _NARROW = frozenset({ElementType.F16, ElementType.BF16})
 
 
-def in_f32(c: Conversion, build: Callable[..., Value], *values: Value) -> Value:
+def in_f32(c: Export, build: Callable[..., Value], *values: Value) -> Value:
     """Call `build` with `values` cast to f32; cast its result to the type of the first value.
 
     If the first value is not f16 or bf16, the values are cast to its type instead of f32.
     """
     element = element_of(values[0])
     chosen = ElementType.F32 if element in _NARROW else element
-    return forms.computed_in(c, chosen, build, *values)
+    return c.computed_in(chosen, build, *values)
 
 
-def reduced(c: Conversion, kind: str, value: Value, axes: Sequence[int] | Value) -> Value:
+def reduced(c: Export, kind: str, value: Value, axes: Sequence[int] | Value) -> Value:
     """Reduce `value` along `axes` and keep its rank; if `axes` is empty, return `value` itself."""
     if isinstance(axes, Value):
-        return computed_axes.reduce(c, kind, value, axes)
-    return forms.reduce(c, kind, value, axes) if axes else value
+        return computed_axes.reduced(c, kind, value, axes)
+    return c.reduce(kind, value, axes) if axes else value
 
 
-def centred(c: Conversion, value: Value, axes: Sequence[int] | Value) -> Value:
+def centred(c: Export, value: Value, axes: Sequence[int] | Value) -> Value:
     """Subtract from `value` its mean over `axes`."""
-    return forms.subtract(c, value, reduced(c, "Mean", value, axes))
+    return c.subtract(value, reduced(c, "Mean", value, axes))
 
 
 def standardized(
-    c: Conversion,
+    c: Export,
     value: Value,
     axes: Sequence[int] | Value,
     epsilon: float,
@@ -64,14 +64,14 @@ def standardized(
     shifted = centred(c, value, axes)
     # The square is a Pow, because ONNX Runtime then fuses these operations to a LayerNormalization,
     # which takes half as long.
-    squares = c(onnx_math.Pow(), shifted, forms.scalar(c, 2, value))
+    squares = c(onnx_math.Pow(), shifted, c.scalar(2, value))
     variance = reduced(c, "Mean", squares, axes)
-    small = forms.scalar(c, epsilon, value)
+    small = c.scalar(epsilon, value)
     if inside:
-        deviation = c(onnx_math.Sqrt(), forms.add(c, variance, small))
+        deviation = c(onnx_math.Sqrt(), c.add(variance, small))
     else:
-        deviation = forms.add(c, c(onnx_math.Sqrt(), variance), small)
-    return forms.divide(c, shifted, deviation)
+        deviation = c.add(c(onnx_math.Sqrt(), variance), small)
+    return c.divide(shifted, deviation)
 
 
 def _channels(value: Value, axes: Sequence[int] | Value) -> int | None:
@@ -89,14 +89,14 @@ def _channels(value: Value, axes: Sequence[int] | Value) -> int | None:
     return size if isinstance(size, int) and size > 0 else None
 
 
-def per_channel(c: Conversion, parameter: Value, rank: int) -> Value:
+def per_channel(c: Export, parameter: Value, rank: int) -> Value:
     """Reshape a vector for axis 1 so that it broadcasts to data of this rank."""
-    return forms.unsqueeze(c, parameter, list(range(1, rank - 1))) if rank > 2 else parameter
+    return c.unsqueeze(parameter, list(range(1, rank - 1))) if rank > 2 else parameter
 
 
 @exports(ov.BatchNormInference1)
 def export_batch_norm1(
-    c: Conversion,
+    c: Export,
     op: ov.BatchNormInference1,
     gamma: Value,
     beta: Value,
@@ -108,11 +108,11 @@ def export_batch_norm1(
 
 
 @exports(ov.BatchNormInference5)
-def export_batch_norm5(c: Conversion, op: ov.BatchNormInference5, *operands: Value) -> Value:
+def export_batch_norm5(c: Export, op: ov.BatchNormInference5, *operands: Value) -> Value:
     return _batch_norm(c, op.epsilon, *operands)
 
 
-def _batch_norm(c: Conversion, epsilon: float, *operands: Value) -> Value:
+def _batch_norm(c: Export, epsilon: float, *operands: Value) -> Value:
     target: onnx.BatchNormalization9 | onnx.BatchNormalization14
     target = (
         onnx.BatchNormalization14(epsilon) if c.opset >= 14 else onnx.BatchNormalization9(epsilon)
@@ -121,11 +121,11 @@ def _batch_norm(c: Conversion, epsilon: float, *operands: Value) -> Value:
     def build(*wide: Value) -> Value:
         return c.emit(target, *wide, n_outputs=1).outputs[0]
 
-    return forms.computed_in(c, forms.computing_type(c, element_of(operands[0])), build, *operands)
+    return c.computed_in(c.computing_type(element_of(operands[0])), build, *operands)
 
 
 @exports(ov.MVN1, ov.MVN2)
-def export_mvn2(c: Conversion, op: ov.MVN2, x: Value) -> Value:
+def export_mvn2(c: Export, op: ov.MVN2, x: Value) -> Value:
     axes = op.axes(c.rank_of(x))
     if not op.normalize_variance:
         return in_f32(c, lambda value: centred(c, value, axes), x)
@@ -133,7 +133,7 @@ def export_mvn2(c: Conversion, op: ov.MVN2, x: Value) -> Value:
 
 
 @exports(ov.MVN6)
-def export_mvn6(c: Conversion, op: ov.MVN6, x: Value, axes: Value) -> Value:
+def export_mvn6(c: Export, op: ov.MVN6, x: Value, axes: Value) -> Value:
     known = known_axes(c, axes)
     listed: Sequence[int] | Value = axes if known is None else known
     if not op.normalize_variance:
@@ -161,7 +161,7 @@ def _is_scaled_by_elements(value: Value) -> bool:
 
 
 @exports(ov.NormalizeL2)
-def export_normalize_l2(c: Conversion, op: ov.NormalizeL2, x: Value, axes: Value) -> Value:
+def export_normalize_l2(c: Export, op: ov.NormalizeL2, x: Value, axes: Value) -> Value:
     """Write NormalizeL2 as a division of x by its norm over the axes.
 
     If the list of axes is empty, every element is divided by its own norm, which gives 1; it is
@@ -169,20 +169,20 @@ def export_normalize_l2(c: Conversion, op: ov.NormalizeL2, x: Value, axes: Value
     """
     known = known_axes(c, axes)
     if known == []:
-        return in_f32(c, lambda value: c(onnx_math.Pow(), value, forms.scalar(c, 0, value)), x)
+        return in_f32(c, lambda value: c(onnx_math.Pow(), value, c.scalar(0, value)), x)
     listed: Sequence[int] | Value = axes if known is None else known
 
     def build(value: Value) -> Value:
-        total = reduced(c, "Sum", forms.multiply(c, value, value), listed)
-        small = forms.scalar(c, op.eps, value)
-        combine = forms.maximum if op.is_maximum else forms.add
-        return forms.divide(c, value, c(onnx_math.Sqrt(), combine(c, total, small)))
+        total = reduced(c, "Sum", c.multiply(value, value), listed)
+        small = c.scalar(op.eps, value)
+        combine = c.maximum if op.is_maximum else c.add
+        return c.divide(value, c(onnx_math.Sqrt(), combine(total, small)))
 
     return in_f32(c, build, x)
 
 
 @exports(ov.LRN)
-def export_lrn(c: Conversion, op: ov.LRN, x: Value, axes: Value) -> Value:
+def export_lrn(c: Export, op: ov.LRN, x: Value, axes: Value) -> Value:
     """Write LRN as an ONNX LRN if it normalises 4-D data over the channels with an odd size.
 
     Otherwise the squares in each window are added with Slices and Adds, and the formula is computed
@@ -195,20 +195,20 @@ def export_lrn(c: Conversion, op: ov.LRN, x: Value, axes: Value) -> Value:
     chosen = sorted({axis % rank for axis in known})
     if chosen == [1] and rank == 4 and op.size % 2:
         node = onnx.LRN(size=op.size, alpha=op.alpha, beta=op.beta, bias=op.bias)
-        return forms.numeric(c, node, x)
+        return c.numeric(node, x)
 
     def build(value: Value) -> Value:
-        total = forms.multiply(c, value, value)
+        total = c.multiply(value, value)
         for axis in chosen:
             total = _window_sum(c, total, axis, rank, (op.size - 1) // 2)
-        scaled = forms.multiply(c, total, forms.scalar(c, op.alpha / op.size ** len(chosen), value))
-        base = forms.add(c, scaled, forms.scalar(c, op.bias, value))
-        return forms.divide(c, value, c(onnx_math.Pow(), base, forms.scalar(c, op.beta, value)))
+        scaled = c.multiply(total, c.scalar(op.alpha / op.size ** len(chosen), value))
+        base = c.add(scaled, c.scalar(op.bias, value))
+        return c.divide(value, c(onnx_math.Pow(), base, c.scalar(op.beta, value)))
 
     return in_f32(c, build, x)
 
 
-def _window_sum(c: Conversion, value: Value, axis: int, rank: int, side: int) -> Value:
+def _window_sum(c: Export, value: Value, axis: int, rank: int, side: int) -> Value:
     """Emit the sums of sliding windows along `axis`, one for each element.
 
     A window holds the element and its neighbours that are at most `side` positions away.
@@ -217,31 +217,31 @@ def _window_sum(c: Conversion, value: Value, axis: int, rank: int, side: int) ->
         return value
     pads = [0] * (2 * rank)
     pads[axis] = pads[rank + axis] = side
-    padded = forms.pad(c, value, c.i64(pads))
+    padded = c.pad(value, c.i64(pads))
     total = None
     for shift in range(2 * side + 1):
         # The end is negative, because the length of the axis may be unknown.
         end = shift - 2 * side if shift < 2 * side else 2**31 - 1
-        piece = forms.slice_(c, padded, [shift], [end], [axis])
-        total = piece if total is None else forms.add(c, total, piece)
+        piece = c.slice(padded, [shift], [end], [axis])
+        total = piece if total is None else c.add(total, piece)
     assert total is not None
     return total
 
 
 @exports(ov.GroupNormalization)
 def export_group_norm(
-    c: Conversion, op: ov.GroupNormalization, x: Value, scale: Value, bias: Value
+    c: Export, op: ov.GroupNormalization, x: Value, scale: Value, bias: Value
 ) -> Value:
     rank = c.rank_of(x)
     if c.opset >= 21:
         target = onnx.GroupNormalization21(op.num_groups, op.epsilon)
-        return forms.numeric(c, target, x, scale, bias)
+        return c.numeric(target, x, scale, bias)
 
     def build(value: Value, factor: Value, offset: Value) -> Value:
-        grouped = forms.reshape(c, value, [0, op.num_groups, -1])
+        grouped = c.reshape(value, [0, op.num_groups, -1])
         unit = standardized(c, grouped, [2], op.epsilon)
-        whole = forms.reshape_to(c, unit, forms.shape_of(c, value))
-        scaled = forms.multiply(c, whole, per_channel(c, factor, rank))
-        return forms.add(c, scaled, per_channel(c, offset, rank))
+        whole = c.reshape_to(unit, c.shape_of(value))
+        scaled = c.multiply(whole, per_channel(c, factor, rank))
+        return c.add(scaled, per_channel(c, offset, rank))
 
     return in_f32(c, build, x, scale, bias)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irloop.conversion.forms import openvino_forms as forms
-from irloop.conversion.framework.translation import Conversion, imports
+from irloop.conversion.framework.directions import Import
+from irloop.conversion.framework.translation import imports
 from irloop.dialects.onnx import normalization as onnx
 from irloop.dialects.openvino import elementwise as ov_math
 from irloop.dialects.openvino import normalization as ov
@@ -19,7 +19,7 @@ Outputs = Value | Sequence[Value | None]
 
 
 def standardized(
-    c: Conversion, x: Value, axes: Sequence[int], epsilon: float, *, inside: bool = True
+    c: Import, x: Value, axes: Sequence[int], epsilon: float, *, inside: bool = True
 ) -> Value:
     """Shift and scale `x` so that its mean is 0 and its variance is 1 over `axes`.
 
@@ -29,41 +29,41 @@ def standardized(
     if c.opset >= 6:
         mode = "inside_sqrt" if inside else "outside_sqrt"
         return c(ov.MVN6(True, epsilon, mode), x, c.i64(list(axes)))
-    shifted = forms.subtract(c, x, forms.reduce(c, "Mean", x, axes))
-    variance = forms.reduce(c, "Mean", forms.multiply(c, shifted, shifted), axes)
-    small = forms.scalar(c, epsilon, x)
+    shifted = c.subtract(x, c.reduce("Mean", x, axes))
+    variance = c.reduce("Mean", c.multiply(shifted, shifted), axes)
+    small = c.scalar(epsilon, x)
     if inside:
-        return forms.divide(c, shifted, c(ov_math.Sqrt(), forms.add(c, variance, small)))
-    return forms.divide(c, shifted, forms.add(c, c(ov_math.Sqrt(), variance), small))
+        return c.divide(shifted, c(ov_math.Sqrt(), c.add(variance, small)))
+    return c.divide(shifted, c.add(c(ov_math.Sqrt(), variance), small))
 
 
-def per_channel(c: Conversion, parameter: Value, rank: int) -> Value:
+def per_channel(c: Import, parameter: Value, rank: int) -> Value:
     """Reshape a vector for axis 1 so that it broadcasts to data of this rank."""
-    return forms.unsqueeze(c, parameter, list(range(1, rank - 1))) if rank > 2 else parameter
+    return c.unsqueeze(parameter, list(range(1, rank - 1))) if rank > 2 else parameter
 
 
-def scaled(c: Conversion, unit: Value, scale: Value, bias: Value | None) -> Value:
+def scaled(c: Import, unit: Value, scale: Value, bias: Value | None) -> Value:
     """Emit `unit` * `scale` + `bias`; without a bias, only the product."""
-    product = forms.multiply(c, unit, scale)
-    return product if bias is None else forms.add(c, product, bias)
+    product = c.multiply(unit, scale)
+    return product if bias is None else c.add(product, bias)
 
 
 @imports(onnx.BatchNormalization9)
-def import_batch_norm9(c: Conversion, op: onnx.BatchNormalization9, *operands: Value) -> Outputs:
+def import_batch_norm9(c: Import, op: onnx.BatchNormalization9, *operands: Value) -> Outputs:
     if len(c.node.outputs) > 1 and any(value.uses for value in c.node.outputs[1:]):
         return _trained(c, op.epsilon, op.momentum, *operands)
     return [_batch_norm(c, op.epsilon, *operands)]
 
 
 @imports(onnx.BatchNormalization14)
-def import_batch_norm14(c: Conversion, op: onnx.BatchNormalization14, *operands: Value) -> Outputs:
+def import_batch_norm14(c: Import, op: onnx.BatchNormalization14, *operands: Value) -> Outputs:
     if op.training_mode:
         return _trained(c, op.epsilon, op.momentum, *operands)
     return [_batch_norm(c, op.epsilon, *operands)]
 
 
 @imports(onnx.BatchNormalization7)
-def import_batch_norm7(c: Conversion, op: onnx.BatchNormalization7, *operands: Value) -> Outputs:
+def import_batch_norm7(c: Import, op: onnx.BatchNormalization7, *operands: Value) -> Outputs:
     """Write BatchNormalization-7 as BatchNormInference if possible, else as arithmetic.
 
     Arithmetic is needed in training mode, and with `spatial` 0, where each element of a batch item
@@ -78,13 +78,13 @@ def import_batch_norm7(c: Conversion, op: onnx.BatchNormalization7, *operands: V
     if op.spatial:
         return [_batch_norm(c, op.epsilon, *operands)]
     x, scale, bias, mean, variance = operands
-    small = forms.scalar(c, op.epsilon, variance)
-    deviation = c(ov_math.Sqrt(), forms.add(c, variance, small))
-    unit = forms.divide(c, forms.subtract(c, x, mean), deviation)
+    small = c.scalar(op.epsilon, variance)
+    deviation = c(ov_math.Sqrt(), c.add(variance, small))
+    unit = c.divide(c.subtract(x, mean), deviation)
     return [scaled(c, unit, scale, bias)]
 
 
-def _batch_norm(c: Conversion, epsilon: float, x: Value, *parameters: Value) -> Value:
+def _batch_norm(c: Import, epsilon: float, x: Value, *parameters: Value) -> Value:
     """Emit BatchNormInference of `x` with the scale, shift, mean and variance in `parameters`.
 
     Since opset 15, these may have a wider type than `x`; everything is then computed in the widest
@@ -92,24 +92,24 @@ def _batch_norm(c: Conversion, epsilon: float, x: Value, *parameters: Value) -> 
     with one channel.
     """
     if shape_of(x).rank == 1:
-        column = _batch_norm(c, epsilon, forms.unsqueeze(c, x, [1]), *parameters)
-        return forms.squeeze(c, column, [1])
+        column = _batch_norm(c, epsilon, c.unsqueeze(x, [1]), *parameters)
+        return c.squeeze(column, [1])
     element = element_of(x)
     types = {element_of(value) for value in parameters}
     wide = element
     if types != {element} and ElementType.DYNAMIC not in types:
         wide = max((element, *types), key=lambda item: item.bits)
-    gamma, beta, mean, variance = (forms.convert(c, value, wide) for value in parameters)
-    data = forms.convert(c, x, wide)
+    gamma, beta, mean, variance = (c.convert(value, wide) for value in parameters)
+    data = c.convert(x, wide)
     if c.opset >= 5:
         result = c(ov.BatchNormInference5(epsilon), data, gamma, beta, mean, variance)
     else:
         result = c(ov.BatchNormInference1(epsilon), gamma, beta, data, mean, variance)
-    return forms.convert(c, result, element)
+    return c.convert(result, element)
 
 
 def _trained(
-    c: Conversion,
+    c: Import,
     epsilon: float,
     momentum: float,
     x: Value,
@@ -122,27 +122,27 @@ def _trained(
     rank = c.rank_of(x)
     axes = [0, *range(2, rank)]
     element = element_of(x)
-    data = forms.convert(c, x, element_of(mean))
-    centre = forms.reduce(c, "Mean", data, axes)
-    shifted = forms.subtract(c, data, centre)
-    spread = forms.reduce(c, "Mean", forms.multiply(c, shifted, shifted), axes)
-    deviation = c(ov_math.Sqrt(), forms.add(c, spread, forms.scalar(c, epsilon, spread)))
-    unit = forms.convert(c, forms.divide(c, shifted, deviation), element_of(scale))
+    data = c.convert(x, element_of(mean))
+    centre = c.reduce("Mean", data, axes)
+    shifted = c.subtract(data, centre)
+    spread = c.reduce("Mean", c.multiply(shifted, shifted), axes)
+    deviation = c(ov_math.Sqrt(), c.add(spread, c.scalar(epsilon, spread)))
+    unit = c.convert(c.divide(shifted, deviation), element_of(scale))
     result = scaled(c, unit, per_channel(c, scale, rank), per_channel(c, bias, rank))
-    saved = [forms.reshape(c, value, [-1]) for value in (centre, spread)]
+    saved = [c.reshape(value, [-1]) for value in (centre, spread)]
     running = [_running(c, *pair, momentum) for pair in zip((mean, variance), saved, strict=True)]
-    outputs = [forms.convert(c, result, element), *running, *saved]
+    outputs = [c.convert(result, element), *running, *saved]
     return outputs[: len(c.node.outputs)]
 
 
-def _running(c: Conversion, old: Value, new: Value, momentum: float) -> Value:
-    kept = forms.multiply(c, old, forms.scalar(c, momentum, old))
-    return forms.add(c, kept, forms.multiply(c, new, forms.scalar(c, 1 - momentum, new)))
+def _running(c: Import, old: Value, new: Value, momentum: float) -> Value:
+    kept = c.multiply(old, c.scalar(momentum, old))
+    return c.add(kept, c.multiply(new, c.scalar(1 - momentum, new)))
 
 
 @imports(onnx.InstanceNormalization)
 def import_instance_norm(
-    c: Conversion, op: onnx.InstanceNormalization, x: Value, scale: Value, bias: Value
+    c: Import, op: onnx.InstanceNormalization, x: Value, scale: Value, bias: Value
 ) -> Value:
     """Write InstanceNormalization as MVN, times the scale, plus the bias.
 
@@ -152,13 +152,13 @@ def import_instance_norm(
     rank = c.rank_of(x)
     result = standardized(c, x, range(2, rank), op.epsilon)
     if not _is_filled(c, scale, 1):
-        result = forms.multiply(c, result, per_channel(c, scale, rank))
+        result = c.multiply(result, per_channel(c, scale, rank))
     if not _is_filled(c, bias, 0):
-        result = forms.add(c, result, per_channel(c, bias, rank))
+        result = c.add(result, per_channel(c, bias, rank))
     return result
 
 
-def _is_filled(c: Conversion, parameter: Value, number: int) -> bool:
+def _is_filled(c: Import, parameter: Value, number: int) -> bool:
     """Return whether `c` is a constant whose elements all are `number`."""
     known = c.constant_of(parameter)
     return known is not None and bool((known == number).all())
@@ -166,7 +166,7 @@ def _is_filled(c: Conversion, parameter: Value, number: int) -> bool:
 
 @imports(onnx.GroupNormalization18)
 def import_group_norm18(
-    c: Conversion, op: onnx.GroupNormalization18, x: Value, scale: Value, bias: Value
+    c: Import, op: onnx.GroupNormalization18, x: Value, scale: Value, bias: Value
 ) -> Value:
     """Write GroupNormalization-18 as MVN of the groups, times the scale, plus the bias.
 
@@ -176,32 +176,32 @@ def import_group_norm18(
     """
 
     def build(value: Value, factor: Value, offset: Value) -> Value:
-        grouped = forms.reshape(c, value, [0, op.num_groups, -1])
+        grouped = c.reshape(value, [0, op.num_groups, -1])
         unit = standardized(c, grouped, [2], op.epsilon)
         wide = scaled(c, unit, per_channel(c, factor, 3), per_channel(c, offset, 3))
-        return forms.reshape_to(c, wide, forms.shape_of(c, value), special_zero=False)
+        return c.reshape_to(wide, c.shape_of(value), special_zero=False)
 
-    return forms.in_f32(c, build, x, scale, bias)
+    return c.in_f32(build, x, scale, bias)
 
 
 @imports(onnx.GroupNormalization21)
 def import_group_norm21(
-    c: Conversion, op: onnx.GroupNormalization21, x: Value, scale: Value, bias: Value
+    c: Import, op: onnx.GroupNormalization21, x: Value, scale: Value, bias: Value
 ) -> Value:
     rank = c.rank_of(x)
 
     def build(value: Value, factor: Value, offset: Value) -> Value:
         if c.opset >= 12:
             return c(ov.GroupNormalization(op.num_groups, op.epsilon), value, factor, offset)
-        grouped = forms.reshape(c, value, [0, op.num_groups, -1])
+        grouped = c.reshape(value, [0, op.num_groups, -1])
         unit = standardized(c, grouped, [2], op.epsilon)
-        whole = forms.reshape_to(c, unit, forms.shape_of(c, value), special_zero=False)
+        whole = c.reshape_to(unit, c.shape_of(value), special_zero=False)
         return scaled(c, whole, per_channel(c, factor, rank), per_channel(c, offset, rank))
 
-    return forms.in_f32(c, build, x, scale, bias)
+    return c.in_f32(build, x, scale, bias)
 
 
-def _trailing(c: Conversion, x: Value, axis: int) -> list[int]:
+def _trailing(c: Import, x: Value, axis: int) -> list[int]:
     """The axes from `axis` to the last."""
     if axis < 0:
         return list(range(axis, 0))
@@ -210,7 +210,7 @@ def _trailing(c: Conversion, x: Value, axis: int) -> list[int]:
 
 @imports(onnx.LayerNormalization)
 def import_layer_norm(
-    c: Conversion,
+    c: Import,
     op: onnx.LayerNormalization,
     x: Value,
     scale: Value,
@@ -218,35 +218,35 @@ def import_layer_norm(
 ) -> Outputs:
     axes = _trailing(c, x, op.axis)
     element = element_of(x)
-    wide = forms.convert(c, x, ElementType.F32 if element in _NARROW else element)
-    unit = forms.convert(c, standardized(c, wide, axes, op.epsilon), element)
+    wide = c.convert(x, ElementType.F32 if element in _NARROW else element)
+    unit = c.convert(standardized(c, wide, axes, op.epsilon), element)
     outputs = [scaled(c, unit, scale, bias)]
     if len(c.node.outputs) == 1:
         return outputs
-    centre = forms.reduce(c, "Mean", wide, axes)
-    shifted = forms.subtract(c, wide, centre)
-    variance = forms.reduce(c, "Mean", forms.multiply(c, shifted, shifted), axes)
-    root = c(ov_math.Sqrt(), forms.add(c, variance, forms.scalar(c, op.epsilon, wide)))
-    inverse = forms.divide(c, forms.scalar(c, 1, wide), root)
-    statistics = (forms.convert(c, value, ElementType.F32) for value in (centre, inverse))
+    centre = c.reduce("Mean", wide, axes)
+    shifted = c.subtract(wide, centre)
+    variance = c.reduce("Mean", c.multiply(shifted, shifted), axes)
+    root = c(ov_math.Sqrt(), c.add(variance, c.scalar(op.epsilon, wide)))
+    inverse = c.divide(c.scalar(1, wide), root)
+    statistics = (c.convert(value, ElementType.F32) for value in (centre, inverse))
     return [*outputs, *statistics][: len(c.node.outputs)]
 
 
 @imports(onnx.RMSNormalization)
-def import_rms_norm(c: Conversion, op: onnx.RMSNormalization, x: Value, scale: Value) -> Value:
+def import_rms_norm(c: Import, op: onnx.RMSNormalization, x: Value, scale: Value) -> Value:
     axes = _trailing(c, x, op.axis)
 
     def build(value: Value) -> Value:
-        square = forms.reduce(c, "Mean", forms.multiply(c, value, value), axes)
-        root = c(ov_math.Sqrt(), forms.add(c, square, forms.scalar(c, op.epsilon, value)))
-        return forms.divide(c, value, root)
+        square = c.reduce("Mean", c.multiply(value, value), axes)
+        root = c(ov_math.Sqrt(), c.add(square, c.scalar(op.epsilon, value)))
+        return c.divide(value, root)
 
-    unit = forms.convert(c, forms.in_f32(c, build, x), element_of(scale))
-    return forms.multiply(c, unit, scale)
+    unit = c.convert(c.in_f32(build, x), element_of(scale))
+    return c.multiply(unit, scale)
 
 
 @imports(onnx.LpNormalization)
-def import_lp_norm(c: Conversion, op: onnx.LpNormalization, x: Value) -> Value:
+def import_lp_norm(c: Import, op: onnx.LpNormalization, x: Value) -> Value:
     """Write LpNormalization as a division by the norm.
 
     A norm of 0 is replaced by 1, so that the elements stay 0.
@@ -254,25 +254,25 @@ def import_lp_norm(c: Conversion, op: onnx.LpNormalization, x: Value) -> Value:
 
     def build(value: Value) -> Value:
         if c.opset >= 4:
-            norm = forms.reduce(c, f"L{op.p}", value, [op.axis])
+            norm = c.reduce(f"L{op.p}", value, [op.axis])
         elif op.p == 1:
-            norm = forms.reduce(c, "Sum", c(ov_math.Abs(), value), [op.axis])
+            norm = c.reduce("Sum", c(ov_math.Abs(), value), [op.axis])
         else:
-            squares = forms.reduce(c, "Sum", forms.multiply(c, value, value), [op.axis])
+            squares = c.reduce("Sum", c.multiply(value, value), [op.axis])
             norm = c(ov_math.Sqrt(), squares)
-        nothing = forms.equal(c, norm, forms.scalar(c, 0, norm))
-        return forms.divide(c, value, forms.select(c, nothing, forms.scalar(c, 1, norm), norm))
+        nothing = c.equal(norm, c.scalar(0, norm))
+        return c.divide(value, c.select(nothing, c.scalar(1, norm), norm))
 
-    return forms.in_f32(c, build, x)
+    return c.in_f32(build, x)
 
 
 @imports(onnx.MeanVarianceNormalization)
-def import_mean_variance(c: Conversion, op: onnx.MeanVarianceNormalization, x: Value) -> Value:
+def import_mean_variance(c: Import, op: onnx.MeanVarianceNormalization, x: Value) -> Value:
     return standardized(c, x, op.axes, 1e-9, inside=False)
 
 
 @imports(onnx.LRN)
-def import_lrn(c: Conversion, op: onnx.LRN, x: Value) -> Value:
+def import_lrn(c: Import, op: onnx.LRN, x: Value) -> Value:
     """Write LRN for a window of odd size, else sums of slices and elementwise operations.
 
     OpenVINO's window is symmetric, so it cannot have an even size.
@@ -282,15 +282,15 @@ def import_lrn(c: Conversion, op: onnx.LRN, x: Value) -> Value:
     rank = c.rank_of(x)
 
     def build(value: Value) -> Value:
-        total = _window_sum(c, forms.multiply(c, value, value), rank, op.size)
-        factor = forms.scalar(c, op.alpha / op.size, value)
-        base = forms.add(c, forms.multiply(c, total, factor), forms.scalar(c, op.bias, value))
-        return forms.divide(c, value, c(ov_math.Power(), base, forms.scalar(c, op.beta, value)))
+        total = _window_sum(c, c.multiply(value, value), rank, op.size)
+        factor = c.scalar(op.alpha / op.size, value)
+        base = c.add(c.multiply(total, factor), c.scalar(op.bias, value))
+        return c.divide(value, c(ov_math.Power(), base, c.scalar(op.beta, value)))
 
-    return forms.in_f32(c, build, x)
+    return c.in_f32(build, x)
 
 
-def _window_sum(c: Conversion, value: Value, rank: int, size: int) -> Value:
+def _window_sum(c: Import, value: Value, rank: int, size: int) -> Value:
     before = (size - 1) // 2
     after = size - 1 - before
     channels = shape_of(value).dim(1)
@@ -300,28 +300,28 @@ def _window_sum(c: Conversion, value: Value, rank: int, size: int) -> Value:
         size = before + after + 1
     begins, ends = [0] * rank, [0] * rank
     begins[1], ends[1] = before, after
-    padded = forms.pad(c, value, c.i64(begins), c.i64(ends), forms.scalar(c, 0, value))
+    padded = c.pad(value, c.i64(begins), c.i64(ends), c.scalar(0, value))
     total = None
     for shift in range(size):
         # The end is negative, because the number of channels may be unknown.
         end = shift - size + 1 if shift < size - 1 else 2**31 - 1
-        piece = forms.slice_(c, padded, [shift], [end], [1])
-        total = piece if total is None else forms.add(c, total, piece)
+        piece = c.slice(padded, [shift], [end], [1])
+        total = piece if total is None else c.add(total, piece)
     assert total is not None
     return total
 
 
 @imports(onnx.Dropout7, onnx.Dropout10)
-def import_dropout(c: Conversion, op: onnx.Dropout7 | onnx.Dropout10, x: Value) -> Outputs:
+def import_dropout(c: Import, op: onnx.Dropout7 | onnx.Dropout10, x: Value) -> Outputs:
     """Replace Dropout by its input; the mask is a tensor of zeros."""
     element = element_of(x) if isinstance(op, onnx.Dropout7) else ElementType.BOOLEAN
-    mask = forms.broadcast(c, c.constant(0, element), forms.shape_of(c, x))
+    mask = c.broadcast(c.constant(0, element), c.shape_of(x))
     return [x, mask][: len(c.node.outputs)]
 
 
 @imports(onnx.Dropout12)
 def import_dropout12(
-    c: Conversion,
+    c: Import,
     op: onnx.Dropout12,
     x: Value,
     ratio: Value | None = None,
@@ -335,6 +335,6 @@ def import_dropout12(
     return [x, mask_of_ones(c, x, ElementType.BOOLEAN)][: len(c.node.outputs)]
 
 
-def mask_of_ones(c: Conversion, like: Value, element: ElementType) -> Value:
+def mask_of_ones(c: Import, like: Value, element: ElementType) -> Value:
     """A tensor of ones in the shape of `like`."""
-    return forms.broadcast(c, c.constant(1, element), forms.shape_of(c, like))
+    return c.broadcast(c.constant(1, element), c.shape_of(like))

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.framework.translation import Conversion, exports
+from irloop.conversion.framework.directions import Export
+from irloop.conversion.framework.translation import exports
 from irloop.conversion.neural.convolution import spatial_sizes
 from irloop.dialects.onnx import convolution, elementwise
 from irloop.dialects.onnx import pooling as onnx
@@ -83,7 +83,7 @@ def _steps(window: Window) -> dict[str, Any]:
 
 
 def _plan(
-    c: Conversion, window: Window, data: Value, *, include: bool = False, is_mean: bool = False
+    c: Export, window: Window, data: Value, *, include: bool = False, is_mean: bool = False
 ) -> _Plan:
     """Plan a pooling of `data`.
 
@@ -113,7 +113,7 @@ def _plan(
     return _Plan(attributes)
 
 
-def _dynamic(c: Conversion, window: Window) -> dict[str, Any]:
+def _dynamic(c: Export, window: Window) -> dict[str, Any]:
     """Return ONNX's padding and rounding attributes for a pooling over axes of unknown size.
 
     Raises:
@@ -135,30 +135,28 @@ def _dynamic(c: Conversion, window: Window) -> dict[str, Any]:
     return attributes
 
 
-def _padded(c: Conversion, plan: _Plan, data: Value, fill: float) -> Value:
+def _padded(c: Export, plan: _Plan, data: Value, fill: float) -> Value:
     if plan.before is None:
         return data
     begins, ends = plan.before
-    return forms.pad(c, data, c.i64([0, 0, *begins, 0, 0, *ends]), forms.scalar(c, fill, data))
+    return c.pad(data, c.i64([0, 0, *begins, 0, 0, *ends]), c.scalar(fill, data))
 
 
 @exports(ov.AvgPool, ov.AvgPool14, ov.AvgPool16)
-def export_average(
-    c: Conversion, op: ov.AvgPool | ov.AvgPool14 | ov.AvgPool16, data: Value
-) -> Value:
+def export_average(c: Export, op: ov.AvgPool | ov.AvgPool14 | ov.AvgPool16, data: Value) -> Value:
     """AvgPool -> AveragePool."""
     window = op.window()
     element = element_of(data)
     whole = element.is_integer
-    x = forms.convert(c, data, ElementType.F32) if whole else data
+    x = c.convert(data, ElementType.F32) if whole else data
     result = _average(c, op, window, x)
     if not whole:
         return result
-    return forms.convert(c, c(elementwise.Round(), result), element)
+    return c.convert(c(elementwise.Round(), result), element)
 
 
 def _average(
-    c: Conversion, op: ov.AvgPool | ov.AvgPool14 | ov.AvgPool16, window: Window, x: Value
+    c: Export, op: ov.AvgPool | ov.AvgPool14 | ov.AvgPool16, window: Window, x: Value
 ) -> Value:
     include = op.counts_padding()
     if any(step != 1 for step in window.dilations) and c.opset < 19:
@@ -171,18 +169,18 @@ def _average(
             # the end.
             attributes.pop("ceil_mode", None)
         pool = onnx.AveragePool(**attributes, count_include_pad=1)
-        return forms.numeric(c, pool, x)
+        return c.numeric(pool, x)
     plan = _plan(c, window, x, include=include, is_mean=True)
     if plan.before is None:
         pool = onnx.AveragePool(**plan.attributes, count_include_pad=int(include))
-        return forms.numeric(c, pool, x)
+        return c.numeric(pool, x)
     padded = _padded(c, plan, x, 0.0)
-    mean = forms.numeric(c, onnx.AveragePool(**plan.attributes), padded)
-    return mean if include else forms.multiply(c, mean, _inverse_fill(c, window, x))
+    mean = c.numeric(onnx.AveragePool(**plan.attributes), padded)
+    return mean if include else c.multiply(mean, _inverse_fill(c, window, x))
 
 
 def _average_by_convolution(
-    c: Conversion, op: ov.AvgPool | ov.AvgPool14 | ov.AvgPool16, window: Window, x: Value
+    c: Export, op: ov.AvgPool | ov.AvgPool14 | ov.AvgPool16, window: Window, x: Value
 ) -> Value:
     """Emit average pooling as a convolution of each channel with constant weights.
 
@@ -197,13 +195,12 @@ def _average_by_convolution(
     begins, ends = reached_pads(window, sizes)
     pads = (*begins, *(max(pad, 0) for pad in ends))
     weight = np.full((channels, 1, *window.kernel), 1 / np.prod(window.kernel))
-    means = forms.numeric(
-        c,
+    means = c.numeric(
         convolution.Conv(**_steps(window), pads=pads, group=channels),
         x,
         c.constant(weight, element_of(x)),
     )
-    return means if op.counts_padding() else forms.multiply(c, means, _inverse_fill(c, window, x))
+    return means if op.counts_padding() else c.multiply(means, _inverse_fill(c, window, x))
 
 
 def _rounds_up(window: Window, x: Value) -> bool:
@@ -218,7 +215,7 @@ def _rounds_up(window: Window, x: Value) -> bool:
     )
 
 
-def _inverse_fill(c: Conversion, window: Window, x: Value) -> Value:
+def _inverse_fill(c: Export, window: Window, x: Value) -> Value:
     """The factors that correct averages over windows in which padding counts as elements.
 
     A factor is the kernel area divided by the number of elements of the window that are not
@@ -238,12 +235,12 @@ def _inverse_fill(c: Conversion, window: Window, x: Value) -> Value:
 
 
 @exports(ov.MaxPool1)
-def export_max1(c: Conversion, op: ov.MaxPool1, data: Value) -> Value:
+def export_max1(c: Export, op: ov.MaxPool1, data: Value) -> Value:
     """MaxPool -> MaxPool."""
     return _maximum(c, op.window(), data)
 
 
-def _maximum(c: Conversion, window: Window, data: Value) -> Value:
+def _maximum(c: Export, window: Window, data: Value) -> Value:
     plan = _plan(c, window, data)
     chosen = _max_element(c, data)
 
@@ -251,10 +248,10 @@ def _maximum(c: Conversion, window: Window, data: Value) -> Value:
         pool = onnx.MaxPool(**plan.attributes)
         return c.emit(pool, _padded(c, plan, x, lowest(element_of(x))), n_outputs=1).outputs[0]
 
-    return forms.computed_in(c, chosen, build, data)
+    return c.computed_in(chosen, build, data)
 
 
-def _max_element(c: Conversion, data: Value) -> ElementType:
+def _max_element(c: Export, data: Value) -> ElementType:
     """Return the element type in which the exported MaxPool computes `data`.
 
     ONNX MaxPool supports floats, since opset 12 also 8-bit integers, and since opset 22 also bf16.
@@ -280,7 +277,7 @@ def lowest(element: ElementType) -> float:
 
 
 @exports(ov.MaxPool, ov.MaxPool14)
-def export_max(c: Conversion, op: ov.MaxPool | ov.MaxPool14, data: Value) -> list[Value | None]:
+def export_max(c: Export, op: ov.MaxPool | ov.MaxPool14, data: Value) -> list[Value | None]:
     """Write MaxPool with data and indices as MaxPool; indices that nothing reads are not computed.
 
     The result is a list of the pooled data and the indices, with None for unused indices.
@@ -295,16 +292,16 @@ def export_max(c: Conversion, op: ov.MaxPool | ov.MaxPool14, data: Value) -> lis
             "give the input static spatial dimensions, or less padding",
         )
     element, chosen = element_of(data), _max_element(c, data)
-    node = c.emit(onnx.MaxPool(**plan.attributes), forms.convert(c, data, chosen), n_outputs=2)
+    node = c.emit(onnx.MaxPool(**plan.attributes), c.convert(data, chosen), n_outputs=2)
     values, indices = node.outputs
     rank = 2 + len(window.kernel)
     axis = op.axis % rank
     if axis:
         indices = c(elementwise.Mod(), indices, _volume(c, data, axis))
-    return [forms.convert(c, values, element), forms.convert(c, indices, op.index_element_type)]
+    return [c.convert(values, element), c.convert(indices, op.index_element_type)]
 
 
-def _volume(c: Conversion, data: Value, axis: int) -> Value:
+def _volume(c: Export, data: Value, axis: int) -> Value:
     """The product of the dimensions from `axis` on."""
     dims = shape_of(data).dims
     known = [] if dims is None else [dim for dim in dims[axis:] if isinstance(dim, int)]
@@ -314,5 +311,5 @@ def _volume(c: Conversion, data: Value, axis: int) -> Value:
             total *= dim
         return c.i64(total)
     rank = c.rank_of(data)
-    sizes = forms.gather(c, forms.shape_of(c, data), c.i64(list(range(axis, rank))), 0)
-    return forms.reduce(c, "Prod", sizes, [0], keep=False)
+    sizes = c.gather(c.shape_of(data), c.i64(list(range(axis, rank))), 0)
+    return c.reduce("Prod", sizes, [0], keep=False)

@@ -6,8 +6,8 @@ import math
 from itertools import product as all_of
 from typing import Any
 
-from irloop.conversion.forms import openvino_forms as forms
-from irloop.conversion.framework.translation import Conversion, imports
+from irloop.conversion.framework.directions import Import
+from irloop.conversion.framework.translation import imports
 from irloop.conversion.neural.convolution import spatial_sizes
 from irloop.conversion.neural.pooling import (
     ceil_is_torch,
@@ -26,7 +26,7 @@ from irloop.kernels.geometry import Window
 __all__: list[str] = []
 
 
-def _attributes(c: Conversion, window: Window, data: Value) -> dict[str, Any]:
+def _attributes(c: Import, window: Window, data: Value) -> dict[str, Any]:
     """Return the attributes of the OpenVINO pooling that has the windows of `window`.
 
     If the spatial sizes are known, or the strides are 1, explicit pads replace automatic padding.
@@ -54,7 +54,7 @@ def _attributes(c: Conversion, window: Window, data: Value) -> dict[str, Any]:
     return attributes
 
 
-def _rounding(c: Conversion, window: Window) -> str:
+def _rounding(c: Import, window: Window) -> str:
     if ceil_is_torch(window):
         return "ceil"
     if c.opset < 14:
@@ -70,7 +70,7 @@ def _is_dilated(window: Window) -> bool:
 
 
 @imports(onnx.AveragePool, onnx.AveragePool1)
-def import_average(c: Conversion, op: onnx.AveragePool | onnx.AveragePool1, data: Value) -> Value:
+def import_average(c: Import, op: onnx.AveragePool | onnx.AveragePool1, data: Value) -> Value:
     """AveragePool -> AvgPool."""
     window = op.window()
     include = isinstance(op, onnx.AveragePool) and op.count_include_pad != 0
@@ -82,7 +82,7 @@ def import_average(c: Conversion, op: onnx.AveragePool | onnx.AveragePool1, data
     return _emitted(c, window, attributes, data)
 
 
-def _emitted(c: Conversion, window: Window, attributes: dict[str, Any], data: Value) -> Value:
+def _emitted(c: Import, window: Window, attributes: dict[str, Any], data: Value) -> Value:
     if _is_dilated(window):
         return c(ov.AvgPool16(**attributes, dilations=window.dilations), data)
     if attributes.get("rounding_type") == "ceil_torch":
@@ -90,7 +90,7 @@ def _emitted(c: Conversion, window: Window, attributes: dict[str, Any], data: Va
     return c(ov.AvgPool(**attributes), data)
 
 
-def _clipped_mean(c: Conversion, window: Window, data: Value) -> Value:
+def _clipped_mean(c: Import, window: Window, data: Value) -> Value:
     """Compute the mean of each window, counting padding but no positions beyond the padding.
 
     A window can extend beyond the padding if the number of windows is rounded up. If the spatial
@@ -108,11 +108,11 @@ def _clipped_mean(c: Conversion, window: Window, data: Value) -> Value:
         attributes = _attributes(c, window, data) | {"rounding_type": "ceil_torch"}
         return _emitted(c, window, attributes, data)
     mean = _emitted(c, window, _attributes(c, window, data) | {"exclude_pad": False}, data)
-    return forms.multiply(c, mean, _inverse_fill(c, window, data, sizes, include=True))
+    return c.multiply(mean, _inverse_fill(c, window, data, sizes, include=True))
 
 
 def _inverse_fill(
-    c: Conversion, window: Window, data: Value, sizes: list[int], *, include: bool
+    c: Import, window: Window, data: Value, sizes: list[int], *, include: bool
 ) -> Value:
     """For each window, the area of the kernel divided by the number of elements that count.
 
@@ -130,7 +130,7 @@ def _inverse_fill(
     return c.constant(share[None, None], element_of(data))
 
 
-def _dilated_mean(c: Conversion, window: Window, data: Value, *, include: bool) -> Value:
+def _dilated_mean(c: Import, window: Window, data: Value, *, include: bool) -> Value:
     """Compute an AveragePool with dilations as a depthwise convolution.
 
     `include` tells whether padding counts as elements (count_include_pad).
@@ -139,11 +139,11 @@ def _dilated_mean(c: Conversion, window: Window, data: Value, *, include: bool) 
     if sizes is None:
         raise c.refuse("its windows are dilated and the sizes are not known", "write opset 16")
     area = math.prod(window.kernel)
-    mean = forms.multiply(c, _dilated_sum(c, window, data), forms.scalar(c, 1.0 / area, data))
-    return forms.multiply(c, mean, _inverse_fill(c, window, data, sizes, include=include))
+    mean = c.multiply(_dilated_sum(c, window, data), c.scalar(1.0 / area, data))
+    return c.multiply(mean, _inverse_fill(c, window, data, sizes, include=include))
 
 
-def _dilated_sum(c: Conversion, window: Window, data: Value) -> Value:
+def _dilated_sum(c: Import, window: Window, data: Value) -> Value:
     """Sum the elements of each dilated window by a convolution whose kernels contain only ones.
 
     Each channel is convolved separately.
@@ -166,13 +166,13 @@ def _dilated_sum(c: Conversion, window: Window, data: Value) -> Value:
 
 
 @imports(onnx.MaxPool1)
-def import_max1(c: Conversion, op: onnx.MaxPool1, data: Value) -> Value:
+def import_max1(c: Import, op: onnx.MaxPool1, data: Value) -> Value:
     """MaxPool -> MaxPool."""
     return c(ov.MaxPool1(**_attributes(c, op.window(), data)), data)
 
 
 @imports(onnx.MaxPool)
-def import_max(c: Conversion, op: onnx.MaxPool, data: Value) -> list[Value | None]:
+def import_max(c: Import, op: onnx.MaxPool, data: Value) -> list[Value | None]:
     """Write MaxPool, or an elementwise maximum of slices.
 
     OpenVINO's MaxPool has indices and dilations only since opset8; before, slices are compared.
@@ -194,7 +194,7 @@ def import_max(c: Conversion, op: onnx.MaxPool, data: Value) -> list[Value | Non
 
 
 def _compared(
-    c: Conversion, window: Window, data: Value, *, indexed: bool, by_columns: bool
+    c: Import, window: Window, data: Value, *, indexed: bool, by_columns: bool
 ) -> list[Value | None]:
     """Emit the maximum of each window as an elementwise maximum of strided slices.
 
@@ -217,8 +217,8 @@ def _compared(
     sizes, rank = shape[2:], len(window.kernel)
     pads = [window.reach(axis, size) for axis, size in enumerate(sizes)]
     low, high = ([max(pad, 0) for pad in ends] for ends in zip(*pads, strict=True))
-    least = forms.scalar(c, lowest(element_of(data)), data)
-    padded = forms.pad(c, data, c.i64([0, 0, *low]), c.i64([0, 0, *high]), least)
+    least = c.scalar(lowest(element_of(data)), data)
+    padded = c.pad(data, c.i64([0, 0, *low]), c.i64([0, 0, *high]), least)
     counts = [window.outputs(axis, size) for axis, size in enumerate(sizes)]
     if not indexed:
         return [_compared_by_axes(c, window, padded, counts), None]
@@ -231,17 +231,17 @@ def _compared(
             start + (count - 1) * stride + 1
             for start, count, stride in zip(starts, counts, window.strides, strict=True)
         ]
-        values = forms.slice_(c, padded, starts, ends, axes, window.strides)
+        values = c.slice(padded, starts, ends, axes, window.strides)
         index = _flat_places(c, window, shape, offset, by_columns=by_columns)
         if best is None or where is None:
             best, where = values, index
             continue
-        where = forms.select(c, c(comparison.Greater(), values, best), index, where)
-        best = forms.maximum(c, best, values)
+        where = c.select(c(comparison.Greater(), values, best), index, where)
+        best = c.maximum(best, values)
     return [best, where]
 
 
-def _compared_by_axes(c: Conversion, window: Window, padded: Value, counts: list[int]) -> Value:
+def _compared_by_axes(c: Import, window: Window, padded: Value, counts: list[int]) -> Value:
     """Emit the maximum of each window: maxima of slices along one axis, then along the next.
 
     A window of 70 by 70 then needs 140 slices instead of 4,900, one for each element.
@@ -252,13 +252,13 @@ def _compared_by_axes(c: Conversion, window: Window, padded: Value, counts: list
         for place in range(length):
             start = window.dilations[axis] * place
             end = start + (counts[axis] - 1) * stride + 1
-            values = forms.slice_(c, source, [start], [end], [axis + 2], [stride])
-            best = forms.maximum(c, best, values) if place else values
+            values = c.slice(source, [start], [end], [axis + 2], [stride])
+            best = c.maximum(best, values) if place else values
     return best
 
 
 def _flat_places(
-    c: Conversion,
+    c: Import,
     window: Window,
     shape: tuple[int, ...],
     offset: tuple[int, ...],
@@ -285,7 +285,7 @@ def _flat_places(
     return c.i64(flat_index(places, shape, 0, by_columns))
 
 
-def _column_major(c: Conversion, indices: Value, data: Value) -> Value:
+def _column_major(c: Import, indices: Value, data: Value) -> Value:
     """Convert row-major flat indices to column-major ones.
 
     In column-major order the first spatial axis varies fastest.
@@ -301,25 +301,25 @@ def _column_major(c: Conversion, indices: Value, data: Value) -> Value:
         return c.i64(value)
 
     rest = c(elementwise.FloorMod(), indices, number(plane))
-    result = forms.subtract(c, indices, rest)
+    result = c.subtract(indices, rest)
     for axis in reversed(range(len(sizes))):
         place = c(elementwise.FloorMod(), rest, number(sizes[axis]))
-        rest = forms.divide(c, rest, number(sizes[axis]))
+        rest = c.divide(rest, number(sizes[axis]))
         # The stride of an axis is the product of the sizes before it.
         stride = math.prod(sizes[:axis])
-        result = forms.add(c, result, forms.multiply(c, place, number(stride)))
+        result = c.add(result, c.multiply(place, number(stride)))
     return result
 
 
 @imports(onnx.LpPool, onnx.LpPool1, onnx.LpPool2)
-def import_lp(c: Conversion, op: onnx.LpPool | onnx.LpPool1 | onnx.LpPool2, data: Value) -> Value:
+def import_lp(c: Import, op: onnx.LpPool | onnx.LpPool1 | onnx.LpPool2, data: Value) -> Value:
     """Write LpPool as (kernel area * mean of |x|^p in the window) ^ (1 / p).
 
     The mean comes from an average pooling that counts the padding. For dilated windows before opset
     16, the sum in the window is built directly.
     """
     window = op.window()
-    power = forms.scalar(c, float(op.p), data)
+    power = c.scalar(float(op.p), data)
     powers = c(elementwise.Power(), c(elementwise.Abs(), data), power)
     if _is_dilated(window) and c.opset < 16:
         total = _dilated_sum(c, window, powers)
@@ -333,45 +333,43 @@ def import_lp(c: Conversion, op: onnx.LpPool | onnx.LpPool1 | onnx.LpPool2, data
             # AvgPool would divide by fewer elements at the end if it has no padding.
             _, ends = pads_to_round_down(window)
             attributes |= {"pads_end": ends, "rounding_type": "floor"}
-        area = forms.scalar(c, float(math.prod(window.kernel)), data)
-        total = forms.multiply(c, _emitted(c, window, attributes, powers), area)
-    return c(elementwise.Power(), total, forms.scalar(c, 1.0 / float(op.p), data))
+        area = c.scalar(float(math.prod(window.kernel)), data)
+        total = c.multiply(_emitted(c, window, attributes, powers), area)
+    return c(elementwise.Power(), total, c.scalar(1.0 / float(op.p), data))
 
 
-def _spatial_axes(c: Conversion, data: Value) -> list[int]:
+def _spatial_axes(c: Import, data: Value) -> list[int]:
     rank = c.rank_of(data)
     return list(range(2, rank))
 
 
 @imports(onnx.GlobalAveragePool)
-def import_global_average(c: Conversion, op: onnx.GlobalAveragePool, data: Value) -> Value:
+def import_global_average(c: Import, op: onnx.GlobalAveragePool, data: Value) -> Value:
     """GlobalAveragePool -> ReduceMean."""
-    return forms.reduce(c, "Mean", data, _spatial_axes(c, data))
+    return c.reduce("Mean", data, _spatial_axes(c, data))
 
 
 @imports(onnx.GlobalMaxPool)
-def import_global_max(c: Conversion, op: onnx.GlobalMaxPool, data: Value) -> Value:
+def import_global_max(c: Import, op: onnx.GlobalMaxPool, data: Value) -> Value:
     """GlobalMaxPool -> ReduceMax."""
-    return forms.reduce(c, "Max", data, _spatial_axes(c, data))
+    return c.reduce("Max", data, _spatial_axes(c, data))
 
 
 @imports(onnx.GlobalLpPool, onnx.GlobalLpPool1)
-def import_global_lp(
-    c: Conversion, op: onnx.GlobalLpPool | onnx.GlobalLpPool1, data: Value
-) -> Value:
+def import_global_lp(c: Import, op: onnx.GlobalLpPool | onnx.GlobalLpPool1, data: Value) -> Value:
     """Write GlobalLpPool as ReduceL1 or ReduceL2, or for other p as the root of a sum of powers."""
     axes = _spatial_axes(c, data)
     if op.p in (1, 2):
-        return forms.reduce(c, f"L{int(op.p)}", data, axes)
-    power = forms.scalar(c, float(op.p), data)
+        return c.reduce(f"L{int(op.p)}", data, axes)
+    power = c.scalar(float(op.p), data)
     powers = c(elementwise.Power(), c(elementwise.Abs(), data), power)
-    total = forms.reduce(c, "Sum", powers, axes)
-    return c(elementwise.Power(), total, forms.scalar(c, 1.0 / float(op.p), data))
+    total = c.reduce("Sum", powers, axes)
+    return c(elementwise.Power(), total, c.scalar(1.0 / float(op.p), data))
 
 
 @imports(onnx.MaxUnpool)
 def import_max_unpool(
-    c: Conversion,
+    c: Import,
     op: onnx.MaxUnpool,
     data: Value,
     indices: Value,
@@ -385,13 +383,13 @@ def import_max_unpool(
         raise c.refuse("MaxUnpool needs known sizes", "give the input a static shape")
     inner = op.inner_shape(sizes)
     flat = c.constant(np.zeros(math.prod(inner)), element_of(data))
-    where = forms.reshape(c, forms.convert(c, indices, ElementType.I64), [-1])
-    values = forms.reshape(c, data, [-1])
+    where = c.reshape(c.convert(indices, ElementType.I64), [-1])
+    values = c.reshape(data, [-1])
     filled = c(scatter.ScatterElementsUpdate(), flat, where, values, c.i64(0))
-    result = forms.reshape(c, filled, inner)
+    result = c.reshape(filled, inner)
     if shape is None:
         return result
-    wanted = forms.convert(c, shape, ElementType.I64)
-    missing = forms.subtract(c, wanted, c.i64(inner))
-    zero = forms.scalar(c, 0.0, data)
-    return forms.pad(c, result, c.i64([0] * len(inner)), missing, zero)
+    wanted = c.convert(shape, ElementType.I64)
+    missing = c.subtract(wanted, c.i64(inner))
+    zero = c.scalar(0.0, data)
+    return c.pad(result, c.i64([0] * len(inner)), missing, zero)

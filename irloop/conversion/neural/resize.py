@@ -7,9 +7,10 @@ other mode as a product with a weight matrix along each axis.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from irloop.conversion.forms import onnx_forms as forms
+from irloop.conversion.framework.directions import Export
 from irloop.conversion.framework.translation import Conversion, exports
 from irloop.dialects.onnx import elementwise
 from irloop.dialects.onnx import matmul as onnx_matmul
@@ -32,9 +33,7 @@ RUNS_IN = frozenset(
     {ElementType.F32, ElementType.F16, ElementType.I32, ElementType.I8, ElementType.U8}
 )
 
-Gather = Callable[[Conversion, Value, Value, int], Value]
-Product = Callable[[Conversion, Value, Value], Value]
-Transpose = Callable[[Conversion, Value, Sequence[int]], Value]
+Product = Callable[[Value, Value], Value]
 
 
 def with_matrices(
@@ -42,17 +41,15 @@ def with_matrices(
     data: Value,
     plans: Sequence[Axis],
     how: Resampling,
-    gather: Gather,
     product: Product,
-    transpose: Transpose,
 ) -> Value:
     """Resize `data` axis by axis, each axis with a Gather or a matrix product.
 
     A Gather suffices if each element of the result is a copy of one element of the axis. Otherwise
     the axis is multiplied by a constant matrix of weights.
 
-    `plans` holds the axes to resize, and `how` the mode and its options. `gather`, `product` and
-    `transpose` emit these operations in the target format.
+    `plans` holds the axes to resize, and `how` the mode and its options. `product` emits a
+    matrix product in the target format.
     """
     from irloop.kernels import resize as kernel
 
@@ -61,23 +58,23 @@ def with_matrices(
     for plan in plans:
         index, weights = kernel.taps(plan, how)
         if weights is None:
-            result = gather(c, result, c.i64(index[:, 0]), plan.axis)
+            result = c.gather(result, c.i64(index[:, 0]), plan.axis)
             continue
         matrix = c.constant(kernel.weight_matrix(plan, how), element_of(data))
         order = [axis for axis in range(rank) if axis != plan.axis]
-        moved = product(c, transpose(c, result, [*order, plan.axis]), matrix)
+        moved = product(c.transpose(result, [*order, plan.axis]), matrix)
         back = list(range(rank - 1))
         back.insert(plan.axis, rank - 1)
-        result = transpose(c, moved, back)
+        result = c.transpose(moved, back)
     return result
 
 
-def _onnx_product(c: Conversion, left: Value, right: Value) -> Value:
-    return forms.numeric(c, onnx_matmul.MatMul(), left, right, small=None)
+def _onnx_product(c: Export, left: Value, right: Value) -> Value:
+    return c.numeric(onnx_matmul.MatMul(), left, right, small=None)
 
 
 @exports(ov.Interpolate, ov.Interpolate1, ov.Interpolate11)
-def export_interpolate(c: Conversion, op: ov.Interpolation, *inputs: Value | None) -> Value:
+def export_interpolate(c: Export, op: ov.Interpolation, *inputs: Value | None) -> Value:
     """Interpolate -> Resize."""
     data = inputs[0]
     assert data is not None
@@ -86,14 +83,14 @@ def export_interpolate(c: Conversion, op: ov.Interpolation, *inputs: Value | Non
     if any((*low, *high)):
         rank = shape_of(data).rank or len(low)
         widths = [*low, *(0,) * (rank - len(low)), *high, *(0,) * (rank - len(high))]
-        data = forms.pad(c, data, c.i64(widths), forms.scalar(c, 0.0, data))
+        data = c.pad(data, c.i64(widths), c.scalar(0.0, data))
     if not element_of(data).is_float and op.how().mode != "nearest":
         return _of_integers(c, op, data, sizes, scales, axes)
     return _exported(c, op, data, sizes, scales, axes)
 
 
 def _of_integers(
-    c: Conversion,
+    c: Export,
     op: ov.Interpolation,
     data: Value,
     sizes: Value | None,
@@ -102,17 +99,17 @@ def _of_integers(
 ) -> Value:
     """Interpolate integers as floats, round them, and clip them to their type."""
     element = element_of(data)
-    wide = forms.convert(c, data, ElementType.F32)
+    wide = c.convert(data, ElementType.F32)
     found = c(elementwise.Round(), _exported(c, op, wide, sizes, scales, axes))
     if element.bits < 32:
         signed = element.value.startswith("i")
         low = -(2 ** (element.bits - 1)) if signed else 0
-        found = forms.clip(c, found, low, low + 2**element.bits - 1)
-    return forms.convert(c, found, element)
+        found = c.clip(found, low, low + 2**element.bits - 1)
+    return c.convert(found, element)
 
 
 def _exported(
-    c: Conversion,
+    c: Export,
     op: ov.Interpolation,
     data: Value,
     sizes: Value | None,
@@ -139,11 +136,11 @@ def _exported(
             f"mode {how.mode} with {how.coordinates} needs known sizes",
             "give the input a static shape and constant sizes",
         )
-    return with_matrices(c, data, plans, how, forms.gather, _onnx_product, forms.transpose)
+    return with_matrices(c, data, plans, how, partial(_onnx_product, c))
 
 
 def _expressible(
-    c: Conversion, how: Resampling, plans: list[Axis] | None, scales: Value | None, like: Value
+    c: Export, how: Resampling, plans: list[Axis] | None, scales: Value | None, like: Value
 ) -> bool:
     """Return whether a Resize that ONNX Runtime supports can replace an Interpolate.
 
@@ -171,7 +168,7 @@ def _expressible(
     return how.mode == "nearest" or _runs(how.mode, [p.axis for p in plans], shape_of(like).rank)
 
 
-def _enlarges(c: Conversion, how: Resampling, scales: Value | None, rank: int | None) -> bool:
+def _enlarges(c: Export, how: Resampling, scales: Value | None, rank: int | None) -> bool:
     """Return whether Upsample, or Resize-10, can replace an Interpolate by these scales."""
     factors = None if scales is None else c.constant_of(scales)
     if factors is None or how.coordinates != "asymmetric" or how.antialias:
@@ -193,33 +190,31 @@ def _runs(mode: str, axes: list[int], rank: int | None) -> bool:
 
 
 def _nearest_at_run_time(
-    c: Conversion, data: Value, sizes: Value, axes: Value | list[int] | None
+    c: Export, data: Value, sizes: Value, axes: Value | list[int] | None
 ) -> Value:
     """Resize to the nearest elements by a Gather for each axis.
 
     Positions are rounded up when an axis shrinks, else down.
     """
     rank = c.rank_of(data)
-    shape, result = forms.shape_of(c, data), data
-    wanted = forms.convert(c, sizes, ElementType.I64)
+    shape, result = c.shape_of(data), data
+    wanted = c.convert(sizes, ElementType.I64)
     for at, axis in enumerate(_axes_list(c, axes, rank)):
-        count = forms.gather(c, wanted, c.i64(at), 0)
-        size = forms.gather(c, shape, c.i64(axis), 0)
-        step = forms.range_(c, c.i64(0), count, c.i64(1))
-        number, have, want = (
-            forms.convert(c, value, ElementType.F32) for value in (step, size, count)
-        )
-        place = forms.divide(c, number, forms.divide(c, want, have))
+        count = c.gather(wanted, c.i64(at), 0)
+        size = c.gather(shape, c.i64(axis), 0)
+        step = c.range(c.i64(0), count, c.i64(1))
+        number, have, want = (c.convert(value, ElementType.F32) for value in (step, size, count))
+        place = c.divide(number, c.divide(want, have))
         up, down = c(elementwise.Ceil(), place), c(elementwise.Floor(), place)
-        rounded = forms.select(c, forms.less(c, want, have), up, down)
-        last = forms.subtract(c, have, forms.scalar(c, 1.0, have))
-        index = forms.convert(c, forms.minimum(c, rounded, last), ElementType.I64)
-        result = forms.gather(c, result, index, axis)
+        rounded = c.select(c.less(want, have), up, down)
+        last = c.subtract(have, c.scalar(1.0, have))
+        index = c.convert(c.minimum(rounded, last), ElementType.I64)
+        result = c.gather(result, index, axis)
     return result
 
 
 def _inputs(
-    c: Conversion, op: ov.Interpolation, inputs: tuple[Value | None, ...]
+    c: Export, op: ov.Interpolation, inputs: tuple[Value | None, ...]
 ) -> tuple[Value | None, Value | None, Value | list[int] | None]:
     """The sizes, the scales and the axes of a resize.
 
@@ -237,7 +232,7 @@ def _inputs(
     return (None, inputs[2], axes) if op.by_scales() else (inputs[1], None, axes)
 
 
-def _axes_list(c: Conversion, axes: Value | list[int] | None, rank: int) -> list[int]:
+def _axes_list(c: Export, axes: Value | list[int] | None, rank: int) -> list[int]:
     if isinstance(axes, list):
         return [axis % rank for axis in axes]
     if axes is None:
@@ -249,7 +244,7 @@ def _axes_list(c: Conversion, axes: Value | list[int] | None, rank: int) -> list
 
 
 def _openvino_plans(
-    c: Conversion,
+    c: Export,
     data: Value,
     sizes: Value | None,
     scales: Value | None,
@@ -296,7 +291,7 @@ def moving(
 
 
 def _nearest_name(
-    c: Conversion, how: Resampling, plans: list[Axis] | None, scales: Value | None
+    c: Export, how: Resampling, plans: list[Axis] | None, scales: Value | None
 ) -> str | None:
     """Return the `nearest_mode` with which ONNX's Resize rounds as `how` requires.
 
@@ -329,7 +324,7 @@ def _resize_attributes(how: Resampling, nearest: str) -> dict[str, Any]:
 
 
 def _emit_resize(
-    c: Conversion,
+    c: Export,
     attributes: dict[str, Any],
     data: Value,
     sizes: Value | None,
@@ -342,20 +337,20 @@ def _emit_resize(
     empty = c.constant([], ElementType.F32)
     roi = empty if c.opset < 13 else None
     if sizes is not None:
-        whole = _all_sizes(c, data, forms.convert(c, sizes, ElementType.I64), chosen, rank)
+        whole = _all_sizes(c, data, c.convert(sizes, ElementType.I64), chosen, rank)
         given: tuple[Value | None, ...] = (roi, empty if c.opset < 13 else None, whole)
     else:
         assert scales is not None, "sizes or scales are given"
-        given = (roi, _all_scales(c, forms.convert(c, scales, ElementType.F32), chosen, rank))
+        given = (roi, _all_scales(c, c.convert(scales, ElementType.F32), chosen, rank))
     if c.opset < onnx.Resize11.since:
         return _emit_upsample(c, attributes["mode"], data, given[1])
     op = onnx.resize_since(c.opset)(**attributes)
     if element not in RUNS_IN:
-        return forms.computed_in(c, ElementType.F32, lambda x: c(op, x, *given), data)
+        return c.computed_in(ElementType.F32, lambda x: c(op, x, *given), data)
     return c(op, data, *given)
 
 
-def _emit_upsample(c: Conversion, mode: str, data: Value, scales: Value | None) -> Value:
+def _emit_upsample(c: Export, mode: str, data: Value, scales: Value | None) -> Value:
     """Emit the form of Resize before opset 11, which takes constant scales for all axes."""
     factors = None if scales is None else c.constant_of(scales)
     assert scales is not None, "the scales are given"
@@ -366,7 +361,7 @@ def _emit_upsample(c: Conversion, mode: str, data: Value, scales: Value | None) 
     return c(op, data, scales)
 
 
-def _all_sizes(c: Conversion, data: Value, sizes: Value, axes: list[int], rank: int) -> Value:
+def _all_sizes(c: Export, data: Value, sizes: Value, axes: list[int], rank: int) -> Value:
     """Return the new shape of `data`: `sizes` for `axes`, and the old size for every other axis."""
     if axes == list(range(rank)):
         return sizes
@@ -377,13 +372,13 @@ def _all_sizes(c: Conversion, data: Value, sizes: Value, axes: list[int], rank: 
             whole[axis] = int(size)
         if all(isinstance(size, int) for size in whole):
             return c.i64(whole)
-    shape = forms.shape_of(c, data)
-    every = forms.concat(c, [shape, sizes], 0)
+    shape = c.shape_of(data)
+    every = c.concat([shape, sizes], 0)
     order = [rank + axes.index(axis) if axis in axes else axis for axis in range(rank)]
-    return forms.gather(c, every, c.i64(order), 0)
+    return c.gather(every, c.i64(order), 0)
 
 
-def _all_scales(c: Conversion, scales: Value, axes: list[int], rank: int) -> Value:
+def _all_scales(c: Export, scales: Value, axes: list[int], rank: int) -> Value:
     """Extend `scales`, which belong to `axes`, by a scale of 1 for every other axis of the data."""
     if axes == list(range(rank)):
         return scales
@@ -393,6 +388,6 @@ def _all_scales(c: Conversion, scales: Value, axes: list[int], rank: int) -> Val
         for axis, scale in zip(axes, known.reshape(-1), strict=True):
             whole[axis] = float(scale)
         return c.constant(whole, ElementType.F32)
-    every = forms.concat(c, [c.constant([1.0], ElementType.F32), scales], 0)
+    every = c.concat([c.constant([1.0], ElementType.F32), scales], 0)
     order = [1 + axes.index(axis) if axis in axes else 0 for axis in range(rank)]
-    return forms.gather(c, every, c.i64(order), 0)
+    return c.gather(every, c.i64(order), 0)

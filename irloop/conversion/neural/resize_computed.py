@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from irloop.conversion.forms import openvino_forms as forms
-from irloop.conversion.framework.known_inputs import needed_rank
-from irloop.conversion.framework.translation import Conversion
+from irloop.conversion.framework.directions import Import
 from irloop.dialects.openvino import comparison, elementwise
+from irloop.dialects.writing.known_inputs import needed_rank
 from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
@@ -41,7 +40,7 @@ class Request:
     region: Value | None
 
 
-def resized(c: Conversion, how: Resampling, data: Value, request: Request) -> Value:
+def resized(c: Import, how: Resampling, data: Value, request: Request) -> Value:
     """Resize `data` along one axis after the other.
 
     Raises:
@@ -53,40 +52,40 @@ def resized(c: Conversion, how: Resampling, data: Value, request: Request) -> Va
             "give the input a static shape and constant sizes",
         )
     weighted = how.mode != "nearest"
-    result = forms.convert(c, data, F32) if weighted else data
+    result = c.convert(data, F32) if weighted else data
     for plan in _plans(c, how, data, request):
         result = plan.applied(how, result)
-    return forms.convert(c, result, element_of(data))
+    return c.convert(result, element_of(data))
 
 
-def _plans(c: Conversion, how: Resampling, data: Value, request: Request) -> list[_Axis]:
-    sizes = [forms.size_of(c, data, axis) for axis in request.axes]
-    whole = forms.concat(c, [forms.reshape(c, size, [1]) for size in sizes], 0)
-    inner = forms.convert_always(c, whole, F32)
+def _plans(c: Import, how: Resampling, data: Value, request: Request) -> list[_Axis]:
+    sizes = [c.size_of(data, axis) for axis in request.axes]
+    whole = c.concat([c.reshape(size, [1]) for size in sizes], 0)
+    inner = c.convert_always(whole, F32)
     if request.sizes is None:
         if request.scales is None:
             raise c.refuse("it has neither scales nor sizes")
-        factors = forms.convert(c, request.scales, F32)
-        lengths = forms.multiply(c, inner, factors)
-        counts = forms.convert_always(c, c(elementwise.Floor(), lengths), ElementType.I64)
+        factors = c.convert(request.scales, F32)
+        lengths = c.multiply(inner, factors)
+        counts = c.convert_always(c(elementwise.Floor(), lengths), ElementType.I64)
         if not how.is_fractional:
-            lengths = forms.convert_always(c, counts, F32)
+            lengths = c.convert_always(counts, F32)
     else:
-        wanted = forms.convert(c, request.sizes, ElementType.I64)
-        factors = forms.divide(c, forms.convert_always(c, wanted, F32), inner)
+        wanted = c.convert(request.sizes, ElementType.I64)
+        factors = c.divide(c.convert_always(wanted, F32), inner)
         counts = wanted
         if request.policy != "stretch":
             kind = "Min" if request.policy == "not_larger" else "Max"
-            factors = forms.tile(c, forms.reduce(c, kind, factors, [0]), c.i64([len(sizes)]))
+            factors = c.tile(c.reduce(kind, factors, [0]), c.i64([len(sizes)]))
             half = c.constant(0.5, F32)
-            rounded = c(elementwise.Floor(), forms.add(c, forms.multiply(c, factors, inner), half))
-            counts = forms.convert_always(c, rounded, ElementType.I64)
-        lengths = forms.convert_always(c, counts, F32)
+            rounded = c(elementwise.Floor(), c.add(c.multiply(factors, inner), half))
+            counts = c.convert_always(rounded, ElementType.I64)
+        lengths = c.convert_always(counts, F32)
 
     def item(values: Value, at: int) -> Value:
-        return forms.gather(c, values, c.i64(at), 0)
+        return c.gather(values, c.i64(at), 0)
 
-    region = None if request.region is None else forms.convert(c, request.region, F32)
+    region = None if request.region is None else c.convert(request.region, F32)
     many = len(request.axes)
     return [
         _Axis(
@@ -110,7 +109,7 @@ class _Axis:
     is not an integer if `Resampling.is_fractional`. `count` is the new size as an i64 scalar.
     """
 
-    c: Conversion
+    c: Import
     axis: int
     size: Value
     count: Value
@@ -124,32 +123,30 @@ class _Axis:
         place = self._places(how.coordinates)
         if how.mode == "nearest":
             index = self._inside(self._rounded(place, how.nearest))
-            result = forms.gather(
-                c, data, forms.convert_always(c, index, ElementType.I64), self.axis
-            )
+            result = c.gather(data, c.convert_always(index, ElementType.I64), self.axis)
         else:
             result = self._weighted(how, place, data)
         if how.coordinates != "tf_crop_and_resize":
             return result
-        low, high = forms.less(c, place, self._number(0)), forms.less(c, self._last(), place)
+        low, high = c.less(place, self._number(0)), c.less(self._last(), place)
         beyond = self._along(c(comparison.LogicalOr(), low, high), result, 0)
-        return forms.select(c, beyond, forms.scalar(c, how.extrapolation, result), result)
+        return c.select(beyond, c.scalar(how.extrapolation, result), result)
 
     def _weighted(self, how: Resampling, place: Value, data: Value) -> Value:
         """Compute each element of the result as the weighted sum of the elements around `place`."""
         c = self.c
-        index, weights = self._taps(how, forms.unsqueeze(c, place, [1]))
+        index, weights = self._taps(how, c.unsqueeze(place, [1]))
         within = self._inside(index)
         if how.exclude_outside:
-            kept = forms.convert_always(c, forms.equal(c, within, index), F32)
-            weights = forms.multiply(c, weights, kept)
+            kept = c.convert_always(c.equal(within, index), F32)
+            weights = c.multiply(weights, kept)
         if how.exclude_outside or how.antialias:
-            total = forms.reduce(c, "Sum", weights, [1])
-            none = forms.equal(c, total, self._number(0))
-            weights = forms.divide(c, weights, forms.select(c, none, self._number(1), total))
-        read = forms.gather(c, data, forms.convert_always(c, within, ElementType.I64), self.axis)
-        products = forms.multiply(c, read, self._along(weights, data, 1))
-        return forms.reduce(c, "Sum", products, [self.axis + 1], keep=False)
+            total = c.reduce("Sum", weights, [1])
+            none = c.equal(total, self._number(0))
+            weights = c.divide(weights, c.select(none, self._number(1), total))
+        read = c.gather(data, c.convert_always(within, ElementType.I64), self.axis)
+        products = c.multiply(read, self._along(weights, data, 1))
+        return c.reduce("Sum", products, [self.axis + 1], keep=False)
 
     def _taps(self, how: Resampling, place: Value) -> tuple[Value, Value]:
         """The indices and the weights [count, taps] of the elements around each position.
@@ -159,23 +156,23 @@ class _Axis:
         c = self.c
         linear = how.mode == "linear"
         reach = 1 if linear else 2
-        first = forms.subtract(c, c(elementwise.Ceiling(), place), self._number(1))
+        first = c.subtract(c(elementwise.Ceiling(), place), self._number(1))
         if not how.antialias:
             offsets = c.constant([list(range(1 - reach, 1 + reach))], F32)
             narrow = self._number(1)
         else:
-            narrow = forms.minimum(c, self.scale, self._number(1))
-            wide = c(elementwise.Ceiling(), forms.divide(c, self._number(reach), narrow))
-            low = forms.convert_always(c, forms.subtract(c, self._number(1), wide), ElementType.I64)
-            high = forms.subtract(c, c.i64(2), low)
-            numbers = forms.convert_always(c, forms.range_(c, low, high, c.i64(1)), F32)
-            offsets = forms.unsqueeze(c, numbers, [0])
-        index = forms.add(c, first, offsets)
-        distance = forms.multiply(c, forms.subtract(c, index, place), narrow)
+            narrow = c.minimum(self.scale, self._number(1))
+            wide = c(elementwise.Ceiling(), c.divide(self._number(reach), narrow))
+            low = c.convert_always(c.subtract(self._number(1), wide), ElementType.I64)
+            high = c.subtract(c.i64(2), low)
+            numbers = c.convert_always(c.range(low, high, c.i64(1)), F32)
+            offsets = c.unsqueeze(numbers, [0])
+        index = c.add(first, offsets)
+        distance = c.multiply(c.subtract(index, place), narrow)
         far = c(elementwise.Abs(), distance)
         if linear:
-            rest = forms.subtract(c, self._number(1), far)
-            return index, forms.maximum(c, rest, self._number(0))
+            rest = c.subtract(self._number(1), far)
+            return index, c.maximum(rest, self._number(0))
         return index, self._cubic(far, how.cubic)
 
     def _cubic(self, x: Value, a: float) -> Value:
@@ -185,12 +182,12 @@ class _Axis:
         def polynomial(*factors: float) -> Value:
             result = self._number(factors[0])
             for factor in factors[1:]:
-                result = forms.add(c, forms.multiply(c, result, x), self._number(factor))
+                result = c.add(c.multiply(result, x), self._number(factor))
             return result
 
         near, far = polynomial(a + 2, -(a + 3), 0, 1), polynomial(a, -5 * a, 8 * a, -4 * a)
-        outer = forms.select(c, forms.less(c, x, self._number(2)), far, self._number(0))
-        return forms.select(c, c(comparison.LessEqual(), x, self._number(1)), near, outer)
+        outer = c.select(c.less(x, self._number(2)), far, self._number(0))
+        return c.select(c(comparison.LessEqual(), x, self._number(1)), near, outer)
 
     def _places(self, coordinates: str) -> Value:
         """Emit the position (f32) on the input axis from which each output element is computed.
@@ -198,35 +195,35 @@ class _Axis:
         `coordinates` is the coordinate_transformation_mode of the Resize.
         """
         c, half = self.c, self._number(0.5)
-        out = forms.convert_always(c, forms.range_(c, c.i64(0), self.count, c.i64(1)), F32)
+        out = c.convert_always(c.range(c.i64(0), self.count, c.i64(1)), F32)
         if coordinates == "asymmetric":
-            return forms.divide(c, out, self.scale)
+            return c.divide(out, self.scale)
         if coordinates == "align_corners":
             return self._steps(self._last(), out, self._number(0))
         if coordinates == "tf_crop_and_resize":
             return self._in_region(out)
-        centre = forms.divide(c, forms.add(c, out, half), self.scale)
-        place = forms.subtract(c, centre, half)
+        centre = c.divide(c.add(out, half), self.scale)
+        place = c.subtract(centre, half)
         if coordinates == "half_pixel_symmetric":
-            count = forms.convert_always(c, self.count, F32)
-            exact = forms.multiply(c, self.scale, self.size)
-            missing = forms.subtract(c, self._number(1), forms.divide(c, count, exact))
-            offset = forms.multiply(c, forms.multiply(c, self.size, half), missing)
-            return forms.add(c, offset, place)
+            count = c.convert_always(self.count, F32)
+            exact = c.multiply(self.scale, self.size)
+            missing = c.subtract(self._number(1), c.divide(count, exact))
+            offset = c.multiply(c.multiply(self.size, half), missing)
+            return c.add(offset, place)
         if coordinates == "pytorch_half_pixel":
-            many = forms.less(c, c.i64(1), self.count)
-            return forms.select(c, many, place, self._number(0))
+            many = c.less(c.i64(1), self.count)
+            return c.select(many, place, self._number(0))
         return place
 
     def _in_region(self, out: Value) -> Value:
         c, last = self.c, self._last()
         assert self.region is not None, "tf_crop_and_resize always has a region"
         first, end = self.region
-        middle = forms.multiply(c, forms.multiply(c, forms.add(c, first, end), last), self._half())
-        way = forms.multiply(c, forms.subtract(c, end, first), last)
-        start = forms.multiply(c, first, last)
-        alone = forms.subtract(c, middle, start)
-        return forms.add(c, start, self._steps(way, out, alone))
+        middle = c.multiply(c.multiply(c.add(first, end), last), self._half())
+        way = c.multiply(c.subtract(end, first), last)
+        start = c.multiply(first, last)
+        alone = c.subtract(middle, start)
+        return c.add(start, self._steps(way, out, alone))
 
     def _steps(self, way: Value, out: Value, alone: Value) -> Value:
         """Emit evenly spaced positions on the input axis, from 0 to `way`.
@@ -235,34 +232,32 @@ class _Axis:
         - 1), where length is the new size of the axis. If that is 1, the position is `alone`.
         """
         c = self.c
-        last = forms.subtract(c, self.length, self._number(1))
-        is_single = forms.equal(c, last, self._number(0))
+        last = c.subtract(self.length, self._number(1))
+        is_single = c.equal(last, self._number(0))
         # A length of 1 would divide by 0, although the quotient is not selected then.
-        divisor = forms.select(c, is_single, self._number(1), last)
-        place = forms.divide(c, forms.multiply(c, out, way), divisor)
-        return forms.select(c, is_single, alone, place)
+        divisor = c.select(is_single, self._number(1), last)
+        place = c.divide(c.multiply(out, way), divisor)
+        return c.select(is_single, alone, place)
 
     def _rounded(self, place: Value, rounding: str) -> Value:
         c = self.c
         if rounding == "simple":
-            shrinks = forms.less(c, self.scale, self._number(1))
-            return forms.select(
-                c, shrinks, c(elementwise.Ceiling(), place), c(elementwise.Floor(), place)
-            )
+            shrinks = c.less(self.scale, self._number(1))
+            return c.select(shrinks, c(elementwise.Ceiling(), place), c(elementwise.Floor(), place))
         if rounding == "floor":
             return c(elementwise.Floor(), place)
         if rounding == "ceil":
             return c(elementwise.Ceiling(), place)
         if rounding == "round_prefer_ceil":
-            return c(elementwise.Floor(), forms.add(c, place, self._half()))
-        return c(elementwise.Ceiling(), forms.subtract(c, place, self._half()))
+            return c(elementwise.Floor(), c.add(place, self._half()))
+        return c(elementwise.Ceiling(), c.subtract(place, self._half()))
 
     def _inside(self, index: Value) -> Value:
-        low = forms.maximum(self.c, index, self._number(0))
-        return forms.minimum(self.c, low, self._last())
+        low = self.c.maximum(index, self._number(0))
+        return self.c.minimum(low, self._last())
 
     def _last(self) -> Value:
-        return forms.subtract(self.c, self.size, self._number(1))
+        return self.c.subtract(self.size, self._number(1))
 
     def _half(self) -> Value:
         return self._number(0.5)
@@ -279,4 +274,4 @@ class _Axis:
         behind = needed_rank(self.c, data) - 1 - self.axis
         if not behind:
             return values
-        return forms.unsqueeze(self.c, values, [1 + more + at for at in range(behind)])
+        return self.c.unsqueeze(values, [1 + more + at for at in range(behind)])

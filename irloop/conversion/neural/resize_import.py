@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from irloop.conversion.forms import openvino_forms as ov_forms
-from irloop.conversion.framework.translation import Conversion, imports
+from irloop.conversion.framework.directions import Import
+from irloop.conversion.framework.translation import imports
 from irloop.conversion.neural.resize import SHARED, moving, with_matrices
 from irloop.conversion.neural.resize_computed import Request, resized
 from irloop.dialects.onnx import resize as onnx
@@ -30,12 +31,12 @@ STAND_INS = {
 }
 
 
-def _product(c: Conversion, left: Value, right: Value) -> Value:
+def _product(c: Import, left: Value, right: Value) -> Value:
     return c(ov_matmul.MatMul(), left, right)
 
 
 @imports(onnx.Upsample, onnx.Upsample1)
-def import_upsample(c: Conversion, op: onnx.Upsample | onnx.Upsample1, data: Value) -> Value:
+def import_upsample(c: Import, op: onnx.Upsample | onnx.Upsample1, data: Value) -> Value:
     """Upsample -> Interpolate."""
     numbers = (
         op.scales
@@ -53,7 +54,7 @@ def import_upsample(c: Conversion, op: onnx.Upsample | onnx.Upsample1, data: Val
 
 @imports(onnx.Upsample9, onnx.Resize10)
 def import_scaled(
-    c: Conversion, op: onnx.Upsample9 | onnx.Resize10, data: Value, scales: Value
+    c: Import, op: onnx.Upsample9 | onnx.Resize10, data: Value, scales: Value
 ) -> Value:
     """Upsample, Resize -> Interpolate."""
     return _in_known_type(c, op.how(), data, scales, None, [], "stretch", None)
@@ -61,7 +62,7 @@ def import_scaled(
 
 @imports(onnx.Resize, onnx.Resize11, onnx.Resize13)
 def import_resize(
-    c: Conversion,
+    c: Import,
     op: onnx.Resize11,
     data: Value,
     roi: Value | None = None,
@@ -81,7 +82,7 @@ def import_resize(
     )
 
 
-def _in_known_type(c: Conversion, how: Resampling, data: Value, *others: Any) -> Value:
+def _in_known_type(c: Import, how: Resampling, data: Value, *others: Any) -> Value:
     """Resize `data` in a type that the operation supports, and convert the result back.
 
     If elements are weighted, integers are computed as floats and truncated, as ONNX runtimes do.
@@ -90,12 +91,12 @@ def _in_known_type(c: Conversion, how: Resampling, data: Value, *others: Any) ->
     element = element_of(data)
     weighted = how.mode != "nearest" and not element.is_float
     chosen = ElementType.F32 if weighted else STAND_INS.get(element, element)
-    found = _imported(c, how, ov_forms.convert(c, data, chosen), *others)
-    return ov_forms.convert(c, found, element)
+    found = _imported(c, how, c.convert(data, chosen), *others)
+    return c.convert(found, element)
 
 
 def _imported(
-    c: Conversion,
+    c: Import,
     how: Resampling,
     data: Value,
     scales: Value | None,
@@ -122,7 +123,7 @@ def _imported(
         return _interpolated(c, how, data, scales, sizes, axes, plans)
     if plans is None:
         return resized(c, how, data, request)
-    result = with_matrices(c, data, plans, how, ov_forms.gather, _product, ov_forms.transpose)
+    result = with_matrices(c, data, plans, how, partial(_product, c))
     return _filled(c, result, plans, how)
 
 
@@ -135,7 +136,7 @@ def _interpolates(mode: str, axes: list[int], rank: int) -> bool:
     return rank > 3 and min(axes, default=2) >= 2 and (mode != "cubic" or len(axes) < 3)
 
 
-def _filled(c: Conversion, result: Value, plans: Sequence[Axis], how: Resampling) -> Value:
+def _filled(c: Import, result: Value, plans: Sequence[Axis], how: Resampling) -> Value:
     """Set the result elements that lie outside the data to the extrapolation value."""
     from irloop.kernels import resize as kernel
 
@@ -145,12 +146,12 @@ def _filled(c: Conversion, result: Value, plans: Sequence[Axis], how: Resampling
             shape = [1] * (shape_of(result).rank or 0)
             shape[plan.axis] = plan.count
             mask = c.constant(outside.reshape(shape), ElementType.BOOLEAN)
-            value = ov_forms.scalar(c, how.extrapolation, result)
-            result = ov_forms.select(c, mask, value, result)
+            value = c.scalar(how.extrapolation, result)
+            result = c.select(mask, value, result)
     return result
 
 
-def _onnx_plans(c: Conversion, how: Resampling, data: Value, request: Request) -> list[Axis] | None:
+def _onnx_plans(c: Import, how: Resampling, data: Value, request: Request) -> list[Axis] | None:
     """Return how an ONNX Resize changes each axis: sizes, scale and region.
 
     An axis that keeps its size is left out. The result is None if the scales, sizes or region are
@@ -189,7 +190,7 @@ def _onnx_plans(c: Conversion, how: Resampling, data: Value, request: Request) -
 
 
 def _interpolated(
-    c: Conversion,
+    c: Import,
     how: Resampling,
     data: Value,
     scales: Value | None,
@@ -215,12 +216,12 @@ def _interpolated(
         return c(ov.Interpolate(**attributes | moved), data, counts, factors, c.i64(moving))
     every = c.i64(axes)
     if sizes is not None:
-        wanted = ov_forms.convert(c, sizes, ElementType.I64)
+        wanted = c.convert(sizes, ElementType.I64)
         ones = c.constant([1.0] * len(axes), ElementType.F32)
         moved = {"mode": _linear_name(how, len(axes))}
         return c(ov.Interpolate(**attributes | moved), data, wanted, ones, every)
     assert scales is not None, "sizes or scales are given"
-    factors = ov_forms.convert(c, scales, ElementType.F32)
+    factors = c.convert(scales, ElementType.F32)
     counts = c.i64([1] * len(axes))
     moved = {"mode": _linear_name(how, len(axes))}
     return c(ov.Interpolate(**attributes | moved), data, counts, factors, every)

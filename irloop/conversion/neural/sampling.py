@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import product as all_of
 
-from irloop.conversion.forms import openvino_forms as forms
-from irloop.conversion.framework.translation import IMPORTS, Conversion, Converter, exports, imports
+from irloop.conversion.framework.directions import Export, Import
+from irloop.conversion.framework.translation import IMPORTS, Converter, exports, imports
 from irloop.dialects.onnx import sampling as onnx
 from irloop.dialects.openvino import comparison, elementwise
 from irloop.dialects.openvino import sampling as ov
@@ -33,7 +33,7 @@ OLDEST = 7
 
 
 @exports(ov.GridSample)
-def export_grid_sample(c: Conversion, op: ov.GridSample, data: Value, grid: Value) -> Value:
+def export_grid_sample(c: Export, op: ov.GridSample, data: Value, grid: Value) -> Value:
     """Write GridSample, or before opset 16 a sum of Gathers."""
     mode, align = mode_of(op.mode), int(op.align_corners)
     padding = op.padding_mode.lower()
@@ -44,13 +44,13 @@ def export_grid_sample(c: Conversion, op: ov.GridSample, data: Value, grid: Valu
     return c(onnx.GridSample(align, padding, mode), data, grid)
 
 
-def _export_sampler(c: Conversion, op: ov.GridSample, data: Value, grid: Value) -> Value:
+def _export_sampler(c: Export, op: ov.GridSample, data: Value, grid: Value) -> Value:
     """Export GridSample as a sum of Gathers, for ONNX opsets without GridSample.
 
     The sum is built in OpenVINO operations first, as the import of GridSample builds it for old
     OpenVINO opsets, and then exported.
     """
-    inner = Conversion(Graph("GridSample"), Converter(IMPORTS, OLDEST))
+    inner = Import(Graph("GridSample"), Converter(IMPORTS, OLDEST))
     read = [inner.parameter(name, value.type) for name, value in (("data", data), ("grid", grid))]
     sampler = _Sampler(
         inner, read[0], read[1], mode_of(op.mode), op.padding_mode.lower(), op.align_corners, 2
@@ -61,7 +61,7 @@ def _export_sampler(c: Conversion, op: ov.GridSample, data: Value, grid: Value) 
 
 @imports(onnx.GridSample, onnx.GridSample16)
 def import_grid_sample(
-    c: Conversion, op: onnx.GridSample | onnx.GridSample16, data: Value, grid: Value
+    c: Import, op: onnx.GridSample | onnx.GridSample16, data: Value, grid: Value
 ) -> Value:
     """Write GridSample of opset9, or a sum of Gathers.
 
@@ -75,7 +75,7 @@ def import_grid_sample(
 
 
 @imports(onnx.AffineGrid)
-def import_affine_grid(c: Conversion, op: onnx.AffineGrid, theta: Value, size: Value) -> Value:
+def import_affine_grid(c: Import, op: onnx.AffineGrid, theta: Value, size: Value) -> Value:
     """Write AffineGrid as a sum of products, with one Multiply and Add for each spatial axis.
 
     In 2D the result is column 0 of `theta` times x, plus column 1 times y, plus column 2. x and y
@@ -89,40 +89,40 @@ def import_affine_grid(c: Conversion, op: onnx.AffineGrid, theta: Value, size: V
     ones = list(range(1, 1 + axes))
 
     def column(at: int) -> Value:
-        return forms.unsqueeze(c, forms.gather(c, theta, c.i64(at), 2), ones)
+        return c.unsqueeze(c.gather(theta, c.i64(at), 2), ones)
 
     result = column(axes)
     for axis in range(axes):
-        dim = forms.gather(c, size, c.i64(2 + axis), 0)
+        dim = c.gather(size, c.i64(2 + axis), 0)
         places = _units(c, dim, element_of(theta), align=op.align_corners != 0)
         shape = [1] * (axes + 2)
         shape[1 + axis] = -1
-        along = forms.reshape(c, places, shape)
-        result = forms.add(c, result, forms.multiply(c, column(axes - 1 - axis), along))
+        along = c.reshape(places, shape)
+        result = c.add(result, c.multiply(column(axes - 1 - axis), along))
     return result
 
 
-def _units(c: Conversion, count: Value, element: ElementType, *, align: bool) -> Value:
+def _units(c: Import, count: Value, element: ElementType, *, align: bool) -> Value:
     """Emit the coordinates of `count` elements of an axis in the range -1..1.
 
     With `align`, -1 and 1 are the centres of the first and the last element, otherwise their outer
     edges.
     """
-    numbers = forms.convert_always(c, forms.range_(c, c.i64(0), count, c.i64(1)), element)
-    double = forms.multiply(c, numbers, forms.scalar(c, 2.0, numbers))
-    one = forms.scalar(c, 1.0, numbers)
+    numbers = c.convert_always(c.range(c.i64(0), count, c.i64(1)), element)
+    double = c.multiply(numbers, c.scalar(2.0, numbers))
+    one = c.scalar(1.0, numbers)
     if align:
-        steps = forms.maximum(c, forms.subtract(c, count, c.i64(1)), c.i64(1))
+        steps = c.maximum(c.subtract(count, c.i64(1)), c.i64(1))
     else:
-        steps, double = count, forms.add(c, double, one)
-    return forms.subtract(c, forms.divide(c, double, forms.convert_always(c, steps, element)), one)
+        steps, double = count, c.add(double, one)
+    return c.subtract(c.divide(double, c.convert_always(steps, element)), one)
 
 
 @dataclass(frozen=True, slots=True)
 class _Sampler:
     """Builds OpenVINO's grid sampling from operations of opset7, which has no GridSample."""
 
-    c: Conversion
+    c: Import
     data: Value
     grid: Value
     mode: str
@@ -132,26 +132,26 @@ class _Sampler:
 
     def run(self) -> Value:
         c = self.c
-        shape = forms.shape_of(c, self.data)
-        sizes = [forms.gather(c, shape, c.i64(2 + axis), 0) for axis in range(self.axes)]
+        shape = c.shape_of(self.data)
+        sizes = [c.gather(shape, c.i64(2 + axis), 0) for axis in range(self.axes)]
         rows = self._rows()
-        places = forms.reshape(c, self.grid, [0, -1, self.axes])
+        places = c.reshape(self.grid, [0, -1, self.axes])
         corners = [self._corners(places, axis, sizes[axis]) for axis in range(self.axes)]
         first = self._first_rows(shape, sizes)
         total: list[Value] = []
         for chosen in all_of(*corners):
             index = chosen[0][0]
             for (place, _), size in zip(chosen[1:], sizes[1:], strict=True):
-                index = forms.add(c, forms.multiply(c, index, size), place)
+                index = c.add(c.multiply(index, size), place)
             weights = [weight for _, weight in chosen if weight is not None]
-            total.append(self._weighted(rows, forms.add(c, index, first), weights))
-        summed = reduce(lambda left, right: forms.add(c, left, right), total)
-        result = forms.transpose(c, summed, [0, 2, 1])
-        outer = forms.gather(c, shape, c.i64([0, 1]), 0)
-        of_grid = forms.shape_of(c, self.grid)
-        inner = forms.gather(c, of_grid, c.i64(list(range(1, 1 + self.axes))), 0)
-        wanted = forms.concat(c, [outer, inner], 0)
-        return forms.reshape_to(c, result, wanted, special_zero=False)
+            total.append(self._weighted(rows, c.add(index, first), weights))
+        summed = reduce(c.add, total)
+        result = c.transpose(summed, [0, 2, 1])
+        outer = c.gather(shape, c.i64([0, 1]), 0)
+        of_grid = c.shape_of(self.grid)
+        inner = c.gather(of_grid, c.i64(list(range(1, 1 + self.axes))), 0)
+        wanted = c.concat([outer, inner], 0)
+        return c.reshape_to(result, wanted, special_zero=False)
 
     def _rows(self) -> Value:
         """Reshape the data to a table [N * positions, C]: one row of channels for each position.
@@ -161,10 +161,10 @@ class _Sampler:
         crashes if the data have few elements.
         """
         c, rank = self.c, 2 + self.axes
-        last = forms.transpose(c, self.data, [0, *range(2, rank), 1])
-        channels = forms.gather(c, forms.shape_of(c, self.data), c.i64([1]), 0)
-        pattern = forms.concat(c, [c.i64([-1]), channels], 0)
-        return forms.reshape_to(c, last, pattern, special_zero=False)
+        last = c.transpose(self.data, [0, *range(2, rank), 1])
+        channels = c.gather(c.shape_of(self.data), c.i64([1]), 0)
+        pattern = c.concat([c.i64([-1]), channels], 0)
+        return c.reshape_to(last, pattern, special_zero=False)
 
     def _first_rows(self, shape: Value, sizes: list[Value]) -> Value:
         """Emit the index [N, 1] at which each batch item starts in the table of `_rows`.
@@ -173,10 +173,10 @@ class _Sampler:
         rows as the product of `sizes`, its spatial sizes. `shape` is the shape of the data.
         """
         c = self.c
-        count = reduce(lambda left, right: forms.multiply(c, left, right), sizes)
-        items = forms.gather(c, shape, c.i64(0), 0)
-        numbers = forms.range_(c, c.i64(0), items, c.i64(1))
-        return forms.unsqueeze(c, forms.multiply(c, numbers, count), [1])
+        count = reduce(c.multiply, sizes)
+        items = c.gather(shape, c.i64(0), 0)
+        numbers = c.range(c.i64(0), items, c.i64(1))
+        return c.unsqueeze(c.multiply(numbers, count), [1])
 
     def _weighted(self, rows: Value, index: Value, weights: list[Value]) -> Value:
         """Gather the rows at `index` [N, K] and multiply them by all `weights` [N, K].
@@ -185,14 +185,14 @@ class _Sampler:
         multiplied.
         """
         c = self.c
-        values = forms.gather(c, rows, index, 0)
+        values = c.gather(rows, index, 0)
         if not weights:
             return values
-        weight = reduce(lambda left, right: forms.multiply(c, left, right), weights)
-        return forms.multiply(c, values, forms.unsqueeze(c, weight, [2]))
+        weight = reduce(c.multiply, weights)
+        return c.multiply(values, c.unsqueeze(weight, [2]))
 
     def _number(self, value: float) -> Value:
-        return forms.scalar(self.c, value, self.grid)
+        return self.c.scalar(value, self.grid)
 
     def _corners(self, places: Value, axis: int, size: Value) -> list[tuple[Value, Value | None]]:
         """Emit indices (i64) and weights of the elements around each sample on one axis.
@@ -201,16 +201,16 @@ class _Sampler:
         in mode nearest. Each index and each weight has the shape [N, P].
         """
         c = self.c
-        unit = forms.gather(c, places, c.i64(self.axes - 1 - axis), 2)
-        count = forms.convert_always(c, size, element_of(self.grid))
-        last = forms.subtract(c, count, self._number(1.0))
+        unit = c.gather(places, c.i64(self.axes - 1 - axis), 2)
+        count = c.convert_always(size, element_of(self.grid))
+        last = c.subtract(count, self._number(1.0))
         half = self._number(0.5)
-        moved = forms.add(c, unit, self._number(1.0))
+        moved = c.add(unit, self._number(1.0))
         if self.align:
-            place = forms.multiply(c, forms.multiply(c, moved, half), last)
+            place = c.multiply(c.multiply(moved, half), last)
         else:
-            scaled = forms.multiply(c, moved, count)
-            place = forms.multiply(c, forms.subtract(c, scaled, self._number(1.0)), half)
+            scaled = c.multiply(moved, count)
+            place = c.multiply(c.subtract(scaled, self._number(1.0)), half)
         if self.mode == "nearest":
             place = c(elementwise.Round(mode="half_to_even"), place)
         if self.mode != "cubic" or self.padding == "reflection":
@@ -218,14 +218,14 @@ class _Sampler:
         if self.mode == "nearest":
             return [self._element(place, last, None)]
         first = c(elementwise.Floor(), place)
-        fraction = forms.subtract(c, place, first)
+        fraction = c.subtract(place, first)
         if self.mode == "linear":
-            rest = forms.subtract(c, self._number(1.0), fraction)
+            rest = c.subtract(self._number(1.0), fraction)
             start, weights = 0, [rest, fraction]
         else:
             start, weights = -1, self._cubic(fraction)
         return [
-            self._element(forms.add(c, first, self._number(float(offset))), last, weight)
+            self._element(c.add(first, self._number(float(offset))), last, weight)
             for offset, weight in enumerate(weights, start=start)
         ]
 
@@ -235,24 +235,24 @@ class _Sampler:
         def polynomial(x: Value, *factors: float) -> Value:
             result = self._number(factors[0])
             for factor in factors[1:]:
-                result = forms.add(c, forms.multiply(c, result, x), self._number(factor))
+                result = c.add(c.multiply(result, x), self._number(factor))
             return result
 
-        rest = forms.subtract(c, self._number(1.0), t)
+        rest = c.subtract(self._number(1.0), t)
         near = (CUBIC + 2, -(CUBIC + 3), 0.0, 1.0)
         far = (CUBIC, -5 * CUBIC, 8 * CUBIC, -4 * CUBIC)
         one = self._number(1.0)
         return [
-            polynomial(forms.add(c, t, one), *far),
+            polynomial(c.add(t, one), *far),
             polynomial(t, *near),
             polynomial(rest, *near),
-            polynomial(forms.add(c, rest, one), *far),
+            polynomial(c.add(rest, one), *far),
         ]
 
     def _bounded(self, place: Value, last: Value) -> Value:
         if self.padding == "border":
-            low = forms.maximum(self.c, place, self._number(0.0))
-            return forms.minimum(self.c, low, last)
+            low = self.c.maximum(place, self._number(0.0))
+            return self.c.minimum(low, last)
         return self._reflected(place, last) if self.padding == "reflection" else place
 
     def _reflected(self, place: Value, last: Value) -> Value:
@@ -262,13 +262,13 @@ class _Sampler:
         """
         c = self.c
         low = self._number(0.0 if self.align else -0.5)
-        span = last if self.align else forms.add(c, last, self._number(1.0))
+        span = last if self.align else c.add(last, self._number(1.0))
         # With aligned corners, a single element spans no distance, and all positions are reflected
         # to it.
-        double = forms.maximum(c, forms.multiply(c, span, self._number(2.0)), self._number(1e-6))
-        distance = c(elementwise.FloorMod(), forms.subtract(c, place, low), double)
-        mirrored = forms.minimum(c, distance, forms.subtract(c, double, distance))
-        return forms.add(c, mirrored, low)
+        double = c.maximum(c.multiply(span, self._number(2.0)), self._number(1e-6))
+        distance = c(elementwise.FloorMod(), c.subtract(place, low), double)
+        mirrored = c.minimum(distance, c.subtract(double, distance))
+        return c.add(mirrored, low)
 
     def _element(
         self, place: Value, last: Value, weight: Value | None
@@ -285,13 +285,13 @@ class _Sampler:
         c = self.c
         if self.padding == "reflection" and self.mode != "nearest":
             place = self._reflected(place, last)
-        inside = forms.minimum(c, forms.maximum(c, place, self._number(0.0)), last)
-        index = forms.convert_always(c, inside, ElementType.I64)
+        inside = c.minimum(c.maximum(place, self._number(0.0)), last)
+        index = c.convert_always(inside, ElementType.I64)
         if self.padding == "reflection":
             rounded = c(elementwise.Round(mode="half_to_even"), inside)
-            index = forms.convert_always(c, rounded, ElementType.I64)
+            index = c.convert_always(rounded, ElementType.I64)
         if self.padding != "zeros":
             return index, weight
         same = c(comparison.Equal(), inside, place)
-        share = forms.convert_always(c, same, element_of(self.grid))
-        return index, share if weight is None else forms.multiply(c, weight, share)
+        share = c.convert_always(same, element_of(self.grid))
+        return index, share if weight is None else c.multiply(weight, share)

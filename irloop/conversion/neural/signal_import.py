@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from irloop.conversion.forms import openvino_forms as forms
-from irloop.conversion.framework.known_inputs import ints, needed_axis, needed_rank
-from irloop.conversion.framework.translation import Conversion, imports
+from irloop.conversion.framework.directions import Import
+from irloop.conversion.framework.translation import imports
 from irloop.conversion.neural.signal import mirrored
 from irloop.dialects.onnx import signal as onnx
 from irloop.dialects.openvino import elementwise
 from irloop.dialects.openvino import signal as ov
+from irloop.dialects.writing.known_inputs import ints, needed_axis, needed_rank
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
@@ -17,7 +17,7 @@ __all__: list[str] = []
 
 
 @imports(onnx.DFT17)
-def import_dft17(c: Conversion, op: onnx.DFT17, data: Value, length: Value | None = None) -> Value:
+def import_dft17(c: Import, op: onnx.DFT17, data: Value, length: Value | None = None) -> Value:
     """Write DFT-17 as DFT, IDFT, RDFT or IRDFT, depending on inverse and onesided."""
     place = op.axis % needed_rank(c, data)
     return _imported(c, data, length, place, inverse=op.inverse != 0, onesided=op.onesided != 0)
@@ -25,7 +25,7 @@ def import_dft17(c: Conversion, op: onnx.DFT17, data: Value, length: Value | Non
 
 @imports(onnx.DFT)
 def import_dft(
-    c: Conversion,
+    c: Import,
     op: onnx.DFT,
     data: Value,
     length: Value | None = None,
@@ -39,40 +39,40 @@ def import_dft(
         return _imported(c, data, length, place % rank, inverse=inverse, onesided=onesided)
     _since_7(c)
     # Negative axes in OpenVINO do not count the axis of the complex pairs.
-    places = c(elementwise.FloorMod(), forms.as_list(c, axis), c.i64([rank]))
+    places = c(elementwise.FloorMod(), c.as_list(axis), c.i64([rank]))
     pairs = data if _parts(c, data) == 2 else _complex(c, data, rank)
     return c(ov.IDFT() if inverse else ov.DFT(), pairs, places, _sizes(c, length))
 
 
 def _imported(
-    c: Conversion, data: Value, length: Value | None, axis: int, *, inverse: bool, onesided: bool
+    c: Import, data: Value, length: Value | None, axis: int, *, inverse: bool, onesided: bool
 ) -> Value:
     _since_7(c)
     rank, parts = needed_rank(c, data), _parts(c, data)
     sizes, axes = _sizes(c, length), c.i64([axis])
     if onesided and not inverse and parts == 1 and c.opset >= 9:
-        return c(ov.RDFT(), forms.squeeze(c, data, [rank - 1]), axes, sizes)
+        return c(ov.RDFT(), c.squeeze(data, [rank - 1]), axes, sizes)
     pairs = data if parts == 2 else _complex(c, data, rank)
     if onesided and inverse and c.opset >= 9:
-        return forms.unsqueeze(c, c(ov.IRDFT(), pairs, axes, sizes), [rank - 1])
+        return c.unsqueeze(c(ov.IRDFT(), pairs, axes, sizes), [rank - 1])
     if onesided and inverse:
         whole = _whole_spectrum(c, pairs, axis, length, rank)
         signal = c(ov.IDFT(), whole, axes)
-        return forms.slice_(c, signal, [0], [1], [rank - 1])
+        return c.slice(signal, [0], [1], [rank - 1])
     found = c(ov.IDFT() if inverse else ov.DFT(), pairs, axes, sizes)
     return _first_half(c, found, axis) if onesided else found
 
 
-def _since_7(c: Conversion) -> None:
+def _since_7(c: Import) -> None:
     if c.opset < 7:
         raise c.refuse("OpenVINO has DFT since opset7", "write opset7 or newer")
 
 
-def _sizes(c: Conversion, length: Value | None) -> Value | None:
-    return None if length is None else forms.as_list(c, forms.as_i64(c, length))
+def _sizes(c: Import, length: Value | None) -> Value | None:
+    return None if length is None else c.as_list(c.as_i64(length))
 
 
-def _parts(c: Conversion, data: Value) -> int:
+def _parts(c: Import, data: Value) -> int:
     """Return the size of the last dimension: 1 for real numbers, 2 for complex ones.
 
     Raises:
@@ -87,25 +87,23 @@ def _parts(c: Conversion, data: Value) -> int:
     return last
 
 
-def _complex(c: Conversion, data: Value, rank: int) -> Value:
+def _complex(c: Import, data: Value, rank: int) -> Value:
     """Append imaginary parts of zero to real numbers [..., 1]."""
     begins, ends = [0] * rank, [0] * (rank - 1) + [1]
-    return forms.pad(c, data, c.i64(begins), c.i64(ends), forms.scalar(c, 0.0, data))
+    return c.pad(data, c.i64(begins), c.i64(ends), c.scalar(0.0, data))
 
 
-def _first_half(c: Conversion, spectrum: Value, axis: int) -> Value:
+def _first_half(c: Import, spectrum: Value, axis: int) -> Value:
     """Keep the first half of a spectrum along `axis`: frequencies 0 to floor(n / 2)."""
     dim = shape_of(spectrum).dim(axis)
     if isinstance(dim, int):
-        return forms.slice_(c, spectrum, [0], [dim // 2 + 1], [axis])
-    half = forms.divide(c, forms.size_of(c, spectrum, axis), c.i64(2))
-    end = forms.as_list(c, forms.add(c, half, c.i64(1)))
-    return forms.slice_by(c, spectrum, c.i64([0]), end, [axis], c.i64([1]))
+        return c.slice(spectrum, [0], [dim // 2 + 1], [axis])
+    half = c.divide(c.size_of(spectrum, axis), c.i64(2))
+    end = c.as_list(c.add(half, c.i64(1)))
+    return c.slice_by(spectrum, c.i64([0]), end, [axis], c.i64([1]))
 
 
-def _whole_spectrum(
-    c: Conversion, half: Value, axis: int, length: Value | None, rank: int
-) -> Value:
+def _whole_spectrum(c: Import, half: Value, axis: int, length: Value | None, rank: int) -> Value:
     """Extend the one-sided spectrum of a real signal to all frequencies.
 
     `half` holds the non-negative frequencies as complex pairs; the others are their conjugates in
@@ -120,18 +118,18 @@ def _whole_spectrum(
         kept = count[0] // 2 + 1
         if shape_of(half).dim(axis) != kept:
             ends = [kept if at == axis else 0 for at in range(rank)]
-            zero = forms.scalar(c, 0.0, half)
-            half = forms.pad(c, half, c.i64([0] * rank), c.i64(ends), zero)
-            half = forms.slice_(c, half, [0], [kept], [axis])
+            zero = c.scalar(0.0, half)
+            half = c.pad(half, c.i64([0] * rank), c.i64(ends), zero)
+            half = c.slice(half, [0], [kept], [axis])
         first, behind = mirrored(count[0])
-    turned = forms.slice_(c, half, [first], [behind], [axis], [-1])
-    conjugate = forms.multiply(c, turned, c.constant([1.0, -1.0], element_of(half)))
-    return forms.concat(c, [half, conjugate], axis)
+    turned = c.slice(half, [first], [behind], [axis], [-1])
+    conjugate = c.multiply(turned, c.constant([1.0, -1.0], element_of(half)))
+    return c.concat([half, conjugate], axis)
 
 
 @imports(onnx.STFT)
 def import_stft(
-    c: Conversion,
+    c: Import,
     op: onnx.STFT,
     signal: Value,
     step: Value,
@@ -145,32 +143,31 @@ def import_stft(
     """
     _since_7(c)
     if needed_rank(c, signal) == 2:
-        signal = forms.unsqueeze(c, signal, [2])
+        signal = c.unsqueeze(signal, [2])
     parts = _parts(c, signal)
-    hop = forms.as_scalar(c, forms.as_i64(c, step))
+    hop = c.as_scalar(c.as_i64(step))
     if length is not None:
-        count = forms.as_scalar(c, forms.as_i64(c, length))
+        count = c.as_scalar(c.as_i64(length))
     else:
-        count = forms.size_of(c, signal, 1) if window is None else forms.size_of(c, window, 0)
+        count = c.size_of(signal, 1) if window is None else c.size_of(window, 0)
     if c.opset >= 15 and parts == 1 and op.is_onesided() and window is not None:
-        samples = forms.squeeze(c, signal, [2])
+        samples = c.squeeze(signal, [2])
         return c(ov.STFT(transpose_frames=False), samples, window, count, hop)
-    pieces = forms.gather(c, signal, _places(c, signal, count, hop), 1)
+    pieces = c.gather(signal, _places(c, signal, count, hop), 1)
     if window is not None:
-        pieces = forms.multiply(c, pieces, forms.unsqueeze(c, window, [1]))
+        pieces = c.multiply(pieces, c.unsqueeze(window, [1]))
     pairs = pieces if parts == 2 else _complex(c, pieces, 4)
     spectrum = c(ov.DFT(), pairs, c.i64([2]))
     return _first_half(c, spectrum, 2) if op.is_onesided() else spectrum
 
 
-def _places(c: Conversion, signal: Value, count: Value, hop: Value) -> Value:
+def _places(c: Import, signal: Value, count: Value, hop: Value) -> Value:
     """For each frame, the positions of its elements in the signal: [frames, count]."""
-    room = forms.subtract(c, forms.size_of(c, signal, 1), count)
-    frames = forms.add(c, forms.divide(c, room, hop), c.i64(1))
+    room = c.subtract(c.size_of(signal, 1), count)
+    frames = c.add(c.divide(room, hop), c.i64(1))
     zero, one = c.i64(0), c.i64(1)
-    starts = forms.multiply(c, forms.range_(c, zero, frames, one), hop)
-    return forms.add(
-        c,
-        forms.unsqueeze(c, starts, [1]),
-        forms.range_(c, zero, count, one, ElementType.I64),
+    starts = c.multiply(c.range(zero, frames, one), hop)
+    return c.add(
+        c.unsqueeze(starts, [1]),
+        c.range(zero, count, one, ElementType.I64),
     )

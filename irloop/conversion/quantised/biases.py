@@ -12,8 +12,8 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType
 from irloop.passes.folding import folded
-from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import NodePass
+from irloop.passes.node_writer import NodeWriter
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,7 +48,7 @@ class QuantisedBiases(NodePass):
     def applies(self, node: Node) -> bool:
         return _is_bias(node)
 
-    def rewrite(self, node: Node, w: Forms) -> Value:
+    def rewrite(self, node: Node, w: NodeWriter) -> Value:
         found = bias_of(node)
         assert found is not None
         convolution, bias = found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from irloop.conversion.framework.translation import Conversion
+from irloop.conversion.framework.directions import Export
 from irloop.dialects.onnx.quantize import DequantizeLinear13, QuantizeLinear13
 from irloop.graph.convert_options import WORDS_SINCE
 from irloop.graph.model import Value
@@ -14,7 +14,7 @@ from irloop.passes.quantisation_grid import BYTE, WORD, Grid, axis_of, may_be_qu
 __all__ = ["quantised_channels"]
 
 
-def quantised_channels(c: Conversion, grid: Grid, result: Grid, x: Value) -> Value | None:
+def quantised_channels(c: Export, grid: Grid, result: Grid, x: Value) -> Value | None:
     """Quantise `x` on `grid` and dequantise it on `result`, or return None.
 
     None for what `conversion.quantised` finds in the arithmetic (one scale and 8 bits), and for

@@ -17,8 +17,9 @@ from irloop.graph.model import Node, Value
 from irloop.graph.op import Op
 from irloop.graph.record import Record
 from irloop.graph.types import ElementType
-from irloop.passes.forms import Emitter, Forms
 from irloop.passes.graph_rewrite import NodePass
+from irloop.passes.node_writer import NodeWriter
+from irloop.passes.onnx_node_writer import OnnxNodeWriter
 
 __all__ = ["DynamicRanges"]
 
@@ -50,7 +51,7 @@ class DynamicRanges(NodePass):
     def applies(self, node: Node) -> bool:
         return _found(node.output) is not None
 
-    def rewrite(self, node: Node, w: Forms) -> None:
+    def rewrite(self, node: Node, w: NodeWriter) -> None:
         found = _found(node.output)
         rewriter = w.rewriter
         assert found is not None
@@ -60,7 +61,7 @@ class DynamicRanges(NodePass):
             DynamicQuantizeLinear(), (found.x,), before=before, name=before.name, n_outputs=3
         )
         codes, scale, zero = made.outputs
-        emitter = Emitter(rewriter, before, before.name)
+        emitter = OnnxNodeWriter(rewriter, before, before.name, w.opset)
         wide = [emitter(Cast6(ElementType.F32), value) for value in (codes, zero)]
         replaced = {node: wide[0], found.zero.producer: wide[1], before: scale}
         read = [item.producer for old in replaced for item in old.inputs if item is not None]

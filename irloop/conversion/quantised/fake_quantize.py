@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from irloop import budget
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.framework.translation import Conversion, exports
+from irloop.conversion.framework.directions import Export
+from irloop.conversion.framework.translation import exports
 from irloop.conversion.quantised.channels import quantised_channels
 from irloop.diagnostics import Severity
 from irloop.dialects.onnx import elementwise as onnx_math
@@ -41,7 +41,7 @@ BYTES_A_WEIGHT = 32
 
 @exports(ov.FakeQuantize)
 def export_fake_quantize(
-    c: Conversion,
+    c: Export,
     op: ov.FakeQuantize,
     x: Value,
     low: Value,
@@ -79,39 +79,39 @@ def export_fake_quantize(
     values = (x, low, high, out_low, out_high)
     element = element_of(x)
     narrow = element in (ElementType.F16, ElementType.BF16)
-    return forms.computed_in(c, ElementType.F32 if narrow else element, build, *values)
+    return c.computed_in(ElementType.F32 if narrow else element, build, *values)
 
 
-def _rounds(c: Conversion) -> bool:
+def _rounds(c: Export) -> bool:
     """Return whether the zero points of the source were rounded where that makes a grid."""
     return bool(c.converter.options["quantization"] == "qdq")
 
 
 def _stepped(
-    c: Conversion, levels: int, x: Value, low: Value, high: Value, out_low: Value, out_high: Value
+    c: Export, levels: int, x: Value, low: Value, high: Value, out_low: Value, out_high: Value
 ) -> Value:
     """Clip x to [low, high], then map it to one of `levels` steps from out_low to out_high.
 
     The range [low, high] must not be empty.
     """
-    limited = forms.minimum(c, forms.maximum(c, x, low), high)
-    steps = forms.scalar(c, levels - 1, x)
-    ratio = forms.divide(c, forms.subtract(c, limited, low), _difference(c, high, low))
-    whole = c(onnx_math.Round(), forms.multiply(c, ratio, steps))
+    limited = c.minimum(c.maximum(x, low), high)
+    steps = c.scalar(levels - 1, x)
+    ratio = c.divide(c.subtract(limited, low), _difference(c, high, low))
+    whole = c(onnx_math.Round(), c.multiply(ratio, steps))
     span = _difference(c, out_high, out_low)
-    return forms.add(c, forms.multiply(c, forms.divide(c, whole, steps), span), out_low)
+    return c.add(c.multiply(c.divide(whole, steps), span), out_low)
 
 
-def _difference(c: Conversion, left: Value, right: Value) -> Value:
+def _difference(c: Export, left: Value, right: Value) -> Value:
     """left - right, folded if both are constant."""
     known = [c.constant_of(item) for item in (left, right)]
     if known[0] is None or known[1] is None:
-        return forms.subtract(c, left, right)
+        return c.subtract(left, right)
     return c.constant(known[0] - known[1], element_of(left))
 
 
 def _guarded(
-    c: Conversion, levels: int, x: Value, low: Value, high: Value, out_low: Value, out_high: Value
+    c: Export, levels: int, x: Value, low: Value, high: Value, out_low: Value, out_high: Value
 ) -> Value:
     """Map x to one of `levels` steps from out_low to out_high, even if `low` is not below `high`.
 
@@ -119,17 +119,17 @@ def _guarded(
     These comparisons also hide the results of a division by 0. `_stepped` emits fewer operations,
     but needs a `low` below `high`.
     """
-    least, most = forms.minimum(c, low, high), forms.maximum(c, low, high)
-    steps = forms.scalar(c, levels - 1, x)
-    ratio = forms.divide(c, forms.subtract(c, x, low), forms.subtract(c, high, low))
-    whole = c(onnx_math.Round(), forms.multiply(c, ratio, steps))
-    span = forms.subtract(c, out_high, out_low)
-    inner = forms.add(c, forms.multiply(c, forms.divide(c, whole, steps), span), out_low)
-    above = forms.select(c, forms.greater(c, x, most), out_high, inner)
-    return forms.select(c, forms.greater(c, x, least), above, out_low)
+    least, most = c.minimum(low, high), c.maximum(low, high)
+    steps = c.scalar(levels - 1, x)
+    ratio = c.divide(c.subtract(x, low), c.subtract(high, low))
+    whole = c(onnx_math.Round(), c.multiply(ratio, steps))
+    span = c.subtract(out_high, out_low)
+    inner = c.add(c.multiply(c.divide(whole, steps), span), out_low)
+    above = c.select(c.greater(x, most), out_high, inner)
+    return c.select(c.greater(x, least), above, out_low)
 
 
-def _on_grid(c: Conversion, grid: Grid, result: Grid, x: Value) -> Value | None:
+def _on_grid(c: Export, grid: Grid, result: Grid, x: Value) -> Value | None:
     """Emit the codes of `x` on `grid`, and the numbers that they are on the grid `result`.
 
     The codes are without the zero point, as in ``round(x / scale)``. Returns None if the zero
@@ -144,15 +144,15 @@ def _on_grid(c: Conversion, grid: Grid, result: Grid, x: Value) -> Value | None:
     if max(map(len, zeros)) > 1 or rank > (shape_of(x).rank or 0):
         return None
     zero, new_zero = (int(found[0]) for found in zeros)
-    ratio = forms.divide(c, x, c.constant(_smallest(grid.scale), ElementType.F32))
-    codes = forms.clip(c, c(onnx_math.Round(), ratio), -zero, grid.levels - 1 - zero)
+    ratio = c.divide(x, c.constant(_smallest(grid.scale), ElementType.F32))
+    codes = c.clip(c(onnx_math.Round(), ratio), -zero, grid.levels - 1 - zero)
     if zero != new_zero:
-        codes = forms.add(c, codes, forms.scalar(c, zero - new_zero, codes))
-    return forms.multiply(c, codes, c.constant(_smallest(result.scale), ElementType.F32))
+        codes = c.add(codes, c.scalar(zero - new_zero, codes))
+    return c.multiply(codes, c.constant(_smallest(result.scale), ElementType.F32))
 
 
 def _tell(
-    c: Conversion,
+    c: Export,
     levels: int,
     limits: Sequence[Array | None],
     grids: tuple[Grid | None, Grid | None],
@@ -210,7 +210,7 @@ def _weights_in(value: Value) -> Tensor | None:
     return op.tensor if isinstance(op, Constant) and op.tensor.element.is_float else None
 
 
-def _weights_on_grid(c: Conversion, grid: Grid, result: Grid, weights: Tensor) -> Value:
+def _weights_on_grid(c: Export, grid: Grid, result: Grid, weights: Tensor) -> Value:
     """Store the codes of constant weights in i8, and emit what computes the weights of them."""
     budget.reserve(weights.count * BYTES_A_WEIGHT, "quantising weights")
     low = -grid.zero * grid.scale
@@ -221,5 +221,5 @@ def _weights_on_grid(c: Conversion, grid: Grid, result: Grid, weights: Tensor) -
     wide = c(Cast6(ElementType.F32), c.tensor(ArrayTensor(narrow, ElementType.I8), name))
     if (result.zero != middle).any():
         zero = _smallest((result.zero - middle).astype(np.float32))
-        wide = forms.subtract(c, wide, c.constant(zero, ElementType.F32))
-    return forms.multiply(c, wide, c.constant(_smallest(result.scale), ElementType.F32))
+        wide = c.subtract(wide, c.constant(zero, ElementType.F32))
+    return c.multiply(wide, c.constant(_smallest(result.scale), ElementType.F32))

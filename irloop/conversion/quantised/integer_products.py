@@ -11,8 +11,8 @@ from irloop.dialects.onnx.quantize import MatMulInteger
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType
-from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import NodePass
+from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["IntegerProducts"]
 
@@ -43,7 +43,7 @@ class IntegerProducts(NodePass):
     def applies(self, node: Node) -> bool:
         return _product_inputs(node.output) is not None
 
-    def rewrite(self, node: Node, w: Forms) -> Value:
+    def rewrite(self, node: Node, w: NodeWriter) -> Value:
         found = _product_inputs(node.output)
         assert found is not None
         return w(MatMulInteger(), *found)

@@ -24,8 +24,8 @@ from irloop.dialects.onnx.shape import Reshape, Reshape14, Squeeze13, Transpose,
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant
-from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import NodePass
+from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["QuantisedWeights"]
 
@@ -63,7 +63,7 @@ class QuantisedWeights(NodePass):
     def applies(self, node: Node) -> bool:
         return _is_weight(node)
 
-    def rewrite(self, node: Node, w: Forms) -> Value:
+    def rewrite(self, node: Node, w: NodeWriter) -> Value:
         found = _weights(node.output)
         assert found is not None
         weights, zeros, scale = found

@@ -8,8 +8,8 @@ from irloop.conversion.quantised.reading import BYTES, Codes, codes_of, shifted
 from irloop.dialects.onnx.convert import Cast6
 from irloop.graph.builder import element_of
 from irloop.graph.model import Node, Value
-from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import NodePass
+from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["QuantisedIntegers"]
 
@@ -33,7 +33,7 @@ class QuantisedIntegers(NodePass):
     def applies(self, node: Node) -> bool:
         return _quantised_integers(node.output) is not None
 
-    def rewrite(self, node: Node, w: Forms) -> Value:
+    def rewrite(self, node: Node, w: NodeWriter) -> Value:
         found = _quantised_integers(node.output)
         assert found is not None
         codes, zero = found

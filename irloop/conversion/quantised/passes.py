@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from irloop.graph.model import Model
-from irloop.graph.walk import kinds_of
+from irloop.graph.op import Op
 from irloop.passes.base import Pass, PassConfig
 from irloop.passes.graph_rewrite import GraphRewrite, LocalPass
 
@@ -56,8 +58,9 @@ class _Rewrite(GraphRewrite):
         super().__init__([])
         self._group = group
 
+    def concerns(self, kinds: Set[type[Op]]) -> bool:
+        return any(kind.type in _ROUNDING for kind in kinds)
+
     def run(self, model: Model, config: PassConfig) -> bool:
-        if not any(kind.type in _ROUNDING for kind in kinds_of(model.graph)):
-            return False
         self.matchers = self.matchers or _matchers(self._group)
         return super().run(model, config)

@@ -14,8 +14,8 @@ from irloop.dialects.onnx.elementwise import Mul
 from irloop.dialects.onnx.quantize import DequantizeLinear13, QuantizeLinear13
 from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType
-from irloop.passes.forms import Emitter, Forms
 from irloop.passes.graph_rewrite import NodePass
+from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["QuantisedPairs", "quantised"]
 
@@ -45,7 +45,7 @@ class QuantisedPairs(NodePass):
     def applies(self, node: Node) -> bool:
         return _pair(node.output) is not None
 
-    def rewrite(self, node: Node, w: Forms) -> Value:
+    def rewrite(self, node: Node, w: NodeWriter) -> Value:
         found = _pair(node.output)
         assert found is not None
         codes, zero, scale = found
@@ -54,7 +54,7 @@ class QuantisedPairs(NodePass):
         return w(DequantizeLinear13(), wide, *inputs)
 
 
-def quantised(emitter: Emitter, codes: Codes, zero: float, element: ElementType) -> Value:
+def quantised(emitter: NodeWriter, codes: Codes, zero: float, element: ElementType) -> Value:
     """Emit a QuantizeLinear that quantises `codes.x` to integers of type `element`.
 
     Its scale is `codes.scale`, and its zero point is `zero`.

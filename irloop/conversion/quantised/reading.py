@@ -11,7 +11,7 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.record import Record
 from irloop.graph.types import ElementType
-from irloop.passes.forms import Emitter
+from irloop.passes.node_writer import NodeWriter
 
 if TYPE_CHECKING:
     import numpy as np
@@ -120,6 +120,6 @@ def shifted(value: Value) -> tuple[Value, float]:
     return value, total
 
 
-def scale_value(emitter: Emitter, scale: Scale) -> Value:
+def scale_value(w: NodeWriter, scale: Scale) -> Value:
     """Emit a constant with the scales."""
-    return emitter.constant(scale.numbers, ElementType.F32)
+    return w.constant(scale.numbers, ElementType.F32)

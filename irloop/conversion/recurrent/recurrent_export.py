@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.framework.translation import Conversion, exports
+from irloop.conversion.framework.directions import Export
+from irloop.conversion.framework.translation import exports
 from irloop.conversion.recurrent import recurrent_parts as parts
 from irloop.dialects.onnx import matmul
 from irloop.dialects.onnx import recurrent as onnx
@@ -29,7 +29,7 @@ __all__: list[str] = []
 ONNX_ORDER = "iofc"
 
 
-def _size(c: Conversion, weights: Value, hidden_size: int) -> int:
+def _size(c: Export, weights: Value, hidden_size: int) -> int:
     """Return the hidden size: the last dimension of R if it is known, else the attribute."""
     dims = shape_of(weights).dims
     return dims[-1] if dims is not None and isinstance(dims[-1], int) else hidden_size
@@ -57,7 +57,7 @@ def _attributes(
     return attributes
 
 
-def _lengths(c: Conversion, lengths: Value, x: Value) -> Value | None:
+def _lengths(c: Export, lengths: Value, x: Value) -> Value | None:
     """Return the lengths as i32, for the input sequence_lens of the ONNX operation.
 
     The result is None if no item is shorter than the time axis; the input may then be omitted.
@@ -69,16 +69,16 @@ def _lengths(c: Conversion, lengths: Value, x: Value) -> Value | None:
     steps = None if dims is None else dims[1]
     if known is not None and isinstance(steps, int) and steps > 0 and (known >= steps).all():
         return None
-    return forms.convert(c, lengths, ElementType.I32)
+    return c.convert(lengths, ElementType.I32)
 
 
-def _zeros(c: Conversion, shape: Sequence[int], like: Value) -> Value:
+def _zeros(c: Export, shape: Sequence[int], like: Value) -> Value:
     import numpy as np
 
     return c.constant(np.zeros(tuple(shape)), element_of(like))
 
 
-def _joined_bias(c: Conversion, bias: Value, width: int) -> Value:
+def _joined_bias(c: Export, bias: Value, width: int) -> Value:
     """Extend the bias [D, width] to ONNX's [D, 2 * width], with zeros as the recurrent half."""
     import numpy as np
 
@@ -87,10 +87,10 @@ def _joined_bias(c: Conversion, bias: Value, width: int) -> Value:
         whole = np.concatenate((known, np.zeros_like(known)), axis=1)
         return parts.constant(c, whole, bias, f"{c.prefix}/B")
     directions = parts.static_dim(c, bias, 0, "number of directions")
-    return forms.concat(c, [bias, _zeros(c, (directions, width), bias)], 1)
+    return c.concat([bias, _zeros(c, (directions, width), bias)], 1)
 
 
-def _linear_bias(c: Conversion, bias: Value, size: int) -> Value:
+def _linear_bias(c: Export, bias: Value, size: int) -> Value:
     """Convert the four-part bias [D, 4*S] of a GRU to the bias [D, 6*S] of ONNX.
 
     ONNX's parts are z r h for the input, and 0 0 h for the recurrence.
@@ -103,12 +103,12 @@ def _linear_bias(c: Conversion, bias: Value, size: int) -> Value:
         whole = np.concatenate((known[:, : 3 * size], zeros, known[:, 3 * size :]), axis=1)
         return parts.constant(c, whole, bias, f"{c.prefix}/B")
     directions = parts.static_dim(c, bias, 0, "number of directions")
-    of_input, own = forms.split(c, bias, 1, [3 * size, size])
-    return forms.concat(c, [of_input, _zeros(c, (directions, 2 * size), bias), own], 1)
+    of_input, own = c.split(bias, 1, [3 * size, size])
+    return c.concat([of_input, _zeros(c, (directions, 2 * size), bias), own], 1)
 
 
 def _emit(
-    c: Conversion, op: onnx.Recurrent, inputs: Sequence[Value | None], states: int
+    c: Export, op: onnx.Recurrent, inputs: Sequence[Value | None], states: int
 ) -> list[Value]:
     """Emit an ONNX recurrent node and transpose its results to OpenVINO's layout.
 
@@ -119,21 +119,21 @@ def _emit(
     element = element_of(inputs[0]) if inputs[0] is not None else ElementType.DYNAMIC
     narrow = element is ElementType.BF16 and c.opset < 22
     wide = [
-        forms.convert(c, item, ElementType.F32) if narrow and item is not None and at != 4 else item
+        c.convert(item, ElementType.F32) if narrow and item is not None and at != 4 else item
         for at, item in enumerate(inputs)
     ]
     node = c.emit(op, *wide, n_outputs=1 + states)
     y, *ends = node.outputs
-    results = [forms.transpose(c, y, [2, 1, 0, 3])]
-    results += [forms.transpose(c, end, [1, 0, 2]) for end in ends]
-    return [forms.convert(c, item, element) for item in results] if narrow else results
+    results = [c.transpose(y, [2, 1, 0, 3])]
+    results += [c.transpose(end, [1, 0, 2]) for end in ends]
+    return [c.convert(item, element) for item in results] if narrow else results
 
 
-def _turned(c: Conversion, value: Value) -> Value:
-    return forms.transpose(c, value, [1, 0, 2])
+def _turned(c: Export, value: Value) -> Value:
+    return c.transpose(value, [1, 0, 2])
 
 
-def _reordered(c: Conversion, value: Value, order: str, size: int, name: str) -> Value:
+def _reordered(c: Export, value: Value, order: str, size: int, name: str) -> Value:
     """Emit the weights of an LSTM with the gates reordered to ONNX's order.
 
     `value` has the shape [D, 4*S, ...]. `order` names its gates in their present order, and each
@@ -141,11 +141,11 @@ def _reordered(c: Conversion, value: Value, order: str, size: int, name: str) ->
     after `name`, such as "W".
     """
     rows = parts.gate_rows([order.index(gate) for gate in ONNX_ORDER], size)
-    return parts.taken(c, value, rows, 1, name, forms.gather)
+    return parts.taken(c, value, rows, 1, name)
 
 
 def _export_lstm(
-    c: Conversion,
+    c: Export,
     op: ov.LSTMSequence | ov.LSTMSequence1,
     inputs: Sequence[Value],
     order: str,
@@ -170,13 +170,13 @@ def _export_lstm(
 
 
 @exports(ov.LSTMSequence)
-def export_lstm(c: Conversion, op: ov.LSTMSequence, *inputs: Value) -> list[Value]:
+def export_lstm(c: Export, op: ov.LSTMSequence, *inputs: Value) -> list[Value]:
     """LSTMSequence -> LSTM."""
     return _export_lstm(c, op, inputs, "fico")
 
 
 @exports(ov.LSTMSequence1)
-def export_lstm1(c: Conversion, op: ov.LSTMSequence1, *inputs: Value | None) -> list[Value]:
+def export_lstm1(c: Export, op: ov.LSTMSequence1, *inputs: Value | None) -> list[Value]:
     """Write LSTMSequence of opset1, which may have peepholes, as LSTM."""
     given = [value for value in inputs[:7] if value is not None]
     peepholes = inputs[7] if len(inputs) > 7 else None
@@ -192,7 +192,7 @@ def export_lstm1(c: Conversion, op: ov.LSTMSequence1, *inputs: Value | None) -> 
 
 @exports(ov.GRUSequence)
 def export_gru(
-    c: Conversion,
+    c: Export,
     op: ov.GRUSequence,
     x: Value,
     h: Value,
@@ -212,7 +212,7 @@ def export_gru(
 
 @exports(ov.RNNSequence)
 def export_rnn(
-    c: Conversion,
+    c: Export,
     op: ov.RNNSequence,
     x: Value,
     h: Value,
@@ -236,7 +236,7 @@ class _Gates:
     Element types that Gemm does not have are computed in a wider type.
     """
 
-    c: Conversion
+    c: Export
     clip: float
 
     def projected(self, x: Value, weights: Value, added: Value | None) -> Value:
@@ -244,21 +244,21 @@ class _Gates:
         if added is None and self.c.opset < 11:
             added = self.c.constant(0, element_of(x))
         given = (x, weights) if added is None else (x, weights, added)
-        return forms.numeric(self.c, matmul.Gemm(trans_b=1), *given)
+        return self.c.numeric(matmul.Gemm(trans_b=1), *given)
 
     def activated(self, function: Activation, x: Value) -> Value:
         """Apply an activation to `x` after clipping it."""
         if self.clip > 0:
-            x = forms.clip(self.c, x, -self.clip, self.clip)
+            x = self.c.clip(x, -self.clip, self.clip)
         return parts.onnx_activation(self.c, function, x)
 
     def mixed(self, gate: Value, left: Value, right: Value) -> Value:
         """(1 - gate) * left + gate * right."""
         c = self.c
-        return forms.add(c, left, forms.multiply(c, gate, forms.subtract(c, right, left)))
+        return c.add(left, c.multiply(gate, c.subtract(right, left)))
 
 
-def _check_ignored(c: Conversion, op: ov.LSTMCell1, inputs: Sequence[Value | None]) -> None:
+def _check_ignored(c: Export, op: ov.LSTMCell1, inputs: Sequence[Value | None]) -> None:
     ignored = [
         text
         for text, used in (
@@ -278,7 +278,7 @@ def _check_ignored(c: Conversion, op: ov.LSTMCell1, inputs: Sequence[Value | Non
 
 @exports(ov.LSTMCell, ov.LSTMCell1)
 def export_lstm_cell(
-    c: Conversion, op: ov.LSTMCell | ov.LSTMCell1, *inputs: Value | None
+    c: Export, op: ov.LSTMCell | ov.LSTMCell1, *inputs: Value | None
 ) -> list[Value]:
     """Write LSTMCell as two Gemms, a Split into the four gates, and their activations."""
     if isinstance(op, ov.LSTMCell1):
@@ -295,19 +295,19 @@ def export_lstm_cell(
     total = gates.projected(h, r, gates.projected(x, w, bias))
     if op.clip > 0:
         # A single Clip of all gates is the same as one Clip for each of the four.
-        total = forms.clip(c, total, -op.clip, op.clip)
+        total = c.clip(total, -op.clip, op.clip)
     gates = _Gates(c, 0.0)
-    f, i, candidate, o = forms.split(c, total, 1, [size] * 4)
-    kept = forms.multiply(c, gates.activated(at_gate, f), memory)
-    added = forms.multiply(c, gates.activated(at_gate, i), gates.activated(at_candidate, candidate))
-    new_memory = forms.add(c, kept, added)
+    f, i, candidate, o = c.split(total, 1, [size] * 4)
+    kept = c.multiply(gates.activated(at_gate, f), memory)
+    added = c.multiply(gates.activated(at_gate, i), gates.activated(at_candidate, candidate))
+    new_memory = c.add(kept, added)
     shown = parts.onnx_activation(c, at_output, new_memory)
-    return [forms.multiply(c, gates.activated(at_gate, o), shown), new_memory]
+    return [c.multiply(gates.activated(at_gate, o), shown), new_memory]
 
 
 @exports(ov.GRUCell)
 def export_gru_cell(
-    c: Conversion, op: ov.GRUCell, x: Value, h: Value, w: Value, r: Value, bias: Value
+    c: Export, op: ov.GRUCell, x: Value, h: Value, w: Value, r: Value, bias: Value
 ) -> Value:
     """Write GRUCell as Gemms that compute the gates and the candidate, and their activations."""
     size = _size(c, r, op.hidden_size)
@@ -316,12 +316,12 @@ def export_gru_cell(
     if op.linear_before_reset:
         return _linear_gru_cell(gates, (at_gate, at_candidate), size, x, h, w, r, bias)
     from_input = gates.projected(x, w, bias)
-    of_gates, of_candidate = forms.split(c, from_input, 1, [2 * size, size])
-    r_gates = parts.taken(c, r, range(2 * size), 0, "R_zr", forms.gather)
-    r_candidate = parts.taken(c, r, range(2 * size, 3 * size), 0, "R_h", forms.gather)
+    of_gates, of_candidate = c.split(from_input, 1, [2 * size, size])
+    r_gates = parts.taken(c, r, range(2 * size), 0, "R_zr")
+    r_candidate = parts.taken(c, r, range(2 * size, 3 * size), 0, "R_h")
     both = gates.activated(at_gate, gates.projected(h, r_gates, of_gates))
-    z, reset = forms.split(c, both, 1, [size, size])
-    inner = gates.projected(forms.multiply(c, reset, h), r_candidate, of_candidate)
+    z, reset = c.split(both, 1, [size, size])
+    inner = gates.projected(c.multiply(reset, h), r_candidate, of_candidate)
     return gates.mixed(z, gates.activated(at_candidate, inner), h)
 
 
@@ -336,22 +336,22 @@ def _linear_gru_cell(
     bias: Value,
 ) -> Value:
     c = gates.c
-    of_input = parts.taken(c, bias, range(3 * size), 0, "B", forms.gather)
-    own = parts.taken(c, bias, range(3 * size, 4 * size), 0, "B_h", forms.gather)
+    of_input = parts.taken(c, bias, range(3 * size), 0, "B")
+    own = parts.taken(c, bias, range(3 * size, 4 * size), 0, "B_h")
     from_input = gates.projected(x, w, of_input)
-    r_gates = parts.taken(c, r, range(2 * size), 0, "R_zr", forms.gather)
-    r_candidate = parts.taken(c, r, range(2 * size, 3 * size), 0, "R_h", forms.gather)
-    of_gates, of_candidate = forms.split(c, from_input, 1, [2 * size, size])
+    r_gates = parts.taken(c, r, range(2 * size), 0, "R_zr")
+    r_candidate = parts.taken(c, r, range(2 * size, 3 * size), 0, "R_h")
+    of_gates, of_candidate = c.split(from_input, 1, [2 * size, size])
     both = gates.activated(functions[0], gates.projected(h, r_gates, of_gates))
-    z, reset = forms.split(c, both, 1, [size, size])
-    inner = forms.multiply(c, reset, gates.projected(h, r_candidate, own))
-    new = gates.activated(functions[1], forms.add(c, of_candidate, inner))
+    z, reset = c.split(both, 1, [size, size])
+    inner = c.multiply(reset, gates.projected(h, r_candidate, own))
+    new = gates.activated(functions[1], c.add(of_candidate, inner))
     return gates.mixed(z, new, h)
 
 
 @exports(ov.RNNCell)
 def export_rnn_cell(
-    c: Conversion,
+    c: Export,
     op: ov.RNNCell,
     x: Value,
     h: Value,

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from irloop.analysis.plugin import computes_as_loop
-from irloop.conversion.forms import openvino_forms as forms
-from irloop.conversion.framework.translation import Conversion, imports
+from irloop.conversion.framework.directions import Import
+from irloop.conversion.framework.translation import imports
 from irloop.conversion.recurrent import recurrent_parts as parts
 from irloop.conversion.recurrent.recurrent_steps import Layer, is_coupled, iterated, summed_bias
 from irloop.dialects.onnx import recurrent as onnx
@@ -38,14 +38,14 @@ _STORED = 1 << 16
 OPENVINO_ORDER = ("iofc".index("f"), "iofc".index("i"), "iofc".index("c"), "iofc".index("o"))
 
 
-def _layer(c: Conversion, op: onnx.Recurrent, inputs: tuple[Value | None, ...]) -> Layer:
+def _layer(c: Import, op: onnx.Recurrent, inputs: tuple[Value | None, ...]) -> Layer:
     operands = (*inputs, *(None,) * (8 - len(inputs)))
     x, w, r = operands[:3]
     assert x is not None
     assert w is not None
     assert r is not None
     size = op.hidden_size or parts.static_dim(c, r, 2, "state size")
-    data = x if op.batch_first() else forms.transpose(c, x, [1, 0, 2])
+    data = x if op.batch_first() else c.transpose(x, [1, 0, 2])
     directions, width = len(op.functions()), op.GATES * size
     w = _sized(c, w, directions, width, shape_of(x).dim(2))
     r = _sized(c, r, directions, width, size)
@@ -57,7 +57,7 @@ def _layer(c: Conversion, op: onnx.Recurrent, inputs: tuple[Value | None, ...]) 
         elif op.batch_first():
             states.append(initial)
         else:
-            states.append(forms.transpose(c, initial, [1, 0, 2]))
+            states.append(c.transpose(initial, [1, 0, 2]))
     peepholes = operands[7] if isinstance(op, onnx.LSTM | onnx.LSTM1) else None
     known = None if peepholes is None else array_of(peepholes)
     if known is not None and not known.any():
@@ -65,32 +65,32 @@ def _layer(c: Conversion, op: onnx.Recurrent, inputs: tuple[Value | None, ...]) 
     return Layer(op, data, w, r, bias, operands[4], tuple(states), peepholes, size, directions)
 
 
-def _sized(c: Conversion, weights: Value, *dims: Dim) -> Value:
+def _sized(c: Import, weights: Value, *dims: Dim) -> Value:
     """Give weights of unknown sizes the shape `dims`; OpenVINO's CPU plugin needs their sizes."""
     if shape_of(weights).is_static:
         return weights
     unknown = [not isinstance(dim, int) for dim in dims]
     if sum(unknown) > 1:
         return weights
-    return forms.reshape(c, weights, [dim if isinstance(dim, int) else -1 for dim in dims])
+    return c.reshape(weights, [dim if isinstance(dim, int) else -1 for dim in dims])
 
 
-def _size_of_axis(c: Conversion, x: Value, axis: int) -> Value:
+def _size_of_axis(c: Import, x: Value, axis: int) -> Value:
     """The size of an axis as a one-element i64 vector."""
-    return forms.gather(c, forms.shape_of(c, x), c.i64([axis]), 0)
+    return c.gather(c.shape_of(x), c.i64([axis]), 0)
 
 
-def _zero_state(c: Conversion, x: Value, directions: int, size: int) -> Value:
+def _zero_state(c: Import, x: Value, directions: int, size: int) -> Value:
     import numpy as np
 
     dims = shape_of(x).dims
     if dims is not None and isinstance(dims[0], int) and dims[0] * directions * size <= _STORED:
         return c.constant(np.zeros((dims[0], directions, size)), element_of(x))
-    shape = forms.concat(c, [_size_of_axis(c, x, 0), c.i64([directions, size])], 0)
-    return forms.broadcast(c, c.constant(0, element_of(x)), shape)
+    shape = c.concat([_size_of_axis(c, x, 0), c.i64([directions, size])], 0)
+    return c.broadcast(c.constant(0, element_of(x)), shape)
 
 
-def _all_steps(c: Conversion, x: Value) -> Value:
+def _all_steps(c: Import, x: Value) -> Value:
     """Emit the default of sequence_lens: every sequence in the batch has all time steps.
 
     `x` is [batch, time, ...]. The result is an i32 vector that holds the size of the time axis once
@@ -100,11 +100,11 @@ def _all_steps(c: Conversion, x: Value) -> Value:
     batch, time = (None, None) if dims is None else dims[:2]
     if isinstance(batch, int) and isinstance(time, int) and batch <= _STORED:
         return c.constant([time] * batch, ElementType.I32)
-    lengths = forms.broadcast(c, _size_of_axis(c, x, 1), _size_of_axis(c, x, 0))
-    return forms.convert_always(c, lengths, ElementType.I32)
+    lengths = c.broadcast(_size_of_axis(c, x, 1), _size_of_axis(c, x, 0))
+    return c.convert_always(lengths, ElementType.I32)
 
 
-def _in_source_layout(c: Conversion, op: onnx.Recurrent, results: list[Value]) -> list[Value]:
+def _in_source_layout(c: Import, op: onnx.Recurrent, results: list[Value]) -> list[Value]:
     """Transpose Y [B, D, T, S] and the states [B, D, S] to the layout of the ONNX operation.
 
     This is Y [T, D, B, S] and states [D, B, S] or, if the batch axis comes first, Y [B, T, D, S]
@@ -112,15 +112,15 @@ def _in_source_layout(c: Conversion, op: onnx.Recurrent, results: list[Value]) -
     """
     y, *ends = results
     if op.batch_first():
-        return [forms.transpose(c, y, [0, 2, 1, 3]), *ends]
+        return [c.transpose(y, [0, 2, 1, 3]), *ends]
     return [
-        forms.transpose(c, y, [2, 1, 0, 3]),
-        *(forms.transpose(c, end, [1, 0, 2]) for end in ends),
+        c.transpose(y, [2, 1, 0, 3]),
+        *(c.transpose(end, [1, 0, 2]) for end in ends),
     ]
 
 
 @imports(onnx.LSTM, onnx.LSTM1, onnx.GRU, onnx.GRU1, onnx.RNN, onnx.RNN1)
-def import_recurrent(c: Conversion, op: onnx.Recurrent, *inputs: Value | None) -> list[Value]:
+def import_recurrent(c: Import, op: onnx.Recurrent, *inputs: Value | None) -> list[Value]:
     """Write LSTM, GRU or RNN as the sequence operation of the same kind, or as a TensorIterator.
 
     A TensorIterator, whose body computes the gates, is used if the sequence operation cannot
@@ -144,13 +144,11 @@ def import_recurrent(c: Conversion, op: onnx.Recurrent, *inputs: Value | None) -
             parts.append(iterated(c, part, item, reverse=reverse))
     if len(parts) == 1:
         return _in_source_layout(c, op, parts[0])
-    joined = [forms.concat(c, list(pair), 1) for pair in zip(*parts, strict=True)]
+    joined = [c.concat(list(pair), 1) for pair in zip(*parts, strict=True)]
     return _in_source_layout(c, op, joined)
 
 
-def _suits_a_sequence(
-    c: Conversion, layer: Layer, functions: Sequence[tuple[Activation, ...]]
-) -> bool:
+def _suits_a_sequence(c: Import, layer: Layer, functions: Sequence[tuple[Activation, ...]]) -> bool:
     """Return whether a sequence operation can express the node, whatever its activations are."""
     if layer.peepholes is not None or is_coupled(layer.op) or _ignores_lengths(layer):
         return False
@@ -190,14 +188,14 @@ def _runs(functions: tuple[Activation, ...]) -> bool:
     return all(name in EXECUTABLE for name, _, _ in functions)
 
 
-def _one_direction(c: Conversion, layer: Layer, at: int) -> Layer:
+def _one_direction(c: Import, layer: Layer, at: int) -> Layer:
     """Make the recurrent layer of one direction, number `at`, from a bidirectional layer.
 
     The weights, the bias, the initial states and the peepholes are cut to this direction.
     """
 
     def own(value: Value, axis: int, name: str) -> Value:
-        return parts.taken(c, value, [at], axis, f"{name}_{at}", forms.gather)
+        return parts.taken(c, value, [at], axis, f"{name}_{at}")
 
     return Layer(
         layer.op,
@@ -214,7 +212,7 @@ def _one_direction(c: Conversion, layer: Layer, at: int) -> Layer:
 
 
 def _sequence(
-    c: Conversion, layer: Layer, direction: str, functions: tuple[Activation, ...]
+    c: Import, layer: Layer, direction: str, functions: tuple[Activation, ...]
 ) -> list[Value]:
     op = layer.op
     lengths = _all_steps(c, layer.x) if layer.lengths is None else layer.lengths
@@ -227,9 +225,9 @@ def _sequence(
     bias = summed_bias(c, layer)
     if isinstance(op, onnx.LSTM | onnx.LSTM1):
         rows = parts.gate_rows(OPENVINO_ORDER, layer.size)
-        w = parts.taken(c, layer.w, rows, 1, "W", forms.gather)
-        r = parts.taken(c, layer.r, rows, 1, "R", forms.gather)
-        bias = parts.taken(c, bias, rows, 1, "B", forms.gather)
+        w = parts.taken(c, layer.w, rows, 1, "W")
+        r = parts.taken(c, layer.r, rows, 1, "R")
+        bias = parts.taken(c, bias, rows, 1, "B")
         sequence: ov.Recurrent = ov.LSTMSequence(**shared)
         outputs = c.emit(sequence, layer.x, *layer.states, lengths, w, r, bias).outputs
         return [outputs[0], *_zero_without_steps(c, layer, outputs[1:])]
@@ -242,7 +240,7 @@ def _sequence(
     return [outputs[0], *_zero_without_steps(c, layer, outputs[1:])]
 
 
-def _zero_without_steps(c: Conversion, layer: Layer, states: Sequence[Value]) -> list[Value]:
+def _zero_without_steps(c: Import, layer: Layer, states: Sequence[Value]) -> list[Value]:
     """Set the last states to 0 if the input has no steps, as in ONNX Runtime.
 
     Without this, OpenVINO 2026.4 returns uninitialised memory for them. Nothing is added if the
@@ -251,6 +249,6 @@ def _zero_without_steps(c: Conversion, layer: Layer, states: Sequence[Value]) ->
     read = any(value.is_used for value in c.node.outputs[1:])
     if isinstance(shape_of(layer.x).dim(1), int) or not read:
         return list(states)
-    runs = c(Greater(), forms.size_of(c, layer.x, 1), c.i64(0))
+    runs = c(Greater(), c.size_of(layer.x, 1), c.i64(0))
     zero = c.constant(0, element_of(layer.x))
-    return [forms.select(c, runs, value, zero) for value in states]
+    return [c.select(runs, value, zero) for value in states]

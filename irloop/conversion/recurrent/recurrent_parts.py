@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from irloop.conversion.forms import onnx_forms, openvino_forms
+from irloop.conversion.framework.directions import Export, Import
 from irloop.conversion.framework.translation import Conversion
 from irloop.dialects.onnx import activation as onnx
 from irloop.dialects.onnx import elementwise as onnx_elementwise
@@ -35,7 +35,6 @@ __all__ = [
     "taken",
 ]
 
-Gather = Callable[[Conversion, Value, Value, int], Value]
 
 #: Activation functions, keyed by their names in lower case.
 ONNX_NAMES = {
@@ -60,18 +59,16 @@ def constant(c: Conversion, array: Array, like: Value, name: str) -> Value:
     return c.tensor(ArrayTensor(np.ascontiguousarray(array), element_of(like)), name)
 
 
-def taken(
-    c: Conversion, value: Value, places: Sequence[int], axis: int, name: str, gather: Gather
-) -> Value:
+def taken(c: Conversion, value: Value, places: Sequence[int], axis: int, name: str) -> Value:
     """Return the entries of `value` at the indices `places` along `axis`.
 
     If `value` is a constant, the result is a new constant called `name`, stored in the same type.
-    Otherwise, `gather` emits
-    a Gather that takes the entries at run time.
+    Otherwise, a Gather takes
+    the entries at run time.
     """
     node = stored_node(value)
     if node is None:
-        return gather(c, value, c.i64(list(places)), axis)
+        return c.gather(value, c.i64(list(places)), axis)
     assert isinstance(node.op, Constant)
     array = node.op.tensor.numpy().take(places, axis=axis)
     made = constant(c, array, node.output, f"{c.prefix}/{name}")
@@ -117,7 +114,7 @@ def by_position(functions: Sequence[Activation]) -> tuple[tuple[float, ...], tup
     return tuple(alpha for _, alpha, _ in functions), tuple(beta for *_, beta in functions)
 
 
-def onnx_activation(c: Conversion, function: Activation, x: Value) -> Value:
+def onnx_activation(c: Export, function: Activation, x: Value) -> Value:
     """Emit an activation in ONNX operations."""
     name, alpha, beta = function
     match name:
@@ -138,25 +135,23 @@ def onnx_activation(c: Conversion, function: Activation, x: Value) -> Value:
         case "elu":
             return c(onnx.Elu(alpha=alpha), x)
         case "affine":
-            scaled = onnx_forms.multiply(c, x, onnx_forms.scalar(c, alpha, x))
-            return onnx_forms.add(c, scaled, onnx_forms.scalar(c, beta, x))
+            scaled = c.multiply(x, c.scalar(alpha, x))
+            return c.add(scaled, c.scalar(beta, x))
         case "scaledtanh":
-            inner = onnx_forms.multiply(c, x, onnx_forms.scalar(c, beta, x))
-            return onnx_forms.multiply(
-                c, c(onnx_elementwise.Tanh(), inner), onnx_forms.scalar(c, alpha, x)
-            )
+            inner = c.multiply(x, c.scalar(beta, x))
+            return c.multiply(c(onnx_elementwise.Tanh(), inner), c.scalar(alpha, x))
     # If x equals alpha, ThresholdedRelu returns 0, but the activation of a recurrent operation
     # returns x.
-    below = onnx_forms.less(c, x, onnx_forms.scalar(c, alpha, x))
-    return onnx_forms.select(c, below, onnx_forms.scalar(c, 0.0, x), x)
+    below = c.less(x, c.scalar(alpha, x))
+    return c.select(below, c.scalar(0.0, x), x)
 
 
-def openvino_activation(c: Conversion, function: Activation, x: Value) -> Value:
+def openvino_activation(c: Import, function: Activation, x: Value) -> Value:
     """Emit an activation in OpenVINO operations of opset5 or older."""
     name, alpha, beta = function
 
     def number(value: float) -> Value:
-        return openvino_forms.scalar(c, value, x)
+        return c.scalar(value, x)
 
     match name:
         case "sigmoid":
@@ -174,13 +169,13 @@ def openvino_activation(c: Conversion, function: Activation, x: Value) -> Value:
         case "hardsigmoid":
             return c(ov.HardSigmoid(), x, number(alpha), number(beta))
         case "softsign":
-            size = openvino_forms.add(c, c(ov_elementwise.Abs(), x), number(1.0))
-            return openvino_forms.divide(c, x, size)
+            size = c.add(c(ov_elementwise.Abs(), x), number(1.0))
+            return c.divide(x, size)
         case "affine":
-            scaled = openvino_forms.multiply(c, x, number(alpha))
-            return openvino_forms.add(c, scaled, number(beta))
+            scaled = c.multiply(x, number(alpha))
+            return c.add(scaled, number(beta))
         case "scaledtanh":
-            inner = c(ov_elementwise.Tanh(), openvino_forms.multiply(c, x, number(beta)))
-            return openvino_forms.multiply(c, inner, number(alpha))
-    below = openvino_forms.less(c, x, number(alpha))
-    return openvino_forms.select(c, below, number(0.0), x)
+            inner = c(ov_elementwise.Tanh(), c.multiply(x, number(beta)))
+            return c.multiply(inner, number(alpha))
+    below = c.less(x, number(alpha))
+    return c.select(below, number(0.0), x)

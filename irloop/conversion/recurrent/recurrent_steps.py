@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irloop.conversion.forms import openvino_forms as forms
-from irloop.conversion.framework.translation import Conversion
+from irloop.conversion.framework.directions import Import
 from irloop.conversion.loops.openvino_loop_builder import OpenVinoLoopBuilder
 from irloop.conversion.recurrent import recurrent_parts as parts
 from irloop.dialects.onnx import recurrent as onnx
@@ -55,7 +54,7 @@ def is_coupled(op: onnx.Recurrent) -> bool:
     return isinstance(op, onnx.LSTM | onnx.LSTM1) and op.input_forget != 0
 
 
-def summed_bias(c: Conversion, layer: Layer) -> Value:
+def summed_bias(c: Import, layer: Layer) -> Value:
     """Emit the bias of a recurrent layer in OpenVINO's form: the sum of both ONNX biases.
 
     The shape is [D, G*S] with D directions, G gates and hidden size S. For a GRU with
@@ -77,15 +76,15 @@ def summed_bias(c: Conversion, layer: Layer) -> Value:
             summed = np.concatenate((summed[:, :gates], first[:, gates:], second[:, gates:]), 1)
         return parts.constant(c, summed, layer.bias, f"{c.prefix}/B")
     if not linear:
-        left, right = forms.variadic_split(c, layer.bias, 1, [width, width])
-        return forms.add(c, left, right)
+        left, right = c.variadic_split(layer.bias, 1, [width, width])
+        return c.add(left, right)
     sizes = [gates, layer.size, gates, layer.size]
-    of_input, own_input, of_state, own_state = forms.variadic_split(c, layer.bias, 1, sizes)
-    return forms.concat(c, [forms.add(c, of_input, of_state), own_input, own_state], 1)
+    of_input, own_input, of_state, own_state = c.variadic_split(layer.bias, 1, sizes)
+    return c.concat([c.add(of_input, of_state), own_input, own_state], 1)
 
 
 def iterated(
-    c: Conversion, layer: Layer, functions: tuple[Activation, ...], *, reverse: bool
+    c: Import, layer: Layer, functions: tuple[Activation, ...], *, reverse: bool
 ) -> list[Value]:
     """Write one direction as a loop over the steps; return Y and the last states.
 
@@ -93,9 +92,9 @@ def iterated(
     """
     projected, own_bias = _projected(c, layer)
     lengths = None
-    states = [forms.squeeze(c, state, [1]) for state in layer.states]
+    states = [c.squeeze(state, [1]) for state in layer.states]
     if layer.lengths is not None:
-        lengths = forms.unsqueeze(c, forms.convert(c, layer.lengths, ElementType.I32), [1])
+        lengths = c.unsqueeze(c.convert(layer.lengths, ElementType.I32), [1])
         states = [_started(c, lengths, state) for state in states]
         if reverse:
             projected = _reversed(c, projected, layer.lengths)
@@ -107,16 +106,16 @@ def iterated(
     backwards = reverse and lengths is None
     piece = loop.sliced(projected, 1, backwards, "step")
     step = _Step(loop, layer, functions, own_bias)
-    new = step.run(forms.squeeze(loop.inner, piece, [1]), held)
+    new = step.run(loop.inner.squeeze(piece, [1]), held)
     shown = new[0]
     if lengths is not None:
         shown, new = _masked(loop, c, lengths, new, held)
     for wire, value in zip(wires, new, strict=True):
         wire.result = value
-    joined = loop.joined(forms.unsqueeze(loop.inner, shown, [1]), 1, backwards)
+    joined = loop.joined(loop.inner.unsqueeze(shown, [1]), 1, backwards)
     if as_loop:
         # OpenVINO allows no TensorIterator in a TensorIterator.
-        trip = forms.gather(c, forms.shape_of(c, projected), c.i64(1), 0)
+        trip = c.gather(c.shape_of(projected), c.i64(1), 0)
         starts = c.constant(True, ElementType.BOOLEAN)
         goes_on = loop.inner.constant(True, ElementType.BOOLEAN)
         made = loop.loop(trip, starts, goes_on)
@@ -125,40 +124,40 @@ def iterated(
     y = made[joined]
     if layer.lengths is not None and reverse:
         y = _reversed(c, y, layer.lengths)
-    return [forms.unsqueeze(c, value, [1]) for value in (y, *(made[wire] for wire in wires))]
+    return [c.unsqueeze(value, [1]) for value in (y, *(made[wire] for wire in wires))]
 
 
-def _projected(c: Conversion, layer: Layer) -> tuple[Value, Value | None]:
+def _projected(c: Import, layer: Layer) -> tuple[Value, Value | None]:
     """Multiply the inputs by the weights W of all gates and add the bias: [B, T, G*S].
 
     For a GRU with linear_before_reset, the second result is the recurrent bias [S] of the
     candidate, which is not added yet. Otherwise, it is None.
     """
-    bias = forms.squeeze(c, summed_bias(c, layer), [0])
+    bias = c.squeeze(summed_bias(c, layer), [0])
     own = None
     if is_linear(layer.op):
-        bias, own = forms.variadic_split(c, bias, 0, [3 * layer.size, layer.size])
-    weights = forms.squeeze(c, layer.w, [0])
+        bias, own = c.variadic_split(bias, 0, [3 * layer.size, layer.size])
+    weights = c.squeeze(layer.w, [0])
     product = c(matmul.MatMul(transpose_b=True), layer.x, weights)
-    return forms.add(c, product, bias), own
+    return c.add(product, bias), own
 
 
-def _started(c: Conversion, lengths: Value, state: Value) -> Value:
+def _started(c: Import, lengths: Value, state: Value) -> Value:
     """Return the initial state, with 0 for each batch item whose sequence length is 0."""
-    runs = forms.less(c, c.constant([[0]], ElementType.I32), lengths)
-    return forms.select(c, runs, state, forms.scalar(c, 0.0, state))
+    runs = c.less(c.constant([[0]], ElementType.I32), lengths)
+    return c.select(runs, state, c.scalar(0.0, state))
 
 
-def _reversed(c: Conversion, value: Value, lengths: Value) -> Value:
+def _reversed(c: Import, value: Value, lengths: Value) -> Value:
     """Reverse the order of the valid steps of each item in a value [B, T, ...]."""
-    whole = forms.convert(c, lengths, ElementType.I32)
+    whole = c.convert(lengths, ElementType.I32)
     # A single step needs no reversal, and not every runtime accepts a length of 0.
-    bounded = forms.maximum(c, whole, c.constant([1], ElementType.I32))
+    bounded = c.maximum(whole, c.constant([1], ElementType.I32))
     return c(reorder.ReverseSequence(batch_axis=0, seq_axis=1), value, bounded)
 
 
 def _masked(
-    loop: OpenVinoLoopBuilder, c: Conversion, lengths: Value, new: list[Value], held: list[Value]
+    loop: OpenVinoLoopBuilder, c: Import, lengths: Value, new: list[Value], held: list[Value]
 ) -> tuple[Value, list[Value]]:
     """Return the output and the states of a step, masked for sequences of different lengths.
 
@@ -171,10 +170,10 @@ def _masked(
     inner = loop.inner
     zero = c.constant([0], ElementType.I32)
     steps = loop.state(zero, zero.type, "count")
-    runs = forms.less(inner, steps.parameter, loop.invariant(lengths))
-    kept = [forms.select(inner, runs, value, old) for value, old in zip(new, held, strict=True)]
-    shown = forms.select(inner, runs, new[0], forms.scalar(inner, 0.0, new[0]))
-    steps.result = forms.add(inner, steps.parameter, inner.constant([1], ElementType.I32))
+    runs = inner.less(steps.parameter, loop.invariant(lengths))
+    kept = [inner.select(runs, value, old) for value, old in zip(new, held, strict=True)]
+    shown = inner.select(runs, new[0], inner.scalar(0.0, new[0]))
+    steps.result = inner.add(steps.parameter, inner.constant([1], ElementType.I32))
     return shown, kept
 
 
@@ -197,19 +196,19 @@ class _Step:
         # The recurrent product is the first operand, because the CPU plugin adds into the memory of
         # the first operand. A slice as the first operand would be overwritten before a back edge
         # carries it to the next iteration.
-        total = forms.add(self._c, self._recurrent(states[0], self._weights("R")), x)
+        total = self._c.add(self._recurrent(states[0], self._weights("R")), x)
         return [self._activated(0, total)]
 
     @property
-    def _c(self) -> Conversion:
+    def _c(self) -> Import:
         return self.loop.inner
 
     def _weights(self, name: str, rows: range | None = None) -> Value:
         """The recurrent weights [G*S, S], or some of their rows, as an invariant of the body."""
         outer = self.loop.c
-        weights = forms.squeeze(outer, self.layer.r, [0])
+        weights = outer.squeeze(self.layer.r, [0])
         if rows is not None:
-            weights = parts.taken(outer, weights, rows, 0, name, forms.gather)
+            weights = parts.taken(outer, weights, rows, 0, name)
         return self.loop.invariant(weights)
 
     def _recurrent(self, h: Value, weights: Value) -> Value:
@@ -225,42 +224,42 @@ class _Step:
         if weights is None:
             return x
         c = self._c
-        return forms.add(c, x, forms.multiply(c, memory, self.loop.invariant(weights)))
+        return c.add(x, c.multiply(memory, self.loop.invariant(weights)))
 
     def _lstm(self, x: Value, h: Value, memory: Value) -> list[Value]:
         c, size = self._c, self.layer.size
-        total = forms.add(c, x, self._recurrent(h, self._weights("R")))
-        i, o, f, candidate = forms.variadic_split(c, total, 1, [size] * 4)
+        total = c.add(x, self._recurrent(h, self._weights("R")))
+        i, o, f, candidate = c.variadic_split(total, 1, [size] * 4)
         peep_i, peep_o, peep_f = self._peepholes()
         opened = self._activated(0, self._peeking(i, memory, peep_i))
         if is_coupled(self.layer.op):
-            kept = forms.subtract(c, forms.scalar(c, 1.0, opened), opened)
+            kept = c.subtract(c.scalar(1.0, opened), opened)
         else:
             kept = self._activated(0, self._peeking(f, memory, peep_f))
-        added = forms.multiply(c, opened, self._activated(1, candidate))
-        memory = forms.add(c, forms.multiply(c, kept, memory), added)
+        added = c.multiply(opened, self._activated(1, candidate))
+        memory = c.add(c.multiply(kept, memory), added)
         shown = self._activated(0, self._peeking(o, memory, peep_o))
         # Clip does not apply to the output of the memory cell.
         output = parts.openvino_activation(c, self.functions[2], memory)
-        return [forms.multiply(c, shown, output), memory]
+        return [c.multiply(shown, output), memory]
 
     def _peepholes(self) -> list[Value | None]:
         if self.layer.peepholes is None:
             return [None, None, None]
         c, size = self.loop.c, self.layer.size
-        return list(forms.variadic_split(c, self.layer.peepholes, 1, [size] * 3))
+        return list(c.variadic_split(self.layer.peepholes, 1, [size] * 3))
 
     def _gru(self, x: Value, h: Value) -> Value:
         c, size = self._c, self.layer.size
-        of_gates, of_candidate = forms.variadic_split(c, x, 1, [2 * size, size])
+        of_gates, of_candidate = c.variadic_split(x, 1, [2 * size, size])
         gates = self._recurrent(h, self._weights("R_zr", range(2 * size)))
-        both = self._activated(0, forms.add(c, of_gates, gates))
-        z, reset = forms.variadic_split(c, both, 1, [size, size])
+        both = self._activated(0, c.add(of_gates, gates))
+        z, reset = c.variadic_split(both, 1, [size, size])
         weights = self._weights("R_h", range(2 * size, 3 * size))
         if self.own_bias is None:
-            inner = self._recurrent(forms.multiply(c, reset, h), weights)
+            inner = self._recurrent(c.multiply(reset, h), weights)
         else:
             own = self.loop.invariant(self.own_bias)
-            inner = forms.multiply(c, reset, forms.add(c, self._recurrent(h, weights), own))
-        new = self._activated(1, forms.add(c, of_candidate, inner))
-        return forms.add(c, new, forms.multiply(c, z, forms.subtract(c, h, new)))
+            inner = c.multiply(reset, c.add(self._recurrent(h, weights), own))
+        new = self._activated(1, c.add(of_candidate, inner))
+        return c.add(new, c.multiply(z, c.subtract(h, new)))

@@ -18,8 +18,8 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
-from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import NodePass
+from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["BlockedProducts"]
 
@@ -78,7 +78,7 @@ class BlockedProducts(NodePass):
 
     operations = (MatMul,)
 
-    def rewrite(self, node: Node, w: Forms) -> Value | None:
+    def rewrite(self, node: Node, w: NodeWriter) -> Value | None:
         x, weights = node.inputs
         if x is None or weights is None or element_of(x) is not ElementType.F32:
             return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irloop.conversion.forms import openvino_forms as forms
+from irloop.conversion.framework.directions import Import
 from irloop.conversion.framework.translation import Conversion
 from irloop.dialects.onnx.rearrange import Col2Im
 from irloop.dialects.openvino.matmul import MatMul
@@ -19,7 +19,7 @@ from irloop.graph.types import ElementType
 __all__ = ["col2im"]
 
 
-def col2im(c: Conversion, op: Col2Im, data: Value, image: Value, block: Value, rank: int) -> Value:
+def col2im(c: Import, op: Col2Im, data: Value, image: Value, block: Value, rank: int) -> Value:
     """Assemble the image, which has `rank` spatial axes, from columns.
 
     The columns are [N, C * size of a block, number of blocks]; the sizes of the image and of a
@@ -33,28 +33,28 @@ def col2im(c: Conversion, op: Col2Im, data: Value, image: Value, block: Value, r
             raise c.refuse(f"the number of its {name} is {len(given)}, and not {times * rank}")
     axes = [_Axis.of(c, op, image, block, at, rank) for at in range(rank)]
     sizes = [*(axis.block for axis in axes), *(axis.count for axis in axes)]
-    value = _reshaped(c, forms.convert(c, data, real), [c.i64(-1), *sizes])
+    value = _reshaped(c, c.convert(data, real), [c.i64(-1), *sizes])
     for done, axis in enumerate(axes):
         left = rank - done
         # The block and the position along this axis come first; move them to the end and merge
         # them.
         pair = [1, 1 + left]
         order = [at for at in range(1 + 2 * left + done) if at not in pair]
-        moved = forms.transpose(c, value, [*order, *pair])
-        kept = forms.gather(c, forms.shape_of(c, value), c.i64(order), 0)
-        pairs = forms.multiply(c, axis.block, axis.count)
+        moved = c.transpose(value, [*order, *pair])
+        kept = c.gather(c.shape_of(value), c.i64(order), 0)
+        pairs = c.multiply(axis.block, axis.count)
         # Multiply as matrices, because all engines support that whatever the other axes are.
         product = c(MatMul(), _reshaped(c, moved, [c.i64(-1), pairs]), axis.matrix(c, real))
-        dims = forms.concat(c, [kept, forms.reshape(c, axis.size, [1])], 0)
-        value = forms.reshape_to(c, product, dims, special_zero=False)
-    batch = forms.gather(c, forms.shape_of(c, data), c.i64(0), 0)
+        dims = c.concat([kept, c.reshape(axis.size, [1])], 0)
+        value = c.reshape_to(product, dims, special_zero=False)
+    batch = c.gather(c.shape_of(data), c.i64(0), 0)
     result = _reshaped(c, value, [batch, c.i64(-1), *(axis.size for axis in axes)])
-    return forms.convert(c, result, element)
+    return c.convert(result, element)
 
 
-def _reshaped(c: Conversion, value: Value, sizes: list[Value]) -> Value:
-    listed = [forms.reshape(c, size, [1]) for size in sizes]
-    return forms.reshape_to(c, value, forms.concat(c, listed, 0), special_zero=False)
+def _reshaped(c: Import, value: Value, sizes: list[Value]) -> Value:
+    listed = [c.reshape(size, [1]) for size in sizes]
+    return c.reshape_to(value, c.concat(listed, 0), special_zero=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,7 @@ class _Axis:
     begin: int
 
     @classmethod
-    def of(
-        cls, c: Conversion, op: Col2Im, image: Value, block: Value, axis: int, rank: int
-    ) -> _Axis:
+    def of(cls, c: Import, op: Col2Im, image: Value, block: Value, axis: int, rank: int) -> _Axis:
         """Compute the image size, block size and block count of spatial axis `axis` of a Col2Im.
 
         `image` and `block` hold the sizes of the image and of a block for all `rank` spatial axes.
@@ -80,28 +78,24 @@ class _Axis:
         pads = op.pads or (0,) * (2 * rank)
         stride = op.strides[axis] if op.strides else 1
         dilation = op.dilations[axis] if op.dilations else 1
-        size, extent = (
-            forms.gather(c, forms.as_i64(c, value), c.i64(axis), 0) for value in (image, block)
-        )
-        span = forms.multiply(c, forms.subtract(c, extent, c.i64(1)), c.i64(dilation))
-        room = forms.add(
-            c, forms.subtract(c, size, span), c.i64(pads[axis] + pads[rank + axis] - 1)
-        )
-        count = forms.add(c, forms.divide(c, room, c.i64(stride)), c.i64(1))
+        size, extent = (c.gather(c.as_i64(value), c.i64(axis), 0) for value in (image, block))
+        span = c.multiply(c.subtract(extent, c.i64(1)), c.i64(dilation))
+        room = c.add(c.subtract(size, span), c.i64(pads[axis] + pads[rank + axis] - 1))
+        count = c.add(c.divide(room, c.i64(stride)), c.i64(1))
         return cls(size, extent, count, stride, dilation, pads[axis])
 
-    def matrix(self, c: Conversion, element: ElementType) -> Value:
+    def matrix(self, c: Import, element: ElementType) -> Value:
         """Return a matrix [block * count, size] that shows which elements each block covers.
 
         An entry is 1 where an element of a block covers the element of the image, else 0. `block`
         is the number of elements of a block, and `count` the number of blocks, along this axis.
         """
-        inside = forms.multiply(c, self._numbers(c, self.block), c.i64(self.dilation))
-        starts = forms.multiply(c, self._numbers(c, self.count), c.i64(self.stride))
-        starts = forms.subtract(c, starts, c.i64(self.begin))
-        places = forms.add(c, forms.unsqueeze(c, inside, [1]), forms.unsqueeze(c, starts, [0]))
-        flat = forms.reshape(c, places, [-1, 1])
-        return forms.convert_always(c, forms.equal(c, flat, self._numbers(c, self.size)), element)
+        inside = c.multiply(self._numbers(c, self.block), c.i64(self.dilation))
+        starts = c.multiply(self._numbers(c, self.count), c.i64(self.stride))
+        starts = c.subtract(starts, c.i64(self.begin))
+        places = c.add(c.unsqueeze(inside, [1]), c.unsqueeze(starts, [0]))
+        flat = c.reshape(places, [-1, 1])
+        return c.convert_always(c.equal(flat, self._numbers(c, self.size)), element)
 
     def _numbers(self, c: Conversion, count: Value) -> Value:
-        return forms.range_(c, c.i64(0), count, c.i64(1))
+        return c.range(c.i64(0), count, c.i64(1))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from irloop.dialects.openvino.shape import Reshape, Squeeze, Unsqueeze
 from irloop.graph.builder import shape_of
 from irloop.graph.model import Node, Value
-from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import NodePass
+from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["ConstantReshapes"]
 
@@ -32,7 +32,7 @@ class ConstantReshapes(NodePass):
     dialects = frozenset({"openvino"})
     operations = (Reshape, Squeeze, Unsqueeze)
 
-    def rewrite(self, node: Node, w: Forms) -> Value | None:
+    def rewrite(self, node: Node, w: NodeWriter) -> Value | None:
         data, operand = (*node.inputs, None)[:2]
         dims = shape_of(node.output).static()
         if data is None or operand is None or dims is None or 0 in dims:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.framework.known_inputs import needed_rank
-from irloop.conversion.framework.translation import Conversion
+from irloop.conversion.framework.directions import Export
 from irloop.dialects.einsum import DOTS, Equation
 from irloop.dialects.onnx.matmul import Einsum
+from irloop.dialects.writing.known_inputs import needed_rank
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 
@@ -18,18 +17,16 @@ __all__ = ["einsum"]
 Label = str | int
 
 
-def einsum(c: Conversion, equation: str, *operands: Value) -> Value:
+def einsum(c: Export, equation: str, *operands: Value) -> Value:
     """Emit an Einsum or, before opset 12, the products and sums that `equation` describes."""
     if c.opset >= 12:
         text, parts = _unstretched(c, equation, operands)
-        return forms.numeric(c, Einsum(text), *parts, small=None, half=None)
-    chosen = forms.computing_type(c, element_of(operands[0]), small=None, half=None)
-    return forms.computed_in(c, chosen, lambda *values: _product(c, equation, values), *operands)
+        return c.numeric(Einsum(text), *parts, small=None, half=None)
+    chosen = c.computing_type(element_of(operands[0]), small=None, half=None)
+    return c.computed_in(chosen, lambda *values: _product(c, equation, values), *operands)
 
 
-def _unstretched(
-    c: Conversion, text: str, operands: Sequence[Value]
-) -> tuple[str, Sequence[Value]]:
+def _unstretched(c: Export, text: str, operands: Sequence[Value]) -> tuple[str, Sequence[Value]]:
     """Squeeze the axes of Einsum operands that ONNX Runtime would broadcast.
 
     These are axes of size 1 whose label has a larger size in another operand. ONNX's shape
@@ -60,14 +57,14 @@ def _unstretched(
         if axes:
             gone = {term[axis] for axis in axes}
             terms[at] = tuple(label for label in terms[at] if label not in gone)
-            parts[at] = forms.squeeze(c, operands[at], axes)
+            parts[at] = c.squeeze(operands[at], axes)
     if terms == list(equation.operands):
         return text, operands
     left = ",".join("".join(term) for term in terms)
     return f"{left}->{''.join(equation.result)}", parts
 
 
-def _product(c: Conversion, text: str, operands: tuple[Value, ...]) -> Value:
+def _product(c: Export, text: str, operands: tuple[Value, ...]) -> Value:
     """Multiply the operands of an Einsum, and sum over the labels that the result lacks.
 
     `text` is the equation. First the operands are transposed and unsqueezed, so that each label has
@@ -87,10 +84,10 @@ def _product(c: Conversion, text: str, operands: tuple[Value, ...]) -> Value:
     total: Value | None = None
     for operand, term in zip(operands, terms, strict=True):
         aligned = _aligned(c, operand, term, order)
-        total = aligned if total is None else forms.multiply(c, total, aligned)
+        total = aligned if total is None else c.multiply(total, aligned)
     assert total is not None, "an equation has at least one operand"
     summed = list(range(len(result), len(order)))
-    return forms.reduce(c, "Sum", total, summed, keep=False) if summed else total
+    return c.reduce("Sum", total, summed, keep=False) if summed else total
 
 
 def _spelled(term: tuple[str, ...], rank: int) -> list[Label]:
@@ -105,7 +102,7 @@ def _spelled(term: tuple[str, ...], rank: int) -> list[Label]:
     return labels
 
 
-def _aligned(c: Conversion, operand: Value, term: list[Label], order: list[Label]) -> Value:
+def _aligned(c: Export, operand: Value, term: list[Label], order: list[Label]) -> Value:
     """Transpose `operand` to the labels in `order`, with an axis of size 1 for missing labels.
 
     `term` holds the labels of the operand's axes. Axes with the same label are replaced by their
@@ -118,12 +115,12 @@ def _aligned(c: Conversion, operand: Value, term: list[Label], order: list[Label
             second = labels.index(label, first + 1)
             value = _diagonal(c, value, first, second)
             del labels[second]
-    value = forms.transpose(c, value, [labels.index(label) for label in order if label in labels])
+    value = c.transpose(value, [labels.index(label) for label in order if label in labels])
     missing = [axis for axis, label in enumerate(order) if label not in labels]
-    return forms.unsqueeze(c, value, missing) if missing else value
+    return c.unsqueeze(value, missing) if missing else value
 
 
-def _diagonal(c: Conversion, value: Value, first: int, second: int) -> Value:
+def _diagonal(c: Export, value: Value, first: int, second: int) -> Value:
     """Take the diagonal over two axes of `value`: `first` remains, `second` is removed."""
     import numpy as np
 
@@ -133,4 +130,4 @@ def _diagonal(c: Conversion, value: Value, first: int, second: int) -> Value:
         raise c.refuse("a diagonal of unknown size needs opset 12", opset=12)
     dims = [size if axis in (first, second) else 1 for axis in range(rank)]
     marks = c.constant(np.eye(size).reshape(dims), element_of(value))
-    return forms.reduce(c, "Sum", forms.multiply(c, value, marks), [second], keep=False)
+    return c.reduce("Sum", c.multiply(value, marks), [second], keep=False)

@@ -5,16 +5,15 @@ These are the EmbeddingBag operations, EmbeddingSegmentsSum, SegmentMax and Spar
 
 from __future__ import annotations
 
-from irloop.conversion.forms import onnx_forms
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.framework.known_inputs import ints, needed_rank
-from irloop.conversion.framework.translation import Conversion, exports
+from irloop.conversion.framework.directions import Export
+from irloop.conversion.framework.translation import exports
 from irloop.conversion.tensors.scatter_parts import neutral, rows_by_comparing, rows_table
 from irloop.dialects.onnx import comparison as onnx_comparison
 from irloop.dialects.onnx import matmul as onnx_matmul
 from irloop.dialects.onnx import scatter as onnx_scatter
 from irloop.dialects.onnx import search as onnx_search
 from irloop.dialects.openvino import embedding as ov
+from irloop.dialects.writing.known_inputs import ints, needed_rank
 from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
@@ -24,7 +23,7 @@ __all__: list[str] = []
 
 @exports(ov.EmbeddingBagPackedSum)
 def export_packed_sum(
-    c: Conversion,
+    c: Export,
     op: ov.EmbeddingBagPackedSum,
     table: Value,
     indices: Value,
@@ -35,7 +34,7 @@ def export_packed_sum(
 
 @exports(ov.EmbeddingBagPacked)
 def export_packed(
-    c: Conversion,
+    c: Export,
     op: ov.EmbeddingBagPacked,
     table: Value,
     indices: Value,
@@ -45,28 +44,28 @@ def export_packed(
     return _packed(c, kind, table, indices, weights)
 
 
-def _packed(c: Conversion, kind: str, table: Value, indices: Value, weights: Value | None) -> Value:
+def _packed(c: Export, kind: str, table: Value, indices: Value, weights: Value | None) -> Value:
     """Compute an EmbeddingBagPacked: gather the table rows of each bag, weight and reduce them.
 
     `indices` is [bags, indices per bag]. `kind` is the reduction; `weights` may be None.
     """
     rows = _rows(c, table, indices, weights, 2)
-    return forms.reduce(c, kind, rows, [1], keep=False)
+    return c.reduce(kind, rows, [1], keep=False)
 
 
-def _rows(c: Conversion, table: Value, indices: Value, weights: Value | None, axes: int) -> Value:
-    rows = forms.gather(c, table, forms.as_i64(c, indices), 0)
+def _rows(c: Export, table: Value, indices: Value, weights: Value | None, axes: int) -> Value:
+    rows = c.gather(table, c.as_i64(indices), 0)
     if weights is None:
         return rows
     rank = needed_rank(c, table, "table") - 1 + axes
     if rank > axes:
-        weights = forms.unsqueeze(c, weights, list(range(axes, rank)))
-    return forms.multiply(c, rows, weights)
+        weights = c.unsqueeze(weights, list(range(axes, rank)))
+    return c.multiply(rows, weights)
 
 
 @exports(ov.EmbeddingBagOffsetsSum)
 def export_offsets_sum(
-    c: Conversion,
+    c: Export,
     op: ov.EmbeddingBagOffsetsSum,
     table: Value,
     indices: Value,
@@ -79,7 +78,7 @@ def export_offsets_sum(
 
 @exports(ov.EmbeddingBagOffsets)
 def export_offsets(
-    c: Conversion,
+    c: Export,
     op: ov.EmbeddingBagOffsets,
     table: Value,
     indices: Value,
@@ -92,7 +91,7 @@ def export_offsets(
 
 
 def _by_offsets(
-    c: Conversion,
+    c: Export,
     mean: bool,
     inputs: tuple[Value, Value, Value],
     default: Value | None,
@@ -105,25 +104,25 @@ def _by_offsets(
     each index. An empty bag gets row `default` of the table, or zeros if `default` is None or -1.
     """
     table, indices, offsets = inputs
-    starts = forms.as_list(c, offsets)
-    count = forms.gather(c, forms.shape_of(c, forms.as_list(c, indices)), c.i64(0), 0)
-    positions = forms.unsqueeze(c, forms.range_(c, c.i64(0), count, c.i64(1)), [1])
-    reached = forms.logical_not(c, forms.less(c, positions, forms.unsqueeze(c, starts, [0])))
-    number = forms.reduce(c, "Sum", forms.convert(c, reached, ElementType.I64), [1], keep=False)
-    segments = forms.subtract(c, number, c.i64(1))
-    bags = forms.gather(c, forms.shape_of(c, starts), c.i64([0]), 0)
-    rows = _rows(c, table, forms.as_list(c, indices), weights, 1)
+    starts = c.as_list(offsets)
+    count = c.gather(c.shape_of(c.as_list(indices)), c.i64(0), 0)
+    positions = c.unsqueeze(c.range(c.i64(0), count, c.i64(1)), [1])
+    reached = c.logical_not(c.less(positions, c.unsqueeze(starts, [0])))
+    number = c.reduce("Sum", c.convert(reached, ElementType.I64), [1], keep=False)
+    segments = c.subtract(number, c.i64(1))
+    bags = c.gather(c.shape_of(starts), c.i64([0]), 0)
+    rows = _rows(c, table, c.as_list(indices), weights, 1)
     total = _sums(c, rows, segments, bags, table)
     sizes = _counts(c, segments, bags)
     if mean:
-        divisor = forms.convert(c, forms.maximum(c, sizes, c.i64([1])), element_of(table))
-        total = forms.divide(c, total, _with_rank_of(c, divisor, table))
+        divisor = c.convert(c.maximum(sizes, c.i64([1])), element_of(table))
+        total = c.divide(total, _with_rank_of(c, divisor, table))
     return _filled(c, total, sizes, table, default)
 
 
 @exports(ov.EmbeddingSegmentsSum)
 def export_segments_sum(
-    c: Conversion,
+    c: Export,
     op: ov.EmbeddingSegmentsSum,
     table: Value,
     indices: Value,
@@ -132,14 +131,14 @@ def export_segments_sum(
     default: Value | None = None,
     weights: Value | None = None,
 ) -> Value:
-    where, size = forms.as_i64(c, segments), forms.as_list(c, count)
+    where, size = c.as_i64(segments), c.as_list(count)
     total = _sums(c, _rows(c, table, indices, weights, 1), where, size, table)
     if default is None or ints(c, default) == [-1]:
         return total
     return _filled(c, total, _counts(c, where, size), table, default)
 
 
-def _sums(c: Conversion, rows: Value, segments: Value, count: Value, table: Value) -> Value:
+def _sums(c: Export, rows: Value, segments: Value, count: Value, table: Value) -> Value:
     """Add the rows of each segment, by ScatterND or, before opset 16, by a matrix product.
 
     The left operand of the product is 1 where a row belongs to a segment. `table` only gives the
@@ -148,54 +147,52 @@ def _sums(c: Conversion, rows: Value, segments: Value, count: Value, table: Valu
     element = element_of(table)
     if element in (ElementType.F16, ElementType.BF16):
         # Runtimes do not support adding f16 in ScatterND.
-        wide = [forms.convert(c, value, ElementType.F32) for value in (rows, table)]
-        return forms.convert(c, _sums(c, wide[0], segments, count, wide[1]), element)
-    rest = forms.slice_(c, forms.shape_of(c, table), [1], [2**31 - 1], [0])
-    shape = forms.concat(c, [count, rest], 0)
+        wide = [c.convert(value, ElementType.F32) for value in (rows, table)]
+        return c.convert(_sums(c, wide[0], segments, count, wide[1]), element)
+    rest = c.slice(c.shape_of(table), [1], [2**31 - 1], [0])
+    shape = c.concat([count, rest], 0)
     if c.opset >= 16:
-        blank = forms.constant_of_shape(c, shape, 0, element)
-        return c(onnx_scatter.ScatterND16("add"), blank, forms.unsqueeze(c, segments, [1]), rows)
+        blank = c.constant_of_shape(shape, 0, element)
+        return c(onnx_scatter.ScatterND16("add"), blank, c.unsqueeze(segments, [1]), rows)
     if not element.is_float:
         raise c.refuse("sums of integers by segment need opset 16", opset=16)
-    number = forms.reshape(c, count, [])
+    number = c.reshape(count, [])
     members = _membership(c, segments, number, element)
     # Reshape to one flat row per index. The width is computed, because a Reshape cannot infer -1 if
     # there are no indices.
-    width = forms.reduce(c, "Prod", rest, [0])
-    length = forms.shape_of(c, segments)
-    flat = forms.reshape_to(c, rows, forms.concat(c, [length, width], 0))
-    return forms.reshape_to(c, c(onnx_matmul.MatMul(), members, flat), shape)
+    width = c.reduce("Prod", rest, [0])
+    length = c.shape_of(segments)
+    flat = c.reshape_to(rows, c.concat([length, width], 0))
+    return c.reshape_to(c(onnx_matmul.MatMul(), members, flat), shape)
 
 
-def _membership(c: Conversion, segments: Value, count: Value, element: ElementType) -> Value:
+def _membership(c: Export, segments: Value, count: Value, element: ElementType) -> Value:
     """Emit a table [count, N] that tells which of N indices belong to which segment.
 
     The element [s, i] is 1 if ``segments[i]`` is `s`, else 0. `segments` [N] holds the segment of
     each index, `count` is the number of segments, and `element` is the type of the table.
     """
-    numbers = forms.unsqueeze(c, forms.range_(c, c.i64(0), count, c.i64(1)), [1])
-    return forms.convert(c, forms.equal(c, numbers, forms.unsqueeze(c, segments, [0])), element)
+    numbers = c.unsqueeze(c.range(c.i64(0), count, c.i64(1)), [1])
+    return c.convert(c.equal(numbers, c.unsqueeze(segments, [0])), element)
 
 
-def _counts(c: Conversion, segments: Value, count: Value) -> Value:
+def _counts(c: Export, segments: Value, count: Value) -> Value:
     """Count the indices of each segment: emit a vector of length `count`.
 
     `segments` holds the segment of each index.
     """
-    number = forms.reshape(c, count, [])
+    number = c.reshape(count, [])
     members = _membership(c, segments, number, ElementType.I64)
-    return forms.reduce(c, "Sum", members, [1], keep=False)
+    return c.reduce("Sum", members, [1], keep=False)
 
 
-def _with_rank_of(c: Conversion, numbers: Value, table: Value) -> Value:
+def _with_rank_of(c: Export, numbers: Value, table: Value) -> Value:
     """Reshape a list [n] to [n, 1, ...], with the rank of the table."""
     rank = needed_rank(c, table, "table")
-    return forms.unsqueeze(c, numbers, list(range(1, rank))) if rank > 1 else numbers
+    return c.unsqueeze(numbers, list(range(1, rank))) if rank > 1 else numbers
 
 
-def _filled(
-    c: Conversion, total: Value, sizes: Value, table: Value, default: Value | None
-) -> Value:
+def _filled(c: Export, total: Value, sizes: Value, table: Value, default: Value | None) -> Value:
     """Replace the sums of empty bags in `total` by row `default` of the table.
 
     `sizes` holds the number of indices of each bag. If `default` is missing or -1, nothing is
@@ -204,51 +201,51 @@ def _filled(
     known = ints(c, default)
     if default is None or known == [-1]:
         return total
-    index = forms.as_list(c, default)
-    row = forms.gather(c, table, forms.maximum(c, index, c.i64([0])), 0)
-    empty = forms.equal(c, sizes, c.i64([0]))
+    index = c.as_list(default)
+    row = c.gather(table, c.maximum(index, c.i64([0])), 0)
+    empty = c.equal(sizes, c.i64([0]))
     if known is None:
-        given = forms.logical_not(c, forms.less(c, index, c.i64([0])))
+        given = c.logical_not(c.less(index, c.i64([0])))
         empty = c(onnx_comparison.And(), empty, given)
-    return forms.select(c, _with_rank_of(c, empty, table), row, total)
+    return c.select(_with_rank_of(c, empty, table), row, total)
 
 
 @exports(ov.SegmentMax)
 def export_segment_max(
-    c: Conversion, op: ov.SegmentMax, data: Value, segments: Value, count: Value | None = None
+    c: Export, op: ov.SegmentMax, data: Value, segments: Value, count: Value | None = None
 ) -> Value:
     """Write SegmentMax as a ScatterND by maximum into a tensor filled with the lowest number."""
-    where = forms.as_i64(c, segments)
+    where = c.as_i64(segments)
     if count is None:
-        last = forms.reduce(c, "Max", where, [0])
-        size = forms.add(c, last, c.i64([1]))
+        last = c.reduce("Max", where, [0])
+        size = c.add(last, c.i64([1]))
     else:
-        size = forms.as_list(c, count)
-    rest = forms.slice_(c, forms.shape_of(c, data), [1], [2**31 - 1], [0])
-    shape = forms.concat(c, [size, rest], 0)
+        size = c.as_list(count)
+    rest = c.slice(c.shape_of(data), [1], [2**31 - 1], [0])
+    shape = c.concat([size, rest], 0)
     element = element_of(data)
     lowest = lowest_number(element)
-    blank = forms.constant_of_shape(c, shape, lowest, element)
-    inside = forms.less(c, where, size)
+    blank = c.constant_of_shape(shape, lowest, element)
+    inside = c.less(where, size)
     # An index beyond the end is replaced by 0, and its value by the lowest number, which does not
     # change the maximum.
-    kept = forms.select(c, inside, where, c.i64([0]))
+    kept = c.select(inside, where, c.i64([0]))
     bottom = c.constant(neutral("max", element), element)
-    rows = forms.select(c, _with_rank_of(c, inside, data), data, bottom)
-    places = forms.unsqueeze(c, kept, [1])
+    rows = c.select(_with_rank_of(c, inside, data), data, bottom)
+    places = c.unsqueeze(kept, [1])
     if c.has(18, *rows_table(blank, places, rows)):
         found = c(onnx_scatter.ScatterND16("max"), blank, places, rows)
     else:
-        found = rows_by_comparing(c, onnx_forms, "max", (blank, places, rows))
+        found = rows_by_comparing(c, "max", (blank, places, rows))
     if op.fill_mode.lower() == "lowest":
         return found
-    empty = forms.equal(c, _counts(c, where, size), c.i64([0]))
-    return forms.select(c, _with_rank_of(c, empty, data), c.constant(0, element), found)
+    empty = c.equal(_counts(c, where, size), c.i64([0]))
+    return c.select(_with_rank_of(c, empty, data), c.constant(0, element), found)
 
 
 @exports(ov.SparseFillEmptyRows)
 def export_sparse_fill(
-    c: Conversion,
+    c: Export,
     op: ov.SparseFillEmptyRows,
     values: Value,
     dense_shape: Value,
@@ -257,33 +254,33 @@ def export_sparse_fill(
 ) -> list[Value]:
     """Write SparseFillEmptyRows: Concat appends the missing rows, and TopK sorts all rows."""
     element = element_of(indices)
-    where = forms.as_i64(c, indices)
-    rows = forms.gather(c, where, c.i64(0), 1)
-    count = forms.gather(c, forms.as_list(c, dense_shape), c.i64([0]), 0)
-    numbers = forms.range_(c, c.i64(0), forms.reshape(c, count, []), c.i64(1))
-    same = forms.equal(c, forms.unsqueeze(c, numbers, [1]), forms.unsqueeze(c, rows, [0]))
-    found = forms.reduce(c, "Sum", forms.convert(c, same, ElementType.I64), [1], keep=False)
-    empty = forms.equal(c, found, c.i64(0))
-    missing = forms.reshape(c, c(onnx_search.NonZero(), empty), [-1])
-    lengths = forms.shape_of(c, missing)
-    first = forms.unsqueeze(c, missing, [1])
-    added = forms.concat(c, [first, forms.subtract(c, first, first)], 1)
-    whole = forms.concat(c, [where, added], 0)
-    filler = forms.expand(c, forms.reshape(c, default, [1]), lengths)
-    order = _order_of_rows(c, forms.gather(c, whole, c.i64(0), 1))
+    where = c.as_i64(indices)
+    rows = c.gather(where, c.i64(0), 1)
+    count = c.gather(c.as_list(dense_shape), c.i64([0]), 0)
+    numbers = c.range(c.i64(0), c.reshape(count, []), c.i64(1))
+    same = c.equal(c.unsqueeze(numbers, [1]), c.unsqueeze(rows, [0]))
+    found = c.reduce("Sum", c.convert(same, ElementType.I64), [1], keep=False)
+    empty = c.equal(found, c.i64(0))
+    missing = c.reshape(c(onnx_search.NonZero(), empty), [-1])
+    lengths = c.shape_of(missing)
+    first = c.unsqueeze(missing, [1])
+    added = c.concat([first, c.subtract(first, first)], 1)
+    whole = c.concat([where, added], 0)
+    filler = c.expand(c.reshape(default, [1]), lengths)
+    order = _order_of_rows(c, c.gather(whole, c.i64(0), 1))
     return [
-        forms.convert(c, forms.gather(c, whole, order, 0), element),
-        forms.gather(c, forms.concat(c, [values, filler], 0), order, 0),
+        c.convert(c.gather(whole, order, 0), element),
+        c.gather(c.concat([values, filler], 0), order, 0),
         empty,
     ]
 
 
-def _order_of_rows(c: Conversion, rows: Value) -> Value:
+def _order_of_rows(c: Export, rows: Value) -> Value:
     """The positions that sort row numbers in ascending order; equal ones keep their order."""
-    count = forms.shape_of(c, rows)
-    positions = forms.range_(c, c.i64(0), forms.reshape(c, count, []), c.i64(1))
-    keys = forms.add(c, forms.multiply(c, rows, count), positions)
-    _, order = forms.topk(c, keys, count, 0, largest=False)
+    count = c.shape_of(rows)
+    positions = c.range(c.i64(0), c.reshape(count, []), c.i64(1))
+    keys = c.add(c.multiply(rows, count), positions)
+    _, order = c.topk(keys, count, 0, largest=False)
     return order
 
 

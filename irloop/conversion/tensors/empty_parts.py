@@ -9,8 +9,8 @@ import numpy as np
 from irloop.dialects.openvino.slicing import Concat, VariadicSplit
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
-from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import NodePass
+from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["DropEmptyParts"]
 
@@ -37,7 +37,7 @@ class DropEmptyParts(NodePass):
     dialects = frozenset({"openvino"})
     operations = (VariadicSplit, Concat)
 
-    def rewrite(self, node: Node, w: Forms) -> Sequence[Value] | None:
+    def rewrite(self, node: Node, w: NodeWriter) -> Sequence[Value] | None:
         if isinstance(node.op, Concat):
             return _joined_without_empty(node, w)
         return _split_without_empty(node, w)
@@ -47,14 +47,14 @@ def _is_empty(value: Value | None) -> bool:
     return value is not None and shape_of(value).count() == 0
 
 
-def _joined_without_empty(node: Node, w: Forms) -> Sequence[Value] | None:
+def _joined_without_empty(node: Node, w: NodeWriter) -> Sequence[Value] | None:
     left = [value for value in node.inputs if value is not None and not _is_empty(value)]
     if not left or len(left) == len(node.inputs):
         return None
     return [w(node.op, *left)]
 
 
-def _split_without_empty(node: Node, w: Forms) -> Sequence[Value] | None:
+def _split_without_empty(node: Node, w: NodeWriter) -> Sequence[Value] | None:
     data, axis, lengths = node.inputs
     known = None if lengths is None else w.rewriter.inference.constant(lengths)
     filled = [value for value in node.outputs if not _is_empty(value)]
@@ -68,6 +68,6 @@ def _split_without_empty(node: Node, w: Forms) -> Sequence[Value] | None:
     return [_empty(value, w) if _is_empty(value) else next(made) for value in node.outputs]
 
 
-def _empty(value: Value, w: Forms) -> Value:
+def _empty(value: Value, w: NodeWriter) -> Value:
     """An empty constant with the shape and element type of `value`, to take its place."""
     return w.constant(np.zeros(shape_of(value).static() or (0,)), element_of(value))

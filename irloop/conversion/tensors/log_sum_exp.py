@@ -19,8 +19,8 @@ from irloop.dialects.onnx.reduction import (
 )
 from irloop.graph.inference import Inference
 from irloop.graph.model import Node, Value
-from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import NodePass
+from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["FuseLogSumExp"]
 
@@ -48,7 +48,7 @@ class FuseLogSumExp(NodePass):
     def applies(self, node: Node) -> bool:
         return _total(node) is not None
 
-    def rewrite(self, node: Node, w: Forms) -> Value | None:
+    def rewrite(self, node: Node, w: NodeWriter) -> Value | None:
         total, added = _total(node) or (None, None)
         powers = None if total is None else _operand(total.inputs[0], Exp)
         difference = None if powers is None else inputs_of(powers, Sub)

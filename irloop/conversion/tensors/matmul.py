@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import product as all_of
 
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.forms import openvino_forms as ov_forms
+from irloop.conversion.framework.directions import Export, Import
 from irloop.conversion.framework.translation import Conversion, exports, imports
 from irloop.conversion.tensors.einsum import einsum
 from irloop.dialects.einsum import DOTS, Equation
@@ -22,42 +21,42 @@ __all__: list[str] = []
 
 
 @exports(ov.MatMul)
-def export_matmul(c: Conversion, op: ov.MatMul, left: Value, right: Value) -> Value:
+def export_matmul(c: Export, op: ov.MatMul, left: Value, right: Value) -> Value:
     """Write MatMul, or Gemm for two matrices of which at least one is transposed."""
     matrices = shape_of(left).rank == shape_of(right).rank == 2
     if matrices and (op.transpose_a or op.transpose_b) and element_of(left).is_float:
         gemm = onnx.Gemm(trans_a=int(op.transpose_a), trans_b=int(op.transpose_b))
         # Before opset 11 Gemm requires a term to add.
         added = [] if c.opset >= 11 else [c.constant(0, element_of(left))]
-        return forms.numeric(c, gemm, left, right, *added)
+        return c.numeric(gemm, left, right, *added)
     first = _with_last_axes_exchanged(c, left) if op.transpose_a else left
     second = _with_last_axes_exchanged(c, right) if op.transpose_b else right
     return _product(c, first, second)
 
 
-def _product(c: Conversion, left: Value, right: Value) -> Value:
-    return forms.numeric(c, onnx.MatMul(), left, right, small=None, half=None)
+def _product(c: Export, left: Value, right: Value) -> Value:
+    return c.numeric(onnx.MatMul(), left, right, small=None, half=None)
 
 
-def _with_last_axes_exchanged(c: Conversion, value: Value) -> Value:
+def _with_last_axes_exchanged(c: Export, value: Value) -> Value:
     """Exchange the last two axes; a vector is unchanged."""
     rank = shape_of(value).rank
     if rank is None:
         raise c.refuse("an operand to transpose has no known rank", "declare the rank of the input")
     if rank < 2:
         return value
-    return forms.transpose(c, value, [*range(rank - 2), rank - 1, rank - 2])
+    return c.transpose(value, [*range(rank - 2), rank - 1, rank - 2])
 
 
 @imports(onnx.MatMul)
-def import_matmul(c: Conversion, op: onnx.MatMul, left: Value, right: Value) -> Value:
+def import_matmul(c: Import, op: onnx.MatMul, left: Value, right: Value) -> Value:
     """MatMul -> MatMul."""
     return c(ov.MatMul(), left, right)
 
 
 @imports(onnx.Gemm, onnx.Gemm1)
 def import_gemm(
-    c: Conversion,
+    c: Import,
     op: onnx.Gemm | onnx.Gemm1,
     left: Value,
     right: Value,
@@ -71,24 +70,24 @@ def import_gemm(
     total = _scaled(c, product, op.alpha)
     if bias is None or op.beta == 0.0:
         return total
-    return ov_forms.add(c, total, _scaled(c, bias, op.beta))
+    return c.add(total, _scaled(c, bias, op.beta))
 
 
-def _scaled(c: Conversion, value: Value, factor: float) -> Value:
+def _scaled(c: Import, value: Value, factor: float) -> Value:
     if factor == 1.0:
         return value
     if element_of(value).is_integer and not float(factor).is_integer():
         raise c.refuse(f"it multiplies integers by {factor}", "multiply them in a float type")
-    return ov_forms.multiply(c, value, ov_forms.scalar(c, factor, value))
+    return c.multiply(value, c.scalar(factor, value))
 
 
 @exports(ov.Einsum)
-def export_einsum(c: Conversion, op: ov.Einsum, *operands: Value) -> Value:
+def export_einsum(c: Export, op: ov.Einsum, *operands: Value) -> Value:
     """Write Einsum, and broadcast the dimensions under "..." first; older opsets get products."""
     return einsum(c, op.equation, *_aligned(c, Equation.parse(op.equation), operands))
 
 
-def _aligned(c: Conversion, equation: Equation, operands: tuple[Value, ...]) -> list[Value]:
+def _aligned(c: Export, equation: Equation, operands: tuple[Value, ...]) -> list[Value]:
     """Broadcast the dimensions under "..." to the same sizes in all operands.
 
     ONNX's inference requires that they have the same rank. The operands are returned unchanged if
@@ -115,14 +114,14 @@ def _aligned(c: Conversion, equation: Equation, operands: tuple[Value, ...]) -> 
             continue
         dots = term.index(DOTS)
         added = list(range(dots, dots + len(target) - len(extent)))
-        wide = forms.unsqueeze(c, operand, added) if added else operand
+        wide = c.unsqueeze(operand, added) if added else operand
         ones = [1] * (len(term) - 1)
-        result.append(forms.expand(c, wide, c.i64([*ones[:dots], *target, *ones[dots:]])))
+        result.append(c.expand(wide, c.i64([*ones[:dots], *target, *ones[dots:]])))
     return result
 
 
 @imports(onnx.Einsum)
-def import_einsum(c: Conversion, op: onnx.Einsum, *operands: Value) -> Value:
+def import_einsum(c: Import, op: onnx.Einsum, *operands: Value) -> Value:
     """Write Einsum, with an equation that has an explicit arrow and no spaces."""
     if c.opset < 7:
         raise c.refuse("OpenVINO has Einsum since opset7", "write opset7 or newer")
@@ -134,7 +133,7 @@ def import_einsum(c: Conversion, op: onnx.Einsum, *operands: Value) -> Value:
 
 @exports(ov.ScaledDotProductAttention)
 def export_attention(
-    c: Conversion,
+    c: Export,
     op: ov.ScaledDotProductAttention,
     query: Value,
     key: Value,
@@ -149,53 +148,53 @@ def export_attention(
     """
     if scale is None:
         scale = _usual_scale(c, query)
-    scores = forms.multiply(c, _product(c, query, _with_last_axes_exchanged(c, key)), scale)
+    scores = c.multiply(_product(c, query, _with_last_axes_exchanged(c, key)), scale)
     if op.causal:
         mask = _causal_mask(c, scores)
     if mask is not None and element_of(mask) is ElementType.BOOLEAN:
-        lowest = forms.scalar(c, float("-inf"), scores)
-        scores = forms.select(c, mask, scores, lowest)
+        lowest = c.scalar(float("-inf"), scores)
+        scores = c.select(mask, scores, lowest)
     elif mask is not None and shape_of(mask).rank != 0:
-        scores = forms.add(c, scores, mask)
-    return _product(c, forms.softmax(c, scores, -1), value)
+        scores = c.add(scores, mask)
+    return _product(c, c.softmax(scores, -1), value)
 
 
-def _usual_scale(c: Conversion, query: Value) -> Value:
+def _usual_scale(c: Export, query: Value) -> Value:
     """Return 1 / sqrt(width of the queries), computed at run time if the width is unknown."""
     width = shape_of(query).dim(-1)
     if isinstance(width, int):
-        return forms.scalar(c, width**-0.5, query)
-    size = forms.gather(c, forms.shape_of(c, query), c.i64(-1), 0)
-    root = c(Sqrt(), forms.convert(c, size, element_of(query)))
-    return forms.divide(c, forms.scalar(c, 1.0, query), root)
+        return c.scalar(width**-0.5, query)
+    size = c.gather(c.shape_of(query), c.i64(-1), 0)
+    root = c(Sqrt(), c.convert(size, element_of(query)))
+    return c.divide(c.scalar(1.0, query), root)
 
 
-def _causal_mask(c: Conversion, scores: Value) -> Value:
+def _causal_mask(c: Export, scores: Value) -> Value:
     """Return a mask [queries, keys] that is true where the key is not after its query."""
-    shape = forms.shape_of(c, scores)
+    shape = c.shape_of(scores)
     zero, one = c.i64(0), c.i64(1)
-    rows = forms.range_(c, zero, forms.gather(c, shape, c.i64(-2), 0), one)
-    columns = forms.range_(c, zero, forms.gather(c, shape, c.i64(-1), 0), one)
-    return forms.logical_not(c, forms.less(c, forms.unsqueeze(c, rows, [1]), columns))
+    rows = c.range(zero, c.gather(shape, c.i64(-2), 0), one)
+    columns = c.range(zero, c.gather(shape, c.i64(-1), 0), one)
+    return c.logical_not(c.less(c.unsqueeze(rows, [1]), columns))
 
 
 @exports(ov.Inverse)
-def export_inverse(c: Conversion, op: ov.Inverse, x: Value) -> Value:
+def export_inverse(c: Export, op: ov.Inverse, x: Value) -> Value:
     """Write Inverse as cofactors divided by the determinant, for matrices with at most 4 rows."""
     size, rank = _rows(c, x), shape_of(x).rank
     if rank is None or size > 4:
         raise c.refuse(f"ONNX has no inverse, and {size} rows are too many to expand")
-    flat = forms.reshape(c, x, [*(0,) * (rank - 2), size * size])
-    cells = [forms.gather(c, flat, c.i64([index]), rank - 2) for index in range(size * size)]
+    flat = c.reshape(x, [*(0,) * (rank - 2), size * size])
+    cells = [c.gather(flat, c.i64([index]), rank - 2) for index in range(size * size)]
     expansion = _Expansion(
         cells,
         size,
-        lambda a, b: forms.multiply(c, a, b),
-        lambda a, b: forms.add(c, a, b),
-        lambda a, b: forms.subtract(c, a, b),
+        c.multiply,
+        c.add,
+        c.subtract,
     )
     every = tuple(range(size))
-    one, zero = forms.scalar(c, 1.0, x), forms.scalar(c, 0.0, x)
+    one, zero = c.scalar(1.0, x), c.scalar(0.0, x)
     factors = []
     for row, column in all_of(every, every):
         # The inverse has the cofactor of the transposed position; if `adjoint` transposes the
@@ -204,16 +203,16 @@ def export_inverse(c: Conversion, op: ov.Inverse, x: Value) -> Value:
         rows = tuple(item for item in every if item != down)
         columns = tuple(item for item in every if item != along)
         minor = expansion.minor(rows, columns) if rows else one
-        factors.append(forms.subtract(c, zero, minor) if (row + column) % 2 else minor)
+        factors.append(c.subtract(zero, minor) if (row + column) % 2 else minor)
     if size == 1:
-        return forms.divide(c, one, x)
-    cofactors = forms.concat(c, factors, rank - 2)
-    shares = forms.divide(c, cofactors, expansion.minor(every, every))
-    return forms.reshape(c, shares, [*(0,) * (rank - 2), size, size])
+        return c.divide(one, x)
+    cofactors = c.concat(factors, rank - 2)
+    shares = c.divide(cofactors, expansion.minor(every, every))
+    return c.reshape(shares, [*(0,) * (rank - 2), size, size])
 
 
 @imports(onnx.Det)
-def import_det(c: Conversion, op: onnx.Det, x: Value) -> Value:
+def import_det(c: Import, op: onnx.Det, x: Value) -> Value:
     """Write Det as the Laplace expansion of matrices with at most 4 rows.
 
     The expansion consists of Multiply, Add and Subtract.
@@ -221,14 +220,14 @@ def import_det(c: Conversion, op: onnx.Det, x: Value) -> Value:
     size, rank = _rows(c, x), shape_of(x).rank
     if rank is None or size > 4:
         raise c.refuse(f"OpenVINO has no determinant, and {size} rows are too many to expand")
-    flat = ov_forms.reshape(c, x, [*(0,) * (rank - 2), size * size])
-    cells = [ov_forms.gather(c, flat, c.i64(index), rank - 2) for index in range(size * size)]
+    flat = c.reshape(x, [*(0,) * (rank - 2), size * size])
+    cells = [c.gather(flat, c.i64(index), rank - 2) for index in range(size * size)]
     expansion = _Expansion(
         cells,
         size,
-        lambda a, b: ov_forms.multiply(c, a, b),
-        lambda a, b: ov_forms.add(c, a, b),
-        lambda a, b: ov_forms.subtract(c, a, b),
+        c.multiply,
+        c.add,
+        c.subtract,
     )
     every = tuple(range(size))
     return expansion.minor(every, every)

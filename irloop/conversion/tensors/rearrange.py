@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from irloop.conversion.forms import onnx_forms
-from irloop.conversion.forms.sizes import OnnxSizes, OpenVinoSizes, Size
-from irloop.conversion.framework.known_inputs import ints, length, needed_ints, needed_rank
-from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.conversion.framework.directions import Export, Import
+from irloop.conversion.framework.translation import exports, imports
 from irloop.conversion.tensors.col2im_computed import col2im
 from irloop.dialects.onnx import convolution as onnx_convolution
 from irloop.dialects.onnx import rearrange as onnx
 from irloop.dialects.openvino import convolution as ov_convolution
 from irloop.dialects.openvino import rearrange as ov
 from irloop.dialects.slices import TO_THE_END
+from irloop.dialects.writing.known_inputs import ints, length, needed_ints, needed_rank
+from irloop.dialects.writing.sizes import Size, Sizes
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
@@ -27,13 +27,13 @@ def _woven(left: Sequence[int], right: Sequence[int]) -> list[int]:
 
 
 @exports(ov.DepthToSpace)
-def export_depth_to_space(c: Conversion, op: ov.DepthToSpace, data: Value) -> Value:
+def export_depth_to_space(c: Export, op: ov.DepthToSpace, data: Value) -> Value:
     """Write DepthToSpace for images; for other ranks, write a Transpose between two Reshapes."""
     rank, block = needed_rank(c, data), op.block_size
     if rank == 4:
         return c(onnx.DepthToSpace11(block, "DCR" if op.blocks_first else "CRD"), data)
     k = rank - 2
-    sizes = OnnxSizes(c)
+    sizes = Sizes(c)
     batch, channels, *space = sizes.of(data)
     depth = sizes.by(channels, block**k)
     blocks: list[Size] = [block] * k
@@ -44,21 +44,19 @@ def export_depth_to_space(c: Conversion, op: ov.DepthToSpace, data: Value) -> Va
         parts = sizes.reshape(data, [batch, depth, *blocks, *space])
         order = [0, 1, *_woven(range(k + 2, 2 * k + 2), range(2, k + 2))]
     wide = [sizes.times(size, block) for size in space]
-    return sizes.reshape(onnx_forms.transpose(c, parts, order), [batch, depth, *wide])
+    return sizes.reshape(c.transpose(parts, order), [batch, depth, *wide])
 
 
 @exports(ov.SpaceToDepth)
-def export_space_to_depth(c: Conversion, op: ov.SpaceToDepth, data: Value) -> Value:
+def export_space_to_depth(c: Export, op: ov.SpaceToDepth, data: Value) -> Value:
     """Write SpaceToDepth for rank 4 and mode blocks_first, else a Transpose between Reshapes."""
     rank, block = needed_rank(c, data), op.block_size
     if rank == 4 and op.blocks_first:
         return c(onnx.SpaceToDepth28(block) if c.opset >= 28 else onnx.SpaceToDepth(block), data)
-    return _space_to_depth(OnnxSizes(c), data, block, op.blocks_first)
+    return _space_to_depth(Sizes(c), data, block, op.blocks_first)
 
 
-def _space_to_depth(
-    sizes: OnnxSizes | OpenVinoSizes, data: Value, block: int, blocks_first: bool
-) -> Value:
+def _space_to_depth(sizes: Sizes, data: Value, block: int, blocks_first: bool) -> Value:
     c = sizes.c
     batch, channels, *space = sizes.of(data)
     k = len(space)
@@ -67,38 +65,38 @@ def _space_to_depth(
     split = sizes.reshape(data, [batch, channels, *parts])
     outer, inner = range(2, 2 * k + 2, 2), range(3, 2 * k + 3, 2)
     order = [0, *inner, 1, *outer] if blocks_first else [0, 1, *inner, *outer]
-    moved = sizes.forms.transpose(c, split, order)
+    moved = c.transpose(split, order)
     return sizes.reshape(moved, [batch, sizes.times(channels, block**k), *smaller])
 
 
 @imports(onnx.DepthToSpace)
-def import_depth_to_space(c: Conversion, op: onnx.DepthToSpace, data: Value) -> Value:
+def import_depth_to_space(c: Import, op: onnx.DepthToSpace, data: Value) -> Value:
     return c(ov.DepthToSpace("blocks_first", op.blocksize), data)
 
 
 @imports(onnx.DepthToSpace11)
-def import_depth_to_space_11(c: Conversion, op: onnx.DepthToSpace11, data: Value) -> Value:
+def import_depth_to_space_11(c: Import, op: onnx.DepthToSpace11, data: Value) -> Value:
     mode = "blocks_first" if op.mode == "DCR" else "depth_first"
     return c(ov.DepthToSpace(mode, op.blocksize), data)
 
 
 @imports(onnx.SpaceToDepth)
-def import_space_to_depth(c: Conversion, op: onnx.SpaceToDepth, data: Value) -> Value:
+def import_space_to_depth(c: Import, op: onnx.SpaceToDepth, data: Value) -> Value:
     return c(ov.SpaceToDepth("blocks_first", op.blocksize), data)
 
 
 @imports(onnx.SpaceToDepth28)
-def import_space_to_depth_28(c: Conversion, op: onnx.SpaceToDepth28, data: Value) -> Value:
+def import_space_to_depth_28(c: Import, op: onnx.SpaceToDepth28, data: Value) -> Value:
     mode = "blocks_first" if op.mode == "DCR" else "depth_first"
     return c(ov.SpaceToDepth(mode, op.blocksize), data)
 
 
 @exports(ov.BatchToSpace)
 def export_batch_to_space(
-    c: Conversion, op: ov.BatchToSpace, data: Value, block: Value, begins: Value, ends: Value
+    c: Export, op: ov.BatchToSpace, data: Value, block: Value, begins: Value, ends: Value
 ) -> Value:
     """Write BatchToSpace as a Transpose between two Reshapes, and a Slice for the crops."""
-    sizes = OnnxSizes(c)
+    sizes = Sizes(c)
     batch, *space = sizes.of(data)
     rank = len(space) + 1
     blocks = sizes.items(block, rank)[1:]
@@ -106,75 +104,75 @@ def export_batch_to_space(
     parts = sizes.reshape(data, [*blocks, fewer, *space])
     order = [rank - 1, *_woven(range(rank, 2 * rank - 1), range(rank - 1))]
     wide = [sizes.times(size, times) for size, times in zip(space, blocks, strict=True)]
-    whole = sizes.reshape(onnx_forms.transpose(c, parts, order), [fewer, *wide])
+    whole = sizes.reshape(c.transpose(parts, order), [fewer, *wide])
     return _cropped(c, whole, begins, ends)
 
 
-def _cropped(c: Conversion, whole: Value, begins: Value, ends: Value) -> Value:
+def _cropped(c: Export, whole: Value, begins: Value, ends: Value) -> Value:
     first, last = ints(c, begins), ints(c, ends)
     if first is None or last is None:
-        cut = onnx_forms.as_list(c, ends)
-        behind = onnx_forms.subtract(c, c.i64([0]), cut)
-        nothing = onnx_forms.equal(c, cut, c.i64([0]))
-        stops = onnx_forms.select(c, nothing, c.i64([TO_THE_END]), behind)
-        return onnx_forms.slice_by(c, whole, onnx_forms.as_list(c, begins), stops)
+        cut = c.as_list(ends)
+        behind = c.subtract(c.i64([0]), cut)
+        nothing = c.equal(cut, c.i64([0]))
+        stops = c.select(nothing, c.i64([TO_THE_END]), behind)
+        return c.slice_by(whole, c.as_list(begins), stops)
     axes = [at for at, pair in enumerate(zip(first, last, strict=True)) if any(pair)]
     if not axes:
         return whole
     bounds = [-last[at] or TO_THE_END for at in axes]
-    return onnx_forms.slice_(c, whole, [first[at] for at in axes], bounds, axes)
+    return c.slice(whole, [first[at] for at in axes], bounds, axes)
 
 
 @exports(ov.SpaceToBatch)
 def export_space_to_batch(
-    c: Conversion, op: ov.SpaceToBatch, data: Value, block: Value, begins: Value, ends: Value
+    c: Export, op: ov.SpaceToBatch, data: Value, block: Value, begins: Value, ends: Value
 ) -> Value:
     """Write SpaceToBatch as a Pad with zeros, and a Transpose between two Reshapes."""
-    pads = [onnx_forms.as_list(c, value) for value in (begins, ends)]
+    pads = [c.as_list(value) for value in (begins, ends)]
     if any(number != 0 for value in pads for number in ints(c, value) or [1]):
-        data = onnx_forms.pad(c, data, onnx_forms.concat(c, pads, 0))
-    sizes = OnnxSizes(c)
+        data = c.pad(data, c.concat(pads, 0))
+    sizes = Sizes(c)
     batch, *space = sizes.of(data)
     rank = len(space) + 1
     blocks = sizes.items(block, rank)[1:]
     smaller = [sizes.by(size, times) for size, times in zip(space, blocks, strict=True)]
     parts = [item for pair in zip(smaller, blocks, strict=True) for item in pair]
     order = [*range(2, 2 * rank, 2), 0, *range(1, 2 * rank - 1, 2)]
-    moved = onnx_forms.transpose(c, sizes.reshape(data, [batch, *parts]), order)
+    moved = c.transpose(sizes.reshape(data, [batch, *parts]), order)
     return sizes.reshape(moved, [sizes.times(batch, sizes.product(blocks)), *smaller])
 
 
 @exports(ov.ShuffleChannels)
-def export_shuffle_channels(c: Conversion, op: ov.ShuffleChannels, data: Value) -> Value:
+def export_shuffle_channels(c: Export, op: ov.ShuffleChannels, data: Value) -> Value:
     """Write ShuffleChannels as a Reshape to rows of channels, a Transpose, and a Reshape back."""
     rank = needed_rank(c, data)
     at = op.axis % rank
-    sizes = OnnxSizes(c)
+    sizes = Sizes(c)
     dims = sizes.of(data)
     rows: list[Size] = [op.group, sizes.by(dims[at], op.group)]
     parts = sizes.reshape(data, [*dims[:at], *rows, *dims[at + 1 :]])
     order = [*range(at), at + 1, at, *range(at + 2, rank + 1)]
-    return sizes.reshape(onnx_forms.transpose(c, parts, order), dims)
+    return sizes.reshape(c.transpose(parts, order), dims)
 
 
 @exports(ov.ReorgYolo, ov.ReorgYolo1)
-def export_reorg(c: Conversion, op: ov.ReorgYolo, data: Value) -> Value:
+def export_reorg(c: Export, op: ov.ReorgYolo, data: Value) -> Value:
     """Write ReorgYolo as a Transpose between two Reshapes.
 
     The first Reshape splits the image into blocks, and the Transpose moves the elements of a block
     in front of the channels.
     """
     by = op.stride[0]
-    sizes = OnnxSizes(c)
+    sizes = Sizes(c)
     batch, channels, height, width = sizes.of(data, rank=4)
     parts = sizes.reshape(data, [batch, sizes.by(channels, by * by), height, by, width, by])
-    moved = onnx_forms.transpose(c, parts, [0, 3, 5, 1, 2, 4])
+    moved = c.transpose(parts, [0, 3, 5, 1, 2, 4])
     space = [sizes.by(height, by), sizes.by(width, by)]
     return sizes.reshape(moved, [batch, sizes.times(channels, by * by), *space])
 
 
 @exports(ov.ExtractImagePatches)
-def export_image_patches(c: Conversion, op: ov.ExtractImagePatches, data: Value) -> Value:
+def export_image_patches(c: Export, op: ov.ExtractImagePatches, data: Value) -> Value:
     """Write ExtractImagePatches as one strided Slice for each position of the kernel.
 
     A Concat joins the slices as channels.
@@ -189,13 +187,11 @@ def export_image_patches(c: Conversion, op: ov.ExtractImagePatches, data: Value)
             # Each slice ends where the rest of the kernel is still inside the data.
             left = [span - 1 - start for span, start in zip(spans, starts, strict=True)]
             stops = [-size or TO_THE_END for size in left]
-            pieces.append(onnx_forms.slice_(c, data, starts, stops, [2, 3], op.strides))
-    return onnx_forms.concat(c, pieces, 1)
+            pieces.append(c.slice(data, starts, stops, [2, 3], op.strides))
+    return c.concat(pieces, 1)
 
 
-def _same_padded(
-    c: Conversion, op: ov.ExtractImagePatches, data: Value, spans: Sequence[int]
-) -> Value:
+def _same_padded(c: Export, op: ov.ExtractImagePatches, data: Value, spans: Sequence[int]) -> Value:
     begins, ends = [0, 0], [0, 0]
     for at, (span, stride) in enumerate(zip(spans, op.strides, strict=True)):
         size = shape_of(data).dim(2 + at)
@@ -207,18 +203,18 @@ def _same_padded(
         less, more = total // 2, total - total // 2
         upper = op.auto_pad.lower() == "same_upper"
         begins[at], ends[at] = (less, more) if upper else (more, less)
-    return onnx_forms.pad(c, data, c.i64([0, 0, *begins, 0, 0, *ends]))
+    return c.pad(data, c.i64([0, 0, *begins, 0, 0, *ends]))
 
 
 @exports(ov.Col2Im)
-def export_col2im(c: Conversion, op: ov.Col2Im, data: Value, image: Value, block: Value) -> Value:
+def export_col2im(c: Export, op: ov.Col2Im, data: Value, image: Value, block: Value) -> Value:
     """Write Col2Im, or before opset 18 a transposed convolution with one-hot kernels."""
     pads = (*op.pads_begin, *op.pads_end)
     if c.opset >= 18:
-        size, kernel = onnx_forms.as_i64(c, image), onnx_forms.as_i64(c, block)
+        size, kernel = c.as_i64(image), c.as_i64(block)
         return c(onnx.Col2Im(op.dilations, pads, op.strides), data, size, kernel)
     columns = _Columns(
-        OnnxSizes(c), data, image, block, (op.strides, op.dilations, op.pads_begin, op.pads_end)
+        Sizes(c), data, image, block, (op.strides, op.dilations, op.pads_begin, op.pads_end)
     )
     transposed = onnx_convolution.ConvTranspose(
         strides=op.strides, dilations=op.dilations, pads=pads, output_padding=columns.rest
@@ -227,7 +223,7 @@ def export_col2im(c: Conversion, op: ov.Col2Im, data: Value, image: Value, block
 
 
 @imports(onnx.Col2Im)
-def import_col2im(c: Conversion, op: onnx.Col2Im, data: Value, image: Value, block: Value) -> Value:
+def import_col2im(c: Import, op: onnx.Col2Im, data: Value, image: Value, block: Value) -> Value:
     """Write Col2Im-15, or a transposed convolution with one-hot kernels.
 
     Col2Im-15 is used for an image of two axes, from opset15 on. Otherwise, the convolution is used
@@ -243,7 +239,7 @@ def import_col2im(c: Conversion, op: onnx.Col2Im, data: Value, image: Value, blo
     options = (strides, dilations, pads[:rank], pads[rank:])
     if c.opset >= 15 and rank == 2:
         return c(ov.Col2Im(*options), data, image, block)
-    columns = _Columns(OpenVinoSizes(c), data, image, block, options)
+    columns = _Columns(Sizes(c), data, image, block, options)
     transposed = ov_convolution.ConvolutionBackpropData(
         strides=strides,
         dilations=dilations,
@@ -264,7 +260,7 @@ class _Columns:
 
     def __init__(
         self,
-        sizes: OnnxSizes | OpenVinoSizes,
+        sizes: Sizes,
         data: Value,
         image: Value,
         block: Value,
@@ -285,12 +281,11 @@ class _Columns:
         self.channels = sizes.by(rows, count)
         self.element = element_of(data)
         real = self.element if self.element.is_float else ElementType.F32
-        whole = sizes.forms.convert(c, data, real)
-        self.value = sizes.reshape_to(whole, c.i64([-1, count, *counts]), may_be_empty=False)
+        whole = c.convert(data, real)
+        self.value = c.reshape_exactly(whole, c.i64([-1, count, *counts]), may_be_empty=False)
         self.ones = c.constant(np.eye(count).reshape(count, 1, *kernel), real)
 
     def image(self, value: Value) -> Value:
         """Reshape an image [n c, 1, image...] to [n, c, image...]."""
         whole = self.sizes.reshape(value, [*self.batch, self.channels, *self.space])
-        made: Value = self.sizes.forms.convert(self.sizes.c, whole, self.element)
-        return made
+        return self.sizes.c.convert(whole, self.element)

@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.forms import openvino_forms as ov_forms
+from irloop.conversion.framework.directions import Export, Import
 from irloop.conversion.framework.translation import Conversion, exports, imports
 from irloop.conversion.tensors import computed_axes
 from irloop.dialects.onnx import comparison as onnx_comparison
@@ -34,26 +33,26 @@ def known_axes(c: Conversion, axes: Value) -> list[int] | None:
 
 
 def _export(kind: str) -> Callable[..., Value]:
-    def rule(c: Conversion, op: ov.Reduction, data: Value, axes: Value) -> Value:
+    def rule(c: Export, op: ov.Reduction, data: Value, axes: Value) -> Value:
         known = known_axes(c, axes)
         if known is None:
             # The axes are known only at run time and may be empty; then each element is reduced by
             # itself. For L1 and L2 this gives its absolute value, which does not change other
             # results.
             data = _unreduced(c, kind, data) if kind in ("L1", "L2") else data
-            return computed_axes.reduce(c, kind, data, axes, keep=op.keep_dims)
+            return computed_axes.reduced(c, kind, data, axes, keep=op.keep_dims)
         if not known:
             return _unreduced(c, kind, data)
-        return forms.reduce(c, kind, data, known, keep=op.keep_dims)
+        return c.reduce(kind, data, known, keep=op.keep_dims)
 
     return rule
 
 
-def _unreduced(c: Conversion, kind: str, data: Value) -> Value:
+def _unreduced(c: Export, kind: str, data: Value) -> Value:
     """Emit a reduction over no axes: the absolute values for L1 and L2, else a copy of `data`."""
     if kind in ("L1", "L2"):
         return c(onnx_math.Abs(), data)
-    return forms.identity(c, data)
+    return c.identity(data)
 
 
 exports(ov.ReduceSum)(_export("Sum"))
@@ -72,9 +71,9 @@ def _export_logical(kind: str) -> Callable[..., Value]:
     only since opset 20.
     """
 
-    def rule(c: Conversion, op: ov.Reduction, data: Value, axes: Value) -> Value:
-        numbers = forms.convert(c, data, ElementType.I32)
-        return forms.convert(c, _export(kind)(c, op, numbers, axes), ElementType.BOOLEAN)
+    def rule(c: Export, op: ov.Reduction, data: Value, axes: Value) -> Value:
+        numbers = c.convert(data, ElementType.I32)
+        return c.convert(_export(kind)(c, op, numbers, axes), ElementType.BOOLEAN)
 
     return rule
 
@@ -83,17 +82,17 @@ exports(ov.ReduceLogicalAnd)(_export_logical("Min"))
 exports(ov.ReduceLogicalOr)(_export_logical("Max"))
 
 
-def all_axes(c: Conversion, data: Value) -> Value:
+def all_axes(c: Import, data: Value) -> Value:
     """The list of all axes of `data`, computed at run time if the rank is unknown."""
     rank = shape_of(data).rank
     if rank is not None:
         return c.i64(list(range(rank)))
-    count = ov_forms.shape_of(c, ov_forms.shape_of(c, data))
-    return ov_forms.range_(c, c.i64(0), ov_forms.as_scalar(c, count), c.i64(1))
+    count = c.shape_of(c.shape_of(data))
+    return c.range(c.i64(0), c.as_scalar(count), c.i64(1))
 
 
 def axes_of(
-    c: Conversion, op: onnx.ByAttribute | onnx.ByInput, data: Value, axes: Value | None
+    c: Import, op: onnx.ByAttribute | onnx.ByInput, data: Value, axes: Value | None
 ) -> Value | None:
     """Return the axes of a reduction as the input of an OpenVINO reduction.
 
@@ -113,7 +112,7 @@ def axes_of(
     return axes
 
 
-def _lists_none(c: Conversion, op: onnx.ByAttribute | onnx.ByInput, axes: Value | None) -> bool:
+def _lists_none(c: Import, op: onnx.ByAttribute | onnx.ByInput, axes: Value | None) -> bool:
     """Return whether no axes are listed.
 
     Such a reduction reduces all axes, or none with `noop_with_empty_axes`.
@@ -124,7 +123,7 @@ def _lists_none(c: Conversion, op: onnx.ByAttribute | onnx.ByInput, axes: Value 
 
 
 def _flat_if_all_is_reduced(
-    c: Conversion, op: onnx.ByAttribute | onnx.ByInput, data: Value, axes: Value | None
+    c: Import, op: onnx.ByAttribute | onnx.ByInput, data: Value, axes: Value | None
 ) -> Value:
     """Flatten `data` to one axis if its rank is unknown and it is reduced to a scalar.
 
@@ -134,14 +133,14 @@ def _flat_if_all_is_reduced(
     noop = isinstance(op, onnx.ByInput) and op.noop_with_empty_axes
     if shape_of(data).rank is not None or op.keepdims or noop or not _lists_none(c, op, axes):
         return data
-    return ov_forms.reshape(c, data, [-1])
+    return c.reshape(data, [-1])
 
 
 def _import(kind: str) -> Callable[..., Value]:
     """Make the rule that imports a reduction; Max and Min of booleans become Or and And."""
 
     def rule(
-        c: Conversion,
+        c: Import,
         op: onnx.ByAttribute | onnx.ByInput,
         data: Value,
         axes: Value | None = None,
@@ -151,26 +150,26 @@ def _import(kind: str) -> Callable[..., Value]:
         if listed is None:
             return c(ov_math.Abs(), data) if kind in ("L1", "L2") else data
         if kind == "Max" and element_of(data).is_float and _may_be_infinite(c, data):
-            lowest = ov_forms.scalar(c, -math.inf, data)
-            nothing = _import("Min")(c, op, ov_forms.equal(c, data, lowest), axes)
+            lowest = c.scalar(-math.inf, data)
+            nothing = _import("Min")(c, op, c.equal(data, lowest), axes)
             largest = _reduced(c, kind, data, listed, keep=op.keepdims)
-            return ov_forms.select(c, nothing, lowest, largest)
+            return c.select(nothing, lowest, largest)
         if element_of(data) is not ElementType.BOOLEAN:
             return _reduced(c, kind, data, listed, keep=op.keepdims)
         if c.constant_of(listed) is not None:
             logical = "And" if kind == "Min" else "Or"
-            return ov_forms.reduce(c, logical, data, listed, keep=op.keepdims)
+            return c.reduce(logical, data, listed, keep=op.keepdims)
         # OpenVINO's CPU supports logical reductions only over constant axes, so reduce u8 instead.
         # Over no elements, the results are right, too: the maximum is 0 (false) and the minimum 255
         # (true).
-        numbers = ov_forms.convert_always(c, data, ElementType.U8)
-        reduced = ov_forms.reduce(c, kind, numbers, listed, keep=op.keepdims)
-        return ov_forms.convert_always(c, reduced, ElementType.BOOLEAN)
+        numbers = c.convert_always(data, ElementType.U8)
+        reduced = c.reduce(kind, numbers, listed, keep=op.keepdims)
+        return c.convert_always(reduced, ElementType.BOOLEAN)
 
     return rule
 
 
-def _may_be_infinite(c: Conversion, data: Value) -> bool:
+def _may_be_infinite(c: Import, data: Value) -> bool:
     """Return whether the maximum of `data` may be -inf and OpenVINO would compute a finite number.
 
     The function assumes this if `data` is known to be empty, or if an operation that reads the
@@ -181,7 +180,7 @@ def _may_be_infinite(c: Conversion, data: Value) -> bool:
     return shape_of(data).count() == 0 or any(isinstance(op, _FINDING_INFINITY) for op in users)
 
 
-def _reduced(c: Conversion, kind: str, data: Value, axes: Value, *, keep: bool) -> Value:
+def _reduced(c: Import, kind: str, data: Value, axes: Value, *, keep: bool) -> Value:
     """Emit the reduction `kind` of `data` over `axes`, with a result of known rank.
 
     OpenVINO's CPU plugin requires a known rank, which is lost if a reduction removes axes that are
@@ -193,12 +192,12 @@ def _reduced(c: Conversion, kind: str, data: Value, axes: Value, *, keep: bool) 
     """
     rank, count = shape_of(data).rank, shape_of(axes).count()
     if keep or c.constant_of(axes) is not None or rank is None or count is None or count > rank:
-        return ov_forms.reduce(c, kind, data, axes, keep=keep)
-    whole = ov_forms.reduce(c, kind, data, axes, keep=True)
-    left = ov_forms.subtract(c, c.i64(1), ov_forms.marks_of_axes(c, axes, rank))
-    kept = ov_forms.reshape(c, c(NonZero(), left), [rank - count])
-    dims = ov_forms.gather(c, ov_forms.shape_of(c, data), kept, 0)
-    return ov_forms.reshape_to(c, whole, dims, special_zero=False)
+        return c.reduce(kind, data, axes, keep=keep)
+    whole = c.reduce(kind, data, axes, keep=True)
+    left = c.subtract(c.i64(1), c.marks_of_axes(axes, rank))
+    kept = c.reshape(c(NonZero(), left), [rank - count])
+    dims = c.gather(c.shape_of(data), kept, 0)
+    return c.reshape_to(whole, dims, special_zero=False)
 
 
 imports(onnx.ReduceSum1, onnx.ReduceSum13)(_import("Sum"))
@@ -212,17 +211,17 @@ imports(onnx.ReduceL21, onnx.ReduceL218)(_import("L2"))
 
 @imports(onnx.ReduceSumSquare1, onnx.ReduceSumSquare18)
 def import_sum_square(
-    c: Conversion,
+    c: Import,
     op: onnx.ByAttribute | onnx.ByInput,
     data: Value,
     axes: Value | None = None,
 ) -> Value:
-    return _import("Sum")(c, op, ov_forms.multiply(c, data, data), axes)
+    return _import("Sum")(c, op, c.multiply(data, data), axes)
 
 
 @imports(onnx.ReduceLogSum1, onnx.ReduceLogSum18)
 def import_log_sum(
-    c: Conversion,
+    c: Import,
     op: onnx.ByAttribute | onnx.ByInput,
     data: Value,
     axes: Value | None = None,
@@ -230,7 +229,7 @@ def import_log_sum(
     return in_float(c, lambda value: c(ov_math.Log(), _import("Sum")(c, op, value, axes)), data)
 
 
-def in_float(c: Conversion, build: Callable[[Value], Value], data: Value) -> Value:
+def in_float(c: Import, build: Callable[[Value], Value], data: Value) -> Value:
     """Emit the operations that `build` makes from `data`, in f32 if `data` are integers.
 
     Integers are converted to f32 first, and the result is truncated back to their type, as in ONNX.
@@ -239,13 +238,13 @@ def in_float(c: Conversion, build: Callable[[Value], Value], data: Value) -> Val
     element = element_of(data)
     if not element.is_integer:
         return build(data)
-    wide = ov_forms.convert_always(c, data, ElementType.F32)
-    return ov_forms.convert_always(c, build(wide), element)
+    wide = c.convert_always(data, ElementType.F32)
+    return c.convert_always(build(wide), element)
 
 
 @imports(onnx.ReduceLogSumExp1, onnx.ReduceLogSumExp18)
 def import_log_sum_exp(
-    c: Conversion,
+    c: Import,
     op: onnx.ByAttribute | onnx.ByInput,
     data: Value,
     axes: Value | None = None,
@@ -261,18 +260,18 @@ def import_log_sum_exp(
 
     def build(value: Value) -> Value:
         peak = _peak(c, value, listed, keep=True)
-        powers = c(ov_math.Exp(), ov_forms.subtract(c, value, peak))
-        total = c(ov_math.Log(), ov_forms.reduce(c, "Sum", powers, listed, keep=op.keepdims))
-        return ov_forms.add(c, total, _peak(c, value, listed, keep=op.keepdims))
+        powers = c(ov_math.Exp(), c.subtract(value, peak))
+        total = c(ov_math.Log(), c.reduce("Sum", powers, listed, keep=op.keepdims))
+        return c.add(total, _peak(c, value, listed, keep=op.keepdims))
 
-    return in_float(c, lambda value: ov_forms.in_f32(c, build, value), data)
+    return in_float(c, lambda value: c.in_f32(build, value), data)
 
 
-def _peak(c: Conversion, data: Value, axes: Value, *, keep: bool) -> Value:
+def _peak(c: Import, data: Value, axes: Value, *, keep: bool) -> Value:
     """Emit the maximum over `axes`, with 0 in place of an infinite maximum.
 
     This is the number to subtract before an Exp: infinity minus infinity would be NaN.
     """
-    peak = ov_forms.reduce(c, "Max", data, axes, keep=keep)
-    infinite = ov_forms.equal(c, c(ov_math.Abs(), peak), ov_forms.scalar(c, math.inf, peak))
-    return ov_forms.select(c, infinite, ov_forms.scalar(c, 0, peak), peak)
+    peak = c.reduce("Max", data, axes, keep=keep)
+    infinite = c.equal(c(ov_math.Abs(), peak), c.scalar(math.inf, peak))
+    return c.select(infinite, c.scalar(0, peak), peak)

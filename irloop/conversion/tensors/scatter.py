@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from irloop.conversion.forms import onnx_forms, openvino_forms
-from irloop.conversion.framework.known_inputs import needed_axis, needed_rank
-from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.conversion.framework.directions import Export, Import
+from irloop.conversion.framework.translation import exports, imports
 from irloop.conversion.tensors.scatter_parts import (
     elements_by_comparing,
     elements_table,
@@ -15,6 +14,7 @@ from irloop.conversion.tensors.scatter_parts import (
 from irloop.dialects.onnx import scatter as onnx
 from irloop.dialects.onnx.scatter import Reduction
 from irloop.dialects.openvino import scatter as ov
+from irloop.dialects.writing.known_inputs import needed_axis, needed_rank
 from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
@@ -36,7 +36,7 @@ SINCE = {"none": 0, "add": 16, "mul": 16, "min": 18, "max": 18}
 
 
 def _elements(
-    c: Conversion,
+    c: Export,
     data: Value,
     indices: Value,
     updates: Value,
@@ -44,10 +44,10 @@ def _elements(
     reduction: Reduction = "none",
 ) -> Value:
     if not c.has(SINCE[reduction], *elements_table(data, indices, axis)):
-        return elements_by_comparing(c, onnx_forms, reduction, axis, (data, indices, updates))
+        return elements_by_comparing(c, reduction, axis, (data, indices, updates))
     where = indices
     if element_of(indices) not in (ElementType.I32, ElementType.I64):
-        where = onnx_forms.as_i64(c, indices)
+        where = c.as_i64(indices)
     if c.opset < 16:
         return c(onnx.ScatterElements(axis), data, where, updates)
     return c(onnx.ScatterElements16(axis, reduction), data, where, updates)
@@ -55,7 +55,7 @@ def _elements(
 
 @exports(ov.ScatterElementsUpdate)
 def export_scatter_elements(
-    c: Conversion,
+    c: Export,
     op: ov.ScatterElementsUpdate,
     data: Value,
     indices: Value,
@@ -67,7 +67,7 @@ def export_scatter_elements(
 
 @exports(ov.ScatterElementsUpdate12)
 def export_scatter_elements_12(
-    c: Conversion,
+    c: Export,
     op: ov.ScatterElementsUpdate12,
     data: Value,
     indices: Value,
@@ -87,7 +87,7 @@ def export_scatter_elements_12(
 
 
 def _boolean(
-    c: Conversion,
+    c: Export,
     op: ov.ScatterElementsUpdate12,
     reduction: str,
     values: tuple[Value, Value, Value],
@@ -101,7 +101,7 @@ def _boolean(
         RefusedError: for the reduction mean.
     """
     data, indices, updates = values
-    wide = [onnx_forms.convert(c, value, ElementType.I32) for value in (data, updates)]
+    wide = [c.convert(value, ElementType.I32) for value in (data, updates)]
     kind: Reduction = "max" if reduction in ("sum", "max") else "min"
     if reduction == "mean":
         raise c.refuse("booleans have no mean")
@@ -109,25 +109,23 @@ def _boolean(
     if not op.use_init_val:
         start = _without_initial(c, kind, wide[0], indices, wide[1], axis)
     found = _elements(c, start, indices, wide[1], axis, kind)
-    return onnx_forms.convert(c, found, ElementType.BOOLEAN)
+    return c.convert(found, ElementType.BOOLEAN)
 
 
 def _without_initial(
-    c: Conversion, reduction: str, data: Value, indices: Value, updates: Value, axis: int
+    c: Export, reduction: str, data: Value, indices: Value, updates: Value, axis: int
 ) -> Value:
     """Return `data` with the neutral element of the reduction wherever `indices` point.
 
     A scatter into the result ignores the initial values, as `use_init_val` = false demands.
     """
     number = neutral(reduction, element_of(data))
-    blank = onnx_forms.expand(
-        c, c.constant(number, element_of(data)), onnx_forms.shape_of(c, updates)
-    )
+    blank = c.expand(c.constant(number, element_of(data)), c.shape_of(updates))
     return _elements(c, data, indices, blank, axis)
 
 
 def _mean(
-    c: Conversion,
+    c: Export,
     op: ov.ScatterElementsUpdate12,
     data: Value,
     indices: Value,
@@ -142,25 +140,22 @@ def _mean(
     if not op.use_init_val:
         data = _without_initial(c, "sum", data, indices, updates, axis)
     one = c.constant(1, element)
-    ones = onnx_forms.expand(c, one, onnx_forms.shape_of(c, updates))
-    counts = onnx_forms.expand(c, c.constant(0, element), onnx_forms.shape_of(c, data))
+    ones = c.expand(one, c.shape_of(updates))
+    counts = c.expand(c.constant(0, element), c.shape_of(data))
     counts = _elements(c, counts, indices, ones, axis, "add")
-    if op.use_init_val:
-        counts = onnx_forms.add(c, counts, one)
-    else:
-        counts = onnx_forms.maximum(c, counts, one)
+    counts = c.add(counts, one) if op.use_init_val else c.maximum(counts, one)
     total = _elements(c, data, indices, updates, axis, "add")
     if element.is_integer:
-        return onnx_forms.floor_divide(c, total, counts)
-    return onnx_forms.divide(c, total, counts)
+        return c.floor_divide(total, counts)
+    return c.divide(total, counts)
 
 
 def _coordinates(
-    c: Conversion, data: Value, indices: Value, updates: Value, reduction: Reduction = "none"
+    c: Export, data: Value, indices: Value, updates: Value, reduction: Reduction = "none"
 ) -> Value:
-    where = onnx_forms.as_i64(c, indices)
+    where = c.as_i64(indices)
     if not c.has(SINCE[reduction], *rows_table(data, where, updates)):
-        return rows_by_comparing(c, onnx_forms, reduction, (data, where, updates))
+        return rows_by_comparing(c, reduction, (data, where, updates))
     if c.opset < 16:
         return c(onnx.ScatterND(), data, where, updates)
     return c(onnx.ScatterND16(reduction), data, where, updates)
@@ -168,34 +163,34 @@ def _coordinates(
 
 @exports(ov.ScatterNDUpdate)
 def export_scatter_nd(
-    c: Conversion, op: ov.ScatterNDUpdate, data: Value, indices: Value, updates: Value
+    c: Export, op: ov.ScatterNDUpdate, data: Value, indices: Value, updates: Value
 ) -> Value:
     return _coordinates(c, data, indices, updates)
 
 
 @exports(ov.ScatterNDUpdate15)
 def export_scatter_nd_15(
-    c: Conversion, op: ov.ScatterNDUpdate15, data: Value, indices: Value, updates: Value
+    c: Export, op: ov.ScatterNDUpdate15, data: Value, indices: Value, updates: Value
 ) -> Value:
     reduction = op.reduction.lower()
     if reduction == "sub":
         zero = c.constant(0, element_of(updates))
-        return _coordinates(c, data, indices, onnx_forms.subtract(c, zero, updates), "add")
+        return _coordinates(c, data, indices, c.subtract(zero, updates), "add")
     if reduction != "none" and element_of(data) is ElementType.BOOLEAN:
         kind: Reduction = "max" if reduction in ("sum", "max") else "min"
-        wide = [onnx_forms.convert(c, value, ElementType.I32) for value in (data, updates)]
+        wide = [c.convert(value, ElementType.I32) for value in (data, updates)]
         found = _coordinates(c, wide[0], indices, wide[1], kind)
-        return onnx_forms.convert(c, found, ElementType.BOOLEAN)
+        return c.convert(found, ElementType.BOOLEAN)
     return _coordinates(c, data, indices, updates, _TO_ONNX[reduction])
 
 
 @exports(ov.ScatterUpdate)
 def export_scatter_update(
-    c: Conversion, op: ov.ScatterUpdate, data: Value, indices: Value, updates: Value, axis: Value
+    c: Export, op: ov.ScatterUpdate, data: Value, indices: Value, updates: Value, axis: Value
 ) -> Value:
     """Write ScatterUpdate as ScatterND along the first axis, between Transposes for other axes."""
     at = needed_axis(c, axis)
-    where = onnx_forms.unsqueeze(c, onnx_forms.as_i64(c, indices), [-1])
+    where = c.unsqueeze(c.as_i64(indices), [-1])
     if at == 0:
         return _coordinates(c, data, where, updates)
     rank, picked = needed_rank(c, data), needed_rank(c, indices, "indices")
@@ -203,14 +198,14 @@ def export_scatter_update(
     front = [at, *(i for i in range(rank) if i != at)]
     width = rank - 1 + picked
     lead = list(range(at, at + picked))
-    moved = onnx_forms.transpose(c, updates, [*lead, *(i for i in range(width) if i not in lead)])
-    found = _coordinates(c, onnx_forms.transpose(c, data, front), where, moved)
-    return onnx_forms.transpose(c, found, [front.index(i) for i in range(rank)])
+    moved = c.transpose(updates, [*lead, *(i for i in range(width) if i not in lead)])
+    found = _coordinates(c, c.transpose(data, front), where, moved)
+    return c.transpose(found, [front.index(i) for i in range(rank)])
 
 
 @imports(onnx.Scatter, onnx.ScatterElements)
 def import_scatter_elements(
-    c: Conversion,
+    c: Import,
     op: onnx.Scatter | onnx.ScatterElements,
     data: Value,
     indices: Value,
@@ -219,18 +214,16 @@ def import_scatter_elements(
     return _import_elements(c, op.axis, data, indices, updates)
 
 
-def _import_elements(
-    c: Conversion, axis: int, data: Value, indices: Value, updates: Value
-) -> Value:
+def _import_elements(c: Import, axis: int, data: Value, indices: Value, updates: Value) -> Value:
     if c.opset < 8:
         # The specification of this opset does not allow negative indices.
-        indices = openvino_forms.non_negative(c, indices, data, axis)
+        indices = c.non_negative(indices, data, axis)
     return c(ov.ScatterElementsUpdate(), data, indices, updates, c.i64(axis))
 
 
 @imports(onnx.ScatterElements16)
 def import_scatter_elements_16(
-    c: Conversion, op: onnx.ScatterElements16, data: Value, indices: Value, updates: Value
+    c: Import, op: onnx.ScatterElements16, data: Value, indices: Value, updates: Value
 ) -> Value:
     if op.reduction == "none":
         return _import_elements(c, op.axis, data, indices, updates)
@@ -238,28 +231,28 @@ def import_scatter_elements_16(
         newer = ov.ScatterElementsUpdate12(_TO_OPENVINO[op.reduction])
         return c(newer, data, indices, updates, c.i64(op.axis))
     inputs = (data, indices, updates)
-    return elements_by_comparing(c, openvino_forms, op.reduction, op.axis, inputs)
+    return elements_by_comparing(c, op.reduction, op.axis, inputs)
 
 
 @imports(onnx.ScatterND)
 def import_scatter_nd(
-    c: Conversion, op: onnx.ScatterND, data: Value, indices: Value, updates: Value
+    c: Import, op: onnx.ScatterND, data: Value, indices: Value, updates: Value
 ) -> Value:
     return _import_rows(c, data, indices, updates)
 
 
-def _import_rows(c: Conversion, data: Value, indices: Value, updates: Value) -> Value:
+def _import_rows(c: Import, data: Value, indices: Value, updates: Value) -> Value:
     if c.opset < 8:
-        indices = openvino_forms.non_negative_coordinates(c, indices, data)
+        indices = c.non_negative_coordinates(indices, data)
     return c(ov.ScatterNDUpdate(), data, indices, updates)
 
 
 @imports(onnx.ScatterND16)
 def import_scatter_nd_16(
-    c: Conversion, op: onnx.ScatterND16, data: Value, indices: Value, updates: Value
+    c: Import, op: onnx.ScatterND16, data: Value, indices: Value, updates: Value
 ) -> Value:
     if op.reduction == "none":
         return _import_rows(c, data, indices, updates)
     if c.has(15, *rows_table(data, indices, updates)):
         return c(ov.ScatterNDUpdate15(_TO_OPENVINO[op.reduction]), data, indices, updates)
-    return rows_by_comparing(c, openvino_forms, op.reduction, (data, indices, updates))
+    return rows_by_comparing(c, op.reduction, (data, indices, updates))

@@ -9,11 +9,10 @@ coordinates, times the size of the data).
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
 
-from irloop.conversion.framework.known_inputs import needed_rank
 from irloop.conversion.framework.translation import Conversion
 from irloop.dialects.slices import TO_THE_END
+from irloop.dialects.writing.known_inputs import needed_rank
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import Dim, ElementType
@@ -33,11 +32,10 @@ LARGEST_TABLE = 2**26
 _KINDS = {"add": "Sum", "mul": "Prod", "min": "Min", "max": "Max"}
 
 
-def _combined(c: Conversion, f: ModuleType, reduction: str, left: Value, right: Value) -> Value:
+def _combined(c: Conversion, reduction: str, left: Value, right: Value) -> Value:
     """Combine two tensors elementwise by a scatter's `reduction`: add, mul, min or max."""
-    verbs = {"add": f.add, "mul": f.multiply, "min": f.minimum, "max": f.maximum}
-    made: Value = verbs[reduction](c, left, right)
-    return made
+    verbs = {"add": c.add, "mul": c.multiply, "min": c.minimum, "max": c.maximum}
+    return verbs[reduction](left, right)
 
 
 def neutral(reduction: str, element: ElementType) -> float:
@@ -59,7 +57,6 @@ def neutral(reduction: str, element: ElementType) -> float:
 
 def elements_by_comparing(
     c: Conversion,
-    f: ModuleType,
     reduction: str,
     axis: int,
     inputs: tuple[Value, Value, Value],
@@ -78,20 +75,20 @@ def elements_by_comparing(
     place = axis % rank
     smaller = _smaller_sides(c, data, indices, place)
     if smaller:
-        part = f.slice_(c, data, [0] * len(smaller), list(smaller.values()), list(smaller))
-        found = elements_by_comparing(c, f, reduction, place, (part, indices, updates))
-        return _completed(c, f, found, data, smaller)
+        part = c.slice(data, [0] * len(smaller), list(smaller.values()), list(smaller))
+        found = elements_by_comparing(c, reduction, place, (part, indices, updates))
+        return _completed(c, found, data, smaller)
     _require_small(c, shape_of(indices).count(), shape_of(data).dim(place))
-    size = f.gather(c, f.shape_of(c, data), c.i64(place), 0)
-    where = _non_negative(c, f, f.as_i64(c, indices), size)
+    size = c.gather(c.shape_of(data), c.i64(place), 0)
+    where = _non_negative(c, c.as_i64(indices), size)
     # Compare indices [.., n, ..], as [.., n, 1, ..], with 0, 1, ... along the new axis.
-    positions = f.range_(c, c.i64(0), size, c.i64(1))
-    positions = f.reshape(c, positions, [-1] + [1] * (rank - 1 - place))
-    meets = f.equal(c, f.unsqueeze(c, where, [place + 1]), positions)
-    blank = _blank(c, reduction, data, lambda: f.unsqueeze(c, data, [place]))
-    table = f.select(c, meets, f.unsqueeze(c, updates, [place + 1]), blank)
-    found = f.reduce(c, _KINDS[reduction], table, [place], keep=False)
-    return _combined(c, f, reduction, data, found)
+    positions = c.range(c.i64(0), size, c.i64(1))
+    positions = c.reshape(positions, [-1] + [1] * (rank - 1 - place))
+    meets = c.equal(c.unsqueeze(where, [place + 1]), positions)
+    blank = _blank(c, reduction, data, lambda: c.unsqueeze(data, [place]))
+    table = c.select(meets, c.unsqueeze(updates, [place + 1]), blank)
+    found = c.reduce(_KINDS[reduction], table, [place], keep=False)
+    return _combined(c, reduction, data, found)
 
 
 def _blank(c: Conversion, reduction: str, data: Value, own: Callable[[], Value]) -> Value:
@@ -106,10 +103,9 @@ def _blank(c: Conversion, reduction: str, data: Value, own: Callable[[], Value])
     return c.constant(neutral(reduction, element_of(data)), element_of(data))
 
 
-def _non_negative(c: Conversion, f: ModuleType, indices: Value, size: Value) -> Value:
-    negative, moved = f.less(c, indices, c.i64(0)), f.add(c, indices, size)
-    made: Value = f.select(c, negative, moved, indices)
-    return made
+def _non_negative(c: Conversion, indices: Value, size: Value) -> Value:
+    negative, moved = c.less(indices, c.i64(0)), c.add(indices, size)
+    return c.select(negative, moved, indices)
 
 
 def _smaller_sides(c: Conversion, data: Value, indices: Value, axis: int) -> dict[int, int]:
@@ -135,20 +131,17 @@ def _smaller_sides(c: Conversion, data: Value, indices: Value, axis: int) -> dic
     return smaller
 
 
-def _completed(
-    c: Conversion, f: ModuleType, part: Value, data: Value, sizes: dict[int, int]
-) -> Value:
+def _completed(c: Conversion, part: Value, data: Value, sizes: dict[int, int]) -> Value:
     """Write `part` over the first elements of `data` on each axis, and keep the rest of `data`.
 
-    `sizes` gives the size of the part on each axis on which it is smaller than `data`. `f` is the
-    module of forms for the target format.
+    `sizes` gives the size of the part on each axis on which it is smaller than `data`.
     """
     whole, open_axes = part, dict(sizes)
     for axis, size in sizes.items():
         del open_axes[axis]
         starts, ends = [size, *[0] * len(open_axes)], [TO_THE_END, *open_axes.values()]
-        rest = f.slice_(c, data, starts, ends, [axis, *open_axes])
-        whole = f.concat(c, [whole, rest], axis)
+        rest = c.slice(data, starts, ends, [axis, *open_axes])
+        whole = c.concat([whole, rest], axis)
     return whole
 
 
@@ -182,9 +175,7 @@ def _require_small(c: Conversion, updates: Dim | None, places: Dim | None) -> No
         )
 
 
-def rows_by_comparing(
-    c: Conversion, f: ModuleType, reduction: str, inputs: tuple[Value, Value, Value]
-) -> Value:
+def rows_by_comparing(c: Conversion, reduction: str, inputs: tuple[Value, Value, Value]) -> Value:
     """Emit a ScatterND with a reduction; `inputs` are data, indices and updates.
 
     Coordinates become flat indices. The index of each update is then compared with each position in
@@ -198,33 +189,33 @@ def rows_by_comparing(
     if not isinstance(depth, int):
         raise c.refuse("the number of its coordinates is not known", "declare the input shapes")
     _require_small(c, shape_of(updates).count(), shape_of(data).count())
-    dims = f.shape_of(c, data)
-    lead = f.slice_(c, dims, [0], [depth], [0])
-    places = _places(c, f, f.as_i64(c, indices), lead, depth)
-    count = f.reduce(c, "Prod", lead, [0], keep=False)
-    numbers = f.unsqueeze(c, f.range_(c, c.i64(0), count, c.i64(1)), [0])
-    meets = f.unsqueeze(c, f.equal(c, places, numbers), [2])
+    dims = c.shape_of(data)
+    lead = c.slice(dims, [0], [depth], [0])
+    places = _places(c, c.as_i64(indices), lead, depth)
+    count = c.reduce("Prod", lead, [0], keep=False)
+    numbers = c.unsqueeze(c.range(c.i64(0), count, c.i64(1)), [0])
+    meets = c.unsqueeze(c.equal(places, numbers), [2])
     # The rows are [updates, 1, inner] and the marks [updates, n, 1]; inner is 1 if the coordinates
     # name single elements.
-    inner = f.reduce(c, "Prod", f.slice_(c, dims, [depth], [2**31 - 1], [0]), [0])
-    rows = f.reshape_to(c, updates, f.concat(c, [c.i64([-1, 1]), inner], 0))
-    whole = f.concat(c, [c.i64([1]), f.unsqueeze(c, count, [0]), inner], 0)
-    blank = _blank(c, reduction, data, lambda: f.reshape_to(c, data, whole))
-    table = f.select(c, meets, rows, blank)
-    found = f.reduce(c, _KINDS[reduction], table, [0], keep=False)
-    return _combined(c, f, reduction, data, f.reshape_to(c, found, dims))
+    inner = c.reduce("Prod", c.slice(dims, [depth], [2**31 - 1], [0]), [0])
+    rows = c.reshape_to(updates, c.concat([c.i64([-1, 1]), inner], 0))
+    whole = c.concat([c.i64([1]), c.unsqueeze(count, [0]), inner], 0)
+    blank = _blank(c, reduction, data, lambda: c.reshape_to(data, whole))
+    table = c.select(meets, rows, blank)
+    found = c.reduce(_KINDS[reduction], table, [0], keep=False)
+    return _combined(c, reduction, data, c.reshape_to(found, dims))
 
 
-def _places(c: Conversion, f: ModuleType, indices: Value, lead: Value, depth: int) -> Value:
+def _places(c: Conversion, indices: Value, lead: Value, depth: int) -> Value:
     """Convert ScatterND coordinates [..., depth] to flat indices [updates, 1].
 
     `lead` holds the sizes of the first `depth` axes of the data; an index is a position in these
     axes when they are flattened. Negative coordinates count from the end of their axis.
     """
-    flat = _non_negative(c, f, f.reshape(c, indices, [-1, depth]), lead)
+    flat = _non_negative(c, c.reshape(indices, [-1, depth]), lead)
     place = c.i64([[0]])
     for at in range(depth):
-        size = f.slice_(c, lead, [at], [at + 1], [0])
-        step = f.slice_(c, flat, [at], [at + 1], [1])
-        place = f.add(c, f.multiply(c, place, size), step)
+        size = c.slice(lead, [at], [at + 1], [0])
+        step = c.slice(flat, [at], [at + 1], [1])
+        place = c.add(c.multiply(place, size), step)
     return place

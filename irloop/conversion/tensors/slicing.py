@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from irloop.conversion.forms import onnx_forms, openvino_forms
-from irloop.conversion.framework.known_inputs import (
-    ints,
-    length,
-    needed_axis,
-    needed_ints,
-    needed_rank,
-)
-from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.conversion.framework.directions import Export, Import
+from irloop.conversion.framework.translation import exports, imports
 from irloop.dialects.onnx import slicing as onnx
 from irloop.dialects.onnx.scatter import ScatterElements, ScatterElements16
 from irloop.dialects.openvino import slicing as ov
 from irloop.dialects.openvino.elementwise import FloorMod
 from irloop.dialects.openvino.scatter import ScatterElementsUpdate, ScatterUpdate
 from irloop.dialects.slices import TO_THE_END as FAR
+from irloop.dialects.writing.known_inputs import (
+    ints,
+    length,
+    needed_axis,
+    needed_ints,
+    needed_rank,
+)
 from irloop.graph.builder import shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
@@ -31,17 +31,17 @@ TO_THE_END = 2**63 - 1
 
 
 @exports(ov.Concat)
-def export_concat(c: Conversion, op: ov.Concat, *inputs: Value) -> Value:
+def export_concat(c: Export, op: ov.Concat, *inputs: Value) -> Value:
     return c(onnx.Concat(op.axis), *inputs)
 
 
 @imports(onnx.Concat1, onnx.Concat)
-def import_concat(c: Conversion, op: onnx.Concat1 | onnx.Concat, *inputs: Value) -> Value:
-    return openvino_forms.concat(c, inputs, op.axis)
+def import_concat(c: Import, op: onnx.Concat1 | onnx.Concat, *inputs: Value) -> Value:
+    return c.concat(inputs, op.axis)
 
 
 @exports(ov.Split)
-def export_split(c: Conversion, op: ov.Split, data: Value, axis: Value) -> list[Value]:
+def export_split(c: Export, op: ov.Split, data: Value, axis: Value) -> list[Value]:
     at, count = needed_axis(c, axis), op.num_splits
     if count == 1:
         return [data]
@@ -53,7 +53,7 @@ def export_split(c: Conversion, op: ov.Split, data: Value, axis: Value) -> list[
 
 @exports(ov.VariadicSplit)
 def export_variadic_split(
-    c: Conversion, op: ov.VariadicSplit, data: Value, axis: Value, lengths: Value
+    c: Export, op: ov.VariadicSplit, data: Value, axis: Value, lengths: Value
 ) -> list[Value]:
     """Write VariadicSplit as Split, with the remaining length in place of -1.
 
@@ -72,32 +72,32 @@ def export_variadic_split(
         known[known.index(-1)] = dim - sum(size for size in known if size != -1)
     if -1 in known:
         return _slices(c, data, at, known)
-    return onnx_forms.split(c, data, at, known)
+    return c.split(data, at, known)
 
 
-def _slices_by(c: Conversion, data: Value, axis: int, lengths: Value, count: int) -> list[Value]:
+def _slices_by(c: Export, data: Value, axis: int, lengths: Value, count: int) -> list[Value]:
     """Split data into parts of computed lengths: write one Slice for each of `count` parts.
 
     This is for opsets in which the lengths of Split are an attribute and so cannot be computed.
     """
     parts, start = [], c.i64([0])
     for index in range(count):
-        end = onnx_forms.add(c, start, onnx_forms.gather(c, lengths, c.i64([index]), 0))
-        parts.append(onnx_forms.slice_by(c, data, start, end, c.i64([axis])))
+        end = c.add(start, c.gather(lengths, c.i64([index]), 0))
+        parts.append(c.slice_by(data, start, end, c.i64([axis])))
         start = end
     return parts
 
 
-def _without_rest(c: Conversion, data: Value, axis: int, lengths: Value) -> Value:
+def _without_rest(c: Export, data: Value, axis: int, lengths: Value) -> Value:
     """Replace a length of -1 by the part of the axis that the other lengths leave."""
-    sizes = onnx_forms.as_list(c, lengths)
-    dim = onnx_forms.gather(c, onnx_forms.shape_of(c, data), c.i64([axis]), 0)
-    given = onnx_forms.reduce(c, "Sum", sizes, [0])
-    rest = onnx_forms.subtract(c, dim, onnx_forms.add(c, given, c.i64([1])))
-    return onnx_forms.select(c, onnx_forms.less(c, sizes, c.i64([0])), rest, sizes)
+    sizes = c.as_list(lengths)
+    dim = c.gather(c.shape_of(data), c.i64([axis]), 0)
+    given = c.reduce("Sum", sizes, [0])
+    rest = c.subtract(dim, c.add(given, c.i64([1])))
+    return c.select(c.less(sizes, c.i64([0])), rest, sizes)
 
 
-def _slices(c: Conversion, data: Value, axis: int, lengths: list[int]) -> list[Value]:
+def _slices(c: Export, data: Value, axis: int, lengths: list[int]) -> list[Value]:
     """Split `data` along `axis` by a Slice for each part; one of the lengths is -1, for unknown.
 
     The bounds of the parts after the one of unknown length count from the end.
@@ -112,12 +112,12 @@ def _slices(c: Conversion, data: Value, axis: int, lengths: list[int]) -> list[V
         total += size
         behind.append(-total or TO_THE_END)
     bounds += behind[::-1]
-    return [onnx_forms.slice_(c, data, [low], [high], [axis]) for low, high in pairwise(bounds)]
+    return [c.slice(data, [low], [high], [axis]) for low, high in pairwise(bounds)]
 
 
 @imports(onnx.Split1)
 def import_split_1(
-    c: Conversion, op: onnx.Split1, data: Value, sizes: Value | None = None
+    c: Import, op: onnx.Split1, data: Value, sizes: Value | None = None
 ) -> list[Value]:
     if sizes is not None:
         return _variadic(c, data, op.axis, sizes)
@@ -125,30 +125,28 @@ def import_split_1(
 
 
 @imports(onnx.Split)
-def import_split(c: Conversion, op: onnx.Split, data: Value) -> list[Value]:
+def import_split(c: Import, op: onnx.Split, data: Value) -> list[Value]:
     return _import_split(c, op.axis, op.split, data)
 
 
-def _import_split(
-    c: Conversion, axis: int, sizes: tuple[int, ...] | None, data: Value
-) -> list[Value]:
+def _import_split(c: Import, axis: int, sizes: tuple[int, ...] | None, data: Value) -> list[Value]:
     if sizes is None:
-        return openvino_forms.split(c, data, axis, len(c.node.outputs))
-    return openvino_forms.variadic_split(c, data, axis, sizes)
+        return c.split(data, axis, len(c.node.outputs))
+    return c.variadic_split(data, axis, sizes)
 
 
 @imports(onnx.Split13)
 def import_split_13(
-    c: Conversion, op: onnx.Split13, data: Value, sizes: Value | None = None
+    c: Import, op: onnx.Split13, data: Value, sizes: Value | None = None
 ) -> list[Value]:
     if sizes is not None:
         return _variadic(c, data, op.axis, sizes)
-    return openvino_forms.split(c, data, op.axis, len(c.node.outputs))
+    return c.split(data, op.axis, len(c.node.outputs))
 
 
 @imports(onnx.Split18)
 def import_split_18(
-    c: Conversion, op: onnx.Split18, data: Value, sizes: Value | None = None
+    c: Import, op: onnx.Split18, data: Value, sizes: Value | None = None
 ) -> list[Value]:
     """Write Split-18 as Split if the parts are known to be equal, otherwise as VariadicSplit.
 
@@ -160,29 +158,29 @@ def import_split_18(
     dim = shape_of(data).dim(op.axis)
     if isinstance(dim, int):
         if dim % count == 0:
-            return openvino_forms.split(c, data, op.axis, count)
-        return openvino_forms.variadic_split(c, data, op.axis, chunks(dim, count))
+            return c.split(data, op.axis, count)
+        return c.variadic_split(data, op.axis, chunks(dim, count))
     if count == 1:
-        return openvino_forms.split(c, data, op.axis, 1)
-    whole = openvino_forms.as_list(c, openvino_forms.size_of(c, data, op.axis))
-    rounded = openvino_forms.add(c, whole, c.i64([count - 1]))
-    part = openvino_forms.divide(c, rounded, c.i64([count]))
+        return c.split(data, op.axis, 1)
+    whole = c.as_list(c.size_of(data, op.axis))
+    rounded = c.add(whole, c.i64([count - 1]))
+    part = c.divide(rounded, c.i64([count]))
     pieces = [part] * (count - 1) + [c.i64([-1])]
-    return _variadic(c, data, op.axis, openvino_forms.concat(c, pieces, 0))
+    return _variadic(c, data, op.axis, c.concat(pieces, 0))
 
 
-def _variadic(c: Conversion, data: Value, axis: int, sizes: Value) -> list[Value]:
+def _variadic(c: Import, data: Value, axis: int, sizes: Value) -> list[Value]:
     count = len(c.node.outputs)
     if shape_of(sizes).static() != (count,):
         # OpenVINO takes the number of outputs from the number of lengths.
-        sizes = openvino_forms.reshape(c, sizes, [count])
+        sizes = c.reshape(sizes, [count])
     node = c.emit(ov.VariadicSplit(), data, c.i64(axis), sizes, n_outputs=count)
     return list(node.outputs)
 
 
 @exports(ov.Slice)
 def export_slice(
-    c: Conversion,
+    c: Export,
     op: ov.Slice,
     data: Value,
     starts: Value,
@@ -190,29 +188,29 @@ def export_slice(
     steps: Value,
     axes: Value | None = None,
 ) -> Value:
-    first, last, strides = (onnx_forms.as_list(c, value) for value in (starts, ends, steps))
-    chosen = None if axes is None else onnx_forms.as_list(c, axes)
+    first, last, strides = (c.as_list(value) for value in (starts, ends, steps))
+    chosen = None if axes is None else c.as_list(axes)
     by_one = all(step == 1 for step in ints(c, strides) or [0])
     if chosen is None and not by_one:
         chosen = _first_axes(c, starts)
-    return onnx_forms.slice_by(c, data, first, last, chosen, None if by_one else strides)
+    return c.slice_by(data, first, last, chosen, None if by_one else strides)
 
 
-def _first_axes(c: Conversion, starts: Value) -> Value | None:
+def _first_axes(c: Export, starts: Value) -> Value | None:
     count = length(starts)
     # The standard allows omitting an input in the middle, but not every runtime accepts it.
     return None if count is None else c.i64(list(range(count)))
 
 
 @imports(onnx.Slice)
-def import_slice(c: Conversion, op: onnx.Slice, data: Value) -> Value:
+def import_slice(c: Import, op: onnx.Slice, data: Value) -> Value:
     axes = list(range(len(op.starts))) if op.axes is None else list(op.axes)
-    return openvino_forms.slice_(c, data, op.starts, op.ends, axes)
+    return c.slice(data, op.starts, op.ends, axes)
 
 
 @imports(onnx.Slice10)
 def import_slice_10(
-    c: Conversion,
+    c: Import,
     op: onnx.Slice10,
     data: Value,
     starts: Value,
@@ -232,11 +230,11 @@ def import_slice_10(
             raise c.refuse("the number of its starts is not known", "write opset8")
         return c(ov.Slice(), data, first, last, strides)
     chosen = list(range(count or 0)) if axes is None else needed_ints(c, axes, "list of axes")
-    return openvino_forms.slice_by(c, data, first, last, chosen, strides)
+    return c.slice_by(data, first, last, chosen, strides)
 
 
 def _slice_by_axes(
-    c: Conversion, data: Value, starts: Value, ends: Value, steps: Value, axes: Value
+    c: Import, data: Value, starts: Value, ends: Value, steps: Value, axes: Value
 ) -> Value:
     """Emit a StridedSlice of all axes for a slice along the axes in `axes`.
 
@@ -244,9 +242,9 @@ def _slice_by_axes(
     Axes that `axes` does not list are kept whole.
     """
     rank = needed_rank(c, data)
-    negative = openvino_forms.less(c, axes, c.i64(0))
-    there = openvino_forms.add(c, axes, c.i64(rank))
-    places = openvino_forms.select(c, negative, there, axes)
+    negative = c.less(axes, c.i64(0))
+    there = c.add(axes, c.i64(rank))
+    places = c.select(negative, there, axes)
 
     def spread(items: Value, filler: int) -> Value:
         whole = c.i64([filler] * rank)
@@ -256,23 +254,23 @@ def _slice_by_axes(
     return c(ov.StridedSlice((0,) * rank, (0,) * rank), data, begin, end, stride)
 
 
-def _list_of_i64(c: Conversion, value: Value) -> Value:
+def _list_of_i64(c: Import, value: Value) -> Value:
     known = ints(c, value)
     if known is not None:
         return c.i64(known)
-    return openvino_forms.as_list(c, openvino_forms.as_i64(c, value))
+    return c.as_list(c.as_i64(value))
 
 
-def _ones_like(c: Conversion, starts: Value) -> Value:
+def _ones_like(c: Import, starts: Value) -> Value:
     count = length(starts)
     if count is not None:
         return c.i64([1] * count)
-    return openvino_forms.broadcast(c, c.i64([1]), openvino_forms.shape_of(c, starts))
+    return c.broadcast(c.i64([1]), c.shape_of(starts))
 
 
 @exports(ov.SliceScatter)
 def export_slice_scatter(
-    c: Conversion,
+    c: Export,
     op: ov.SliceScatter,
     data: Value,
     updates: Value,
@@ -285,22 +283,22 @@ def export_slice_scatter(
 
     The positions are numbered like the elements of the flattened data.
     """
-    shape = onnx_forms.shape_of(c, data)
-    count = onnx_forms.reduce(c, "Prod", shape, [0], keep=False)
-    numbers = onnx_forms.range_(c, c.i64(0), count, c.i64(1))
-    places = onnx_forms.reshape_to(c, numbers, shape, special_zero=c.opset < 14)
-    chosen = _first_axes(c, starts) if axes is None else onnx_forms.as_list(c, axes)
-    first, last, strides = (onnx_forms.as_list(c, value) for value in (starts, ends, steps))
-    where = onnx_forms.slice_by(c, places, first, last, chosen, strides)
-    flat = [onnx_forms.reshape(c, value, [-1]) for value in (data, where, updates)]
+    shape = c.shape_of(data)
+    count = c.reduce("Prod", shape, [0], keep=False)
+    numbers = c.range(c.i64(0), count, c.i64(1))
+    places = c.reshape_to(numbers, shape, special_zero=c.opset < 14)
+    chosen = _first_axes(c, starts) if axes is None else c.as_list(axes)
+    first, last, strides = (c.as_list(value) for value in (starts, ends, steps))
+    where = c.slice_by(places, first, last, chosen, strides)
+    flat = [c.reshape(value, [-1]) for value in (data, where, updates)]
     scatter = ScatterElements16(0) if c.opset >= 16 else ScatterElements(0)
     written = c(scatter, *flat)
-    return onnx_forms.reshape_to(c, written, shape, special_zero=c.opset < 14)
+    return c.reshape_to(written, shape, special_zero=c.opset < 14)
 
 
 @imports(onnx.TensorScatter)
 def import_tensor_scatter(
-    c: Conversion,
+    c: Import,
     op: onnx.TensorScatter,
     cache: Value,
     update: Value,
@@ -311,15 +309,14 @@ def import_tensor_scatter(
     The update of each batch item starts at the index in input 2, or at 0 if this input is omitted.
     In the mode circular, positions beyond the end of the axis continue at its start.
     """
-    f = openvino_forms
     rank = needed_rank(c, cache)
     at = op.axis % rank
-    steps = f.range_(c, c.i64(0), f.size_of(c, update, at), c.i64(1))
-    places = f.reshape(c, steps, [-1] + [1] * (rank - 1 - at))
+    steps = c.range(c.i64(0), c.size_of(update, at), c.i64(1))
+    places = c.reshape(steps, [-1] + [1] * (rank - 1 - at))
     if indices is not None:
-        starts = f.reshape(c, f.convert(c, indices, ElementType.I64), [-1] + [1] * (rank - 1))
-        places = f.add(c, starts, places)
+        starts = c.reshape(c.convert(indices, ElementType.I64), [-1] + [1] * (rank - 1))
+        places = c.add(starts, places)
     if op.mode == "circular":
-        places = c(FloorMod(), places, f.size_of(c, cache, at))
-    where = f.broadcast(c, places, f.shape_of(c, update))
+        places = c(FloorMod(), places, c.size_of(cache, at))
+    where = c.broadcast(places, c.shape_of(update))
     return c(ScatterElementsUpdate(), cache, where, update, c.i64(at))

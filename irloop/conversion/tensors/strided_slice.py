@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from irloop.conversion.forms import onnx_forms
-from irloop.conversion.framework.known_inputs import ints, length
-from irloop.conversion.framework.translation import Conversion, exports
+from irloop.conversion.framework.directions import Export
+from irloop.conversion.framework.translation import exports
 from irloop.dialects.openvino import slicing as ov
+from irloop.dialects.writing.known_inputs import ints, length
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
@@ -71,7 +71,7 @@ class _Plan:
 
 @exports(ov.StridedSlice)
 def export_strided_slice(
-    c: Conversion,
+    c: Export,
     op: ov.StridedSlice,
     data: Value,
     begin: Value,
@@ -86,9 +86,9 @@ def export_strided_slice(
     bounds = _Bounds(c, op, count, begin, end, strides)
     data = bounds.applied(data, plan)
     if plan.shrunk:
-        data = onnx_forms.squeeze(c, data, [item.axis for item in plan.shrunk])
+        data = c.squeeze(data, [item.axis for item in plan.shrunk])
     if plan.inserted:
-        data = onnx_forms.unsqueeze(c, data, plan.inserted)
+        data = c.unsqueeze(data, plan.inserted)
     return data
 
 
@@ -100,7 +100,7 @@ class _Bounds:
 
     def __init__(
         self,
-        c: Conversion,
+        c: Export,
         op: ov.StridedSlice,
         count: int,
         begin: Value,
@@ -123,7 +123,7 @@ class _Bounds:
         ends = self._values(1, positions, plan)
         axes = self.c.i64([item.axis for item in positions])
         steps = self._steps(positions, plan)
-        return onnx_forms.slice_by(self.c, data, starts, ends, axes, steps)
+        return self.c.slice_by(data, starts, ends, axes, steps)
 
     def _steps(self, positions: list[_Position], plan: _Plan) -> Value | None:
         """Return the strides of the axes at `positions`; None if all are known to be 1.
@@ -136,11 +136,11 @@ class _Bounds:
             return None if all(step == 1 for step in steps) else c.i64(steps)
         assert self.steps is not None
         at = c.i64([item.at for item in positions])
-        given = onnx_forms.gather(c, onnx_forms.as_list(c, self.steps), at, 0)
+        given = c.gather(c.as_list(self.steps), at, 0)
         if not plan.shrunk:
             return given
         shrinks = c.constant([item in plan.shrunk for item in positions], ElementType.BOOLEAN)
-        return onnx_forms.select(c, shrinks, c.i64([1] * len(positions)), given)
+        return c.select(shrinks, c.i64([1] * len(positions)), given)
 
     def _is_open(self, which: int, at: int) -> bool:
         mask = (self.op.begin_mask, self.op.end_mask)[which]
@@ -183,20 +183,20 @@ class _Bounds:
     ) -> Value:
         c = self.c
         at = c.i64([item.at for item in positions])
-        given = onnx_forms.gather(c, onnx_forms.as_list(c, self.lists[which]), at, 0)
+        given = c.gather(c.as_list(self.lists[which]), at, 0)
         if which == 1 and any(shrunk):
-            begin = onnx_forms.gather(c, onnx_forms.as_list(c, self.lists[0]), at, 0)
-            behind = onnx_forms.add(c, begin, c.i64([1]))
-            is_last = onnx_forms.equal(c, begin, c.i64([-1]))
-            behind = onnx_forms.select(c, is_last, c.i64([TO_THE_END]), behind)
-            given = onnx_forms.select(c, c.constant(shrunk, ElementType.BOOLEAN), behind, given)
+            begin = c.gather(c.as_list(self.lists[0]), at, 0)
+            behind = c.add(begin, c.i64([1]))
+            is_last = c.equal(begin, c.i64([-1]))
+            behind = c.select(is_last, c.i64([TO_THE_END]), behind)
+            given = c.select(c.constant(shrunk, ElementType.BOOLEAN), behind, given)
         if self.strides is None:
             given = self._opened(which, positions, shrunk, given)
         if all(number is None for number in fixed):
             return given
         mask = c.constant([number is not None for number in fixed], ElementType.BOOLEAN)
         numbers = c.i64([number or 0 for number in fixed])
-        return onnx_forms.select(c, mask, numbers, given)
+        return c.select(mask, numbers, given)
 
     def _opened(
         self, which: int, positions: list[_Position], shrunk: list[bool], bound: Value
@@ -217,12 +217,11 @@ class _Bounds:
             return bound
         assert self.steps is not None
         at = c.i64([item.at for item in positions])
-        steps = onnx_forms.gather(c, onnx_forms.as_list(c, self.steps), at, 0)
+        steps = c.gather(c.as_list(self.steps), at, 0)
         forwards, backwards = ((0, TO_THE_END), (TO_THE_END, -TO_THE_END))
-        bounds = onnx_forms.select(
-            c,
-            onnx_forms.less(c, steps, c.i64([0])),
+        bounds = c.select(
+            c.less(steps, c.i64([0])),
             c.i64([backwards[which]]),
             c.i64([forwards[which]]),
         )
-        return onnx_forms.select(c, c.constant(opens, ElementType.BOOLEAN), bounds, bound)
+        return c.select(c.constant(opens, ElementType.BOOLEAN), bounds, bound)

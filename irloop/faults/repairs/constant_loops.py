@@ -22,7 +22,7 @@ from irloop.graph.clone import clone_graph, clone_upstream
 from irloop.graph.inference import Inference
 from irloop.graph.loops import Invariant
 from irloop.graph.model import Body, Graph, Model, Node, Value
-from irloop.graph.op import Constant
+from irloop.graph.op import Constant, Op
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.tensor import ArrayTensor, Tensor
 from irloop.graph.types import ElementType, TensorType
@@ -62,9 +62,10 @@ class FoldLoopShapes(FoldShapes):
     name = "fold_loop_shapes"
     keeps_results = False
 
+    def concerns(self, kinds: AbstractSet[type[Op]]) -> bool:
+        return any(issubclass(kind, LOOPS) for kind in kinds)
+
     def run_on_model(self, model: Model) -> bool:
-        if not has_op(model.graph, *LOOPS):
-            return False
         work = replace(model, graph=clone_graph(model.graph))
         if not super().run_on_model(work):
             return False
@@ -106,9 +107,10 @@ class FoldConstantLoops(Repair, ModelPass):
     def on_source(self) -> list[Pass]:
         return [FoldLoopShapes(), FoldConstantLoops()]
 
+    def concerns(self, kinds: AbstractSet[type[Op]]) -> bool:
+        return any(issubclass(kind, (*LOOPS, *BRANCHES)) for kind in kinds)
+
     def run_on_model(self, model: Model) -> bool:
-        if not has_op(model.graph, *LOOPS, *BRANCHES):
-            return False
         work = replace(model, graph=clone_graph(model.graph))
         folding = _Folding(work, self.transformation_callback, time.monotonic() + SECONDS)
         if not folding.run(work.graph, {}):

@@ -29,10 +29,11 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Parameter
 from irloop.graph.types import ElementType
-from irloop.passes.forms import Emitter
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.node_writer import NodeWriter
+from irloop.passes.writers import writer_at
 
 __all__ = ["OpenGrowingStates"]
 
@@ -68,8 +69,8 @@ class OpenGrowingStates(Repair, LoopPass):
             for state, shown in wires.shown_by_each().items()
             if (axes := _growing_axes(state)) and _keeps_its_size(state, shown)
         ]
-        emitter = Emitter(rewriter, node, node.name)
-        number = self._unknown(wires, emitter) if growing else None
+        w = writer_at(self.model, rewriter, node, node.name)
+        number = self._unknown(wires, w) if growing else None
         if number is None:
             return
         for at, (state, axes) in enumerate(growing):
@@ -77,20 +78,20 @@ class OpenGrowingStates(Repair, LoopPass):
             assert dims is not None
             # OpenVINO merges equal operations, so two states with one initial value would get one
             # size.
-            own = emitter(Add(), number, emitter.constant([at])) if at else number
+            own = w(Add(), number, w.constant([at])) if at else number
             # OpenVINO derives bounds of values from bounded sizes, but not through a CumSum.
-            hidden_number = emitter(CumSum(), own, emitter.constant(0))
-            nothing = emitter(Subtract(), hidden_number, hidden_number)
-            once = emitter.constant([1] * len(dims))
-            grows = emitter.constant([int(axis in axes) for axis in range(len(dims))])
-            repeats = emitter(Add(), once, emitter(Multiply(), grows, nothing))
-            state.outer = emitter(Tile(), state.outer, repeats)
+            hidden_number = w(CumSum(), own, w.constant(0))
+            nothing = w(Subtract(), hidden_number, hidden_number)
+            once = w.constant([1] * len(dims))
+            grows = w.constant([int(axis in axes) for axis in range(len(dims))])
+            repeats = w(Add(), once, w(Multiply(), grows, nothing))
+            state.outer = w(Tile(), state.outer, repeats)
             if sizes := sizes_hidden_by_tile(dims, axes):
-                pattern = emitter.constant(sizes)
-                state.outer = emitter(Reshape(special_zero=True), state.outer, pattern)
+                pattern = w.constant(sizes)
+                state.outer = w(Reshape(special_zero=True), state.outer, pattern)
         wires.replace(node.op, rewriter)
 
-    def _unknown(self, wires: LoopWires, emitter: Emitter) -> Value | None:
+    def _unknown(self, wires: LoopWires, w: NodeWriter) -> Value | None:
         """Emit an i64 vector of one number that OpenVINO learns only when the model runs.
 
         The value of the number does not matter. It is computed from an input of the loop or of the
@@ -102,7 +103,7 @@ class OpenGrowingStates(Repair, LoopPass):
         sized = inputs_of_unknown_size(graph)
         for value in (*sized, wires.trip, wires.starts, *outer, *graph.inputs):
             if value is not None and self.session.inference.constant(value) is None:
-                number = _number_of(value, emitter)
+                number = _number_of(value, w)
                 if number is not None:
                     return number
         return None
@@ -161,7 +162,7 @@ def _is_open(value: Value) -> bool:
     return repeats is not None and not isinstance(repeats.producer.op, Constant)
 
 
-def _number_of(value: Value, emitter: Emitter) -> Value | None:
+def _number_of(value: Value, w: NodeWriter) -> Value | None:
     """Emit an i64 list of one number, which is not known to OpenVINO before the model runs.
 
     The number is the element count of `value` if that is unknown, otherwise the first element,
@@ -171,13 +172,13 @@ def _number_of(value: Value, emitter: Emitter) -> Value | None:
     shape, element = shape_of(value), element_of(value)
     if isinstance(value.producer.op, Constant) or shape.rank is None:
         return None
-    zero = emitter.constant([0])
+    zero = w.constant([0])
     if shape.count() is None:
-        sizes = emitter(ShapeOf3(ElementType.I64), value)
-        return emitter(ReduceProd(keep_dims=True), sizes, zero)
+        sizes = w(ShapeOf3(ElementType.I64), value)
+        return w(ReduceProd(keep_dims=True), sizes, zero)
     if shape.count() == 0 or element in (ElementType.STRING, ElementType.DYNAMIC):
         return None
-    flat = emitter(Reshape(special_zero=False), value, emitter.constant([-1]))
-    one = emitter.constant([1])
-    first = emitter(Slice(), flat, zero, one, one, zero)
-    return emitter(Convert(ElementType.I64), first)
+    flat = w(Reshape(special_zero=False), value, w.constant([-1]))
+    one = w.constant([1])
+    first = w(Slice(), flat, zero, one, one, zero)
+    return w(Convert(ElementType.I64), first)

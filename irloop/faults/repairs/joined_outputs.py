@@ -19,11 +19,12 @@ from irloop.graph.loops import Concatenated
 from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType
 from irloop.passes.folding import folded
-from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.node_writer import NodeWriter
 from irloop.passes.trips import condition_after
+from irloop.passes.writers import writer_at
 
 __all__ = ["CutJoined"]
 
@@ -61,10 +62,10 @@ class CutJoined(Repair, LoopPass):
         ]
         if not joined or wires.starts is None:
             return
-        forms = Forms(self.model, rewriter, node.following, node.name)
-        started = forms.convert(_started(forms, node, wires.starts), ElementType.I64)
+        w = writer_at(self.model, rewriter, node.following, node.name)
+        started = w.convert(_started(w, node, wires.starts), ElementType.I64)
         for item in joined:
-            wires.change_output(item, rewriter, partial(_cut, forms, started, item))
+            wires.change_output(item, rewriter, partial(_cut, w, started, item))
         wires.replace(node.op, rewriter)
 
 
@@ -94,27 +95,27 @@ def _constant_condition(node: Node, inference: Inference) -> bool | None:
     return None if tensor is None else bool(tensor.numpy().all())
 
 
-def _started(forms: Forms, node: Node, starts: Value) -> Value:
+def _started(w: NodeWriter, node: Node, starts: Value) -> Value:
     """Emit a one-element boolean vector: true if the Loop runs at least one iteration."""
-    started = forms.reshape(starts, [1])
+    started = w.reshape(starts, [1])
     trip = node.inputs[0]
     if trip is None or number_of(trip) is not None:
         return started
-    count = forms.reshape(trip, [1])
-    some = forms(NotEqual(), count, forms.constant([0], element_of(trip)))
-    return forms(LogicalAnd(), started, some)
+    count = w.reshape(trip, [1])
+    some = w(NotEqual(), count, w.constant([0], element_of(trip)))
+    return w(LogicalAnd(), started, some)
 
 
 def _is_cut(value: Value) -> bool:
     return all(isinstance(user.op, Slice | ShapeOf3) for user in readers_of(value))
 
 
-def _cut(forms: Forms, started: Value, leaving: Leaving, value: Value) -> Value:
+def _cut(w: NodeWriter, started: Value, leaving: Leaving, value: Value) -> Value:
     assert isinstance(leaving.port, Concatenated)
     # A scalar is joined along axis 0.
     axis = leaving.port.axis if shape_of(leaving.value).rank else 0
     axes = [axis, *unknown_axes(value, axis)]
-    lengths = forms.gather(forms.shape_of(value), forms.constant(axes), 0)
-    ends = forms.multiply(lengths, started)
-    zeros, ones = forms.constant([0] * len(axes)), forms.constant([1] * len(axes))
-    return forms(Slice(), value, zeros, ends, ones, forms.constant(axes))
+    lengths = w.gather(w.shape_of(value), w.constant(axes), 0)
+    ends = w.multiply(lengths, started)
+    zeros, ones = w.constant([0] * len(axes)), w.constant([1] * len(axes))
+    return w(Slice(), value, zeros, ends, ones, w.constant(axes))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from irloop.analysis.patterns import is_loop
 from irloop.analysis.plugin import joined_repeatedly, looks_up_memory, reads_earlier_memory
 from irloop.dialects.openvino.control_flow import Loop, TensorIterator
 from irloop.faults.repair import Repair
 from irloop.graph.model import Model, Node, Value
-from irloop.graph.walk import all_nodes, has_op
+from irloop.graph.op import Op
+from irloop.graph.walk import all_nodes
 from irloop.passes.base import ModelPass
-from irloop.passes.forms import Emitter
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.session import Session
+from irloop.passes.writers import writer_at
 
 __all__ = ["ReadLoopsByCopies"]
 
@@ -40,9 +43,10 @@ class ReadLoopsByCopies(Repair, ModelPass):
     after = ("operation_forms",)
     dialects = frozenset({"openvino"})
 
+    def concerns(self, kinds: Set[type[Op]]) -> bool:
+        return Loop in kinds or TensorIterator in kinds
+
     def run_on_model(self, model: Model) -> bool:
-        if not has_op(model.graph, Loop, TensorIterator):
-            return False
         found = [
             value
             for node in all_nodes(model.graph)
@@ -56,7 +60,7 @@ class ReadLoopsByCopies(Repair, ModelPass):
         for value in found:
             graph = value.producer.graph
             assert graph is not None
-            _read_by_copy(value, session.rewriter(graph))
+            _read_by_copy(value, session.rewriter(graph), model)
         return True
 
 
@@ -65,9 +69,9 @@ def _readers(value: Value) -> list[tuple[Node, int]]:
     return repeated or reads_earlier_memory(value)
 
 
-def _read_by_copy(value: Value, rewriter: MatchRewriter) -> None:
+def _read_by_copy(value: Value, rewriter: MatchRewriter, model: Model) -> None:
     readers = _readers(value)
     node = value.producer
-    copy = Emitter(rewriter, node.following, node.name).own_copy(value)
+    copy = writer_at(model, rewriter, node.following, node.name).own_copy(value)
     for user, position in readers:
         rewriter.set_input(user, position, copy)

@@ -16,10 +16,10 @@ from irloop.dialects.openvino import control_flow as ov
 from irloop.faults.repair import Repair
 from irloop.graph.loops import Concatenated, Sliced
 from irloop.graph.model import Node
-from irloop.passes.forms import Emitter, Forms
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.writers import writer_at
 
 __all__ = ["RunnablePorts"]
 
@@ -58,7 +58,7 @@ class RunnablePorts(Repair, LoopPass):
         uses = Counter(item.value for item in wires.outputs)
         for item in wires.outputs:
             if item.output.is_used and uses[item.value] > 1 and not is_live(item.output):
-                inside = Emitter(self.session.rewriter(wires.graph), None, node.name)
+                inside = writer_at(self.model, self.session.rewriter(wires.graph), None, node.name)
                 item.value, changed = inside.own_copy(item.value), True
         unread = [item for item in wires.outputs if not item.output.is_used]
         unread = [item for item in unread if uses[item.value] > 1]
@@ -74,8 +74,8 @@ class RunnablePorts(Repair, LoopPass):
         output that is concatenated from its end to its start is reversed after the Loop. Returns
         whether anything was changed.
         """
-        before = Forms(self.model, rewriter, node, node.name)
-        behind = Forms(self.model, rewriter, node.following, node.name)
+        before = writer_at(self.model, rewriter, node, node.name)
+        behind = writer_at(self.model, rewriter, node.following, node.name)
         changed = False
         for item in wires.slices:
             if isinstance(item.port, Sliced) and _is_reversed(item.port):

@@ -19,7 +19,7 @@ from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 
 if TYPE_CHECKING:
-    from irloop.passes.forms import Forms
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["ScanAlongFront", "divides_by_zero"]
 
@@ -60,11 +60,11 @@ class ScanAlongFront(Repair, LoopPass):
         if not slices and not outputs:
             return
         # Most models need no such change, nor the operations that it emits.
-        from irloop.passes.forms import Forms
+        from irloop.passes.writers import writer_at
 
-        before = Forms(self.model, rewriter, node, node.name)
-        inside = Forms(self.model, self.session.rewriter(wires.graph), None, node.name)
-        after = Forms(self.model, rewriter, node.following, node.name)
+        before = writer_at(self.model, rewriter, node, node.name)
+        inside = writer_at(self.model, self.session.rewriter(wires.graph), None, node.name)
+        after = writer_at(self.model, rewriter, node.following, node.name)
         for item in slices:
             entering, rank = item.port, shape_of(item.outer).rank
             assert isinstance(entering, ScanInput)
@@ -85,7 +85,7 @@ class ScanAlongFront(Repair, LoopPass):
         wires.replace(node.op, rewriter)
 
 
-def _with_part_in_front(forms: Forms, value: Value, axis: int, rank: int) -> Value:
+def _with_part_in_front(w: NodeWriter, value: Value, axis: int, rank: int) -> Value:
     """Move `axis` of a body value to the front.
 
     If the value is the result of an Unsqueeze that inserts this axis, return an Unsqueeze of the
@@ -95,12 +95,12 @@ def _with_part_in_front(forms: Forms, value: Value, axis: int, rank: int) -> Val
     if isinstance(node.op, Unsqueeze) and node.inputs[0] is not None:
         made = number_of(node.inputs[1])
         if made is not None and made in (axis, axis - rank):
-            return forms.unsqueeze(node.inputs[0], 0)
-    return forms.moved(value, axis, 0, rank)
+            return w.unsqueeze(node.inputs[0], [0])
+    return w.moved(value, axis, 0, rank)
 
 
-def _moved_back(forms: Forms, axis: int, rank: int, value: Value) -> Value:
-    return forms.moved(value, 0, axis, rank)
+def _moved_back(w: NodeWriter, axis: int, rank: int, value: Value) -> Value:
+    return w.moved(value, 0, axis, rank)
 
 
 def divides_by_zero(node: Node) -> bool:

@@ -15,8 +15,8 @@ from irloop.graph.op import Parameter
 from irloop.graph.types import ElementType
 from irloop.graph.walk import reached
 from irloop.passes.base import ModelPass
-from irloop.passes.forms import Emitter
 from irloop.passes.session import Session
+from irloop.passes.writers import writer_at
 
 __all__ = ["LimitCounts", "is_long_count"]
 
@@ -62,7 +62,7 @@ class LimitCounts(Repair, ModelPass):
         rewriter = Session(model).rewriter(model.graph)
         first = next(iter(model.graph.nodes), None)
         for value, uses in found:
-            c = Emitter(rewriter, first, value.producer.name)
+            c = writer_at(model, rewriter, first, value.producer.name)
             size = c(Convert(ElementType.F32), value)
             small = c(Less(), size, c.constant(2.0**31, ElementType.F32))
             limited = c(Select(), small, value, c.constant(UNREACHED))

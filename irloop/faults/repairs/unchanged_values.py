@@ -6,10 +6,10 @@ from irloop.dialects.openvino import control_flow as ov
 from irloop.faults.repair import Repair
 from irloop.graph.loops import LastValue
 from irloop.graph.model import Node
-from irloop.passes.forms import Emitter
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires, is_passed_on
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.writers import writer_at
 
 __all__ = ["CopyUnchanged"]
 
@@ -44,7 +44,7 @@ class CopyUnchanged(Repair, LoopPass):
             if not any(isinstance(item.port, LastValue) for item in shown):
                 continue
             inner = self.session.rewriter(wires.graph)
-            copy = Emitter(inner, None, node.name).own_copy(value)
+            copy = writer_at(self.model, inner, None, node.name).own_copy(value)
             modified = True
             for state in wires.states:
                 if state.result is value:

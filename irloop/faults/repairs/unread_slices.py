@@ -14,10 +14,10 @@ from irloop.graph.builder import element_of
 from irloop.graph.model import Node
 from irloop.graph.types import ElementType, Shape, TensorType
 from irloop.passes.common.tensor_iterator_to_loop import TensorIteratorToLoop
-from irloop.passes.forms import Emitter, Forms, select
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.trips import trip_count
+from irloop.passes.writers import writer_at
 
 __all__ = ["CountIterations"]
 
@@ -62,8 +62,8 @@ class CountIterations(Repair, TensorIteratorToLoop):
         live = [item for item in wires.outputs if is_live(item.output)]
         if not live:
             return
-        outside = Emitter(rewriter, node, node.name)
-        inside = Forms(self.model, self.session.rewriter(wires.graph), None, node.name)
+        outside = writer_at(self.model, rewriter, node, node.name)
+        inside = writer_at(self.model, self.session.rewriter(wires.graph), None, node.name)
         if not wires.slices:
             count = trip_count(node, self.session.inference)
             numbers = outside.constant([0] * (count or 1))
@@ -73,5 +73,5 @@ class CountIterations(Repair, TensorIteratorToLoop):
         running = wires.enter(true, inside.names.fresh("running"), INVARIANT, TRUTH).parameter
         value = live[0].value
         part = inside.convert(one_of(inside, wires.slices[0].parameter), element_of(value))
-        live[0].value = select(inside, running, value, part)
+        live[0].value = inside.select(running, value, part)
         wires.replace(node.op, rewriter)

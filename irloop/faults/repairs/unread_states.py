@@ -16,10 +16,11 @@ from irloop.faults.repair import Repair
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.types import EIGHT_BIT_FLOATS, ElementType, Shape, TensorType
-from irloop.passes.forms import Emitter, Forms, select
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.node_writer import NodeWriter
+from irloop.passes.writers import writer_at
 
 __all__ = ["TRUTH", "ReadStates", "one_of"]
 
@@ -57,7 +58,7 @@ class ReadStates(Repair, LoopPass):
             if not is_live(item.parameter, sizes_count=False)
             and any(is_live(leaving.output) for leaving in shown)
         ]
-        inside = Forms(self.model, self.session.rewriter(wires.graph), None, node.name)
+        inside = writer_at(self.model, self.session.rewriter(wires.graph), None, node.name)
         running: Value | None = None
         for item, shown in unread:
             value, state = item.result, item.parameter
@@ -68,7 +69,7 @@ class ReadStates(Repair, LoopPass):
                 value = inside(LogicalOr(), value, never)
             else:
                 if running is None:
-                    outside = Emitter(rewriter, node, node.name)
+                    outside = writer_at(self.model, rewriter, node, node.name)
                     one = outside.constant(True, ElementType.BOOLEAN)
                     name = inside.names.fresh("running")
                     running = wires.enter(one, name, INVARIANT, TRUTH).parameter
@@ -80,25 +81,25 @@ class ReadStates(Repair, LoopPass):
             wires.replace(node.op, rewriter)
 
 
-def _chosen(forms: Forms, running: Value, value: Value, state: Value) -> Value:
+def _chosen(w: NodeWriter, running: Value, value: Value, state: Value) -> Value:
     element = element_of(value)
     if element in EIGHT_BIT_FLOATS:
-        value, state = (forms.convert(x, ElementType.F32) for x in (value, state))
+        value, state = (w.convert(x, ElementType.F32) for x in (value, state))
     if shape_of(value).static() is None or shape_of(value) != shape_of(state):
-        state = one_of(forms, state)
-    return forms.convert(select(forms, running, value, state), element)
+        state = one_of(w, state)
+    return w.convert(w.select(running, value, state), element)
 
 
-def one_of(forms: Forms, value: Value) -> Value:
+def one_of(w: NodeWriter, value: Value) -> Value:
     """Reduce a value to a scalar, for a body that has to read the value in some way.
 
     The scalar is the maximum, or whether any element is true if the value is boolean.
     """
     rank = shape_of(value).rank
     if rank is None:
-        value, rank = forms.reshape(value, [-1]), 1
+        value, rank = w.reshape(value, [-1]), 1
     if rank == 0:
         return value
     boolean = element_of(value) is ElementType.BOOLEAN
     op = ReduceLogicalOr(keep_dims=False) if boolean else ReduceMax(keep_dims=False)
-    return forms(op, value, forms.constant(list(range(rank))))
+    return w(op, value, w.constant(list(range(rank))))

@@ -7,10 +7,11 @@ from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.loops import Concatenated
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Result
-from irloop.passes.forms import Emitter
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.node_writer import NodeWriter
+from irloop.passes.writers import writer_at
 
 __all__ = ["BodyBarriers"]
 
@@ -55,12 +56,12 @@ class BodyBarriers(LoopPass):
             parameters.add(wires.iteration)
             changing.add(wires.iteration)
         inner = self.session.rewriter(wires.graph)
-        emitter = Emitter(inner, None, node.name)
+        w = writer_at(self.model, inner, None, node.name)
         copies: dict[Value, Value] = {}
 
         def copied(value: Value) -> Value:
             if value not in copies:
-                copies[value] = emitter.own_copy(value)
+                copies[value] = w.own_copy(value)
             return copies[value]
 
         for item in wires.states:
@@ -78,19 +79,19 @@ class BodyBarriers(LoopPass):
         unchanged = [item for item in wires.states if item.result is item.parameter]
         for captured in [*wires.invariants, *unchanged]:
             if is_overwritten(captured.parameter):
-                _read_a_copy(captured.parameter, inner, node.name)
+                _read_a_copy(captured.parameter, w)
                 rewriter.modified = True
         if copies:
             wires.replace(node.op, rewriter)
 
 
-def _read_a_copy(parameter: Value, inner: MatchRewriter, stem: str) -> None:
+def _read_a_copy(parameter: Value, last: NodeWriter) -> None:
     """Let the operations of a body read a copy of `parameter`.
 
     Results of the body still return the parameter itself.
     """
     uses = [use for use in parameter.uses if not isinstance(use[0].op, Result)]
-    first = next(iter(inner.graph.nodes), None)
-    copy = Emitter(inner, first, stem).own_copy(parameter)
+    rewriter = last.rewriter
+    copy = last.at(next(iter(rewriter.graph.nodes), None)).own_copy(parameter)
     for user, position in uses:
-        inner.set_input(user, position, copy)
+        rewriter.set_input(user, position, copy)

@@ -21,10 +21,11 @@ from irloop.graph.loops import (
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
-from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires, is_passed_on
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.node_writer import NodeWriter
+from irloop.passes.writers import writer_at
 
 __all__ = ["CanonicalPorts"]
 
@@ -66,10 +67,10 @@ class CanonicalPorts(LoopPass):
         body = node.body()
         before = (node.inputs, body.ports, [*body.graph.inputs], [*body.graph.outputs])
         inner = self.session.rewriter(body.graph)
-        forms = Forms(self.model, rewriter, node, node.name)
+        w = writer_at(self.model, rewriter, node, node.name)
         changed = False
         for item in wires.inputs:
-            item.port = _input_form(node, item, forms)
+            item.port = _input_form(node, item, w)
         for leaving in wires.outputs:
             leaving.port = _output_form(node, wires, leaving)
         # Before opset 11 an ONNX Loop needs at least one state.
@@ -91,7 +92,7 @@ class CanonicalPorts(LoopPass):
             wires.replace(node.op, rewriter)
 
 
-def _input_form(node: Node, item: Entering, forms: Forms) -> InputPort:
+def _input_form(node: Node, item: Entering, w: NodeWriter) -> InputPort:
     port, shape = item.port, shape_of(item.outer)
     if isinstance(port, Sliced | ScanInput):
         port = replace(port, axis=normal_axis(port.axis, shape.rank))
@@ -102,7 +103,7 @@ def _input_form(node: Node, item: Entering, forms: Forms) -> InputPort:
         size = None if shape.dims is None else shape.dims[port.axis]
         if not isinstance(size, int) or sliced_count(port, size) is None:
             return port
-        item.outer = forms.range_of(item.outer, port)
+        item.outer = w.range_of(item.outer, port)
     return replace(port, start=whole[0], end=whole[1])
 
 

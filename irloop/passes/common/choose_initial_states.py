@@ -10,10 +10,11 @@ from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.wire_ends import Entering, Leaving
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
-from irloop.passes.forms import Emitter, Forms, select
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.node_writer import NodeWriter
+from irloop.passes.writers import writer_at
 
 __all__ = ["ChooseInitialStates"]
 
@@ -54,12 +55,12 @@ class ChooseInitialStates(LoopPass):
             item for item in wires.states if not item.parameter.is_used and item not in unsafe
         ]
         if chosen and _never_runs(wires, rewriter):
-            forms = Forms(self.model, rewriter, node.following, node.name)
+            w = writer_at(self.model, rewriter, node.following, node.name)
             for leaving, item in chosen:
-                initial = forms.named_apart(item.outer, leaving.output)
+                initial = w.named_apart(item.outer, leaving.output)
                 rewriter.replace_value(leaving.output, initial)
         elif chosen:
-            c = Emitter(rewriter, node.following, node.name)
+            c = writer_at(self.model, rewriter, node.following, node.name)
             runs = _runs_at_least_once(c, wires, doubtful)
             for leaving, item in chosen:
                 _select_initial(c, runs, leaving.output, item.outer)
@@ -127,7 +128,7 @@ def _chooses(node: Node, initial: Value) -> bool:
     )
 
 
-def _runs_at_least_once(c: Emitter, wires: LoopWires, doubtful: list[Value]) -> Value:
+def _runs_at_least_once(c: NodeWriter, wires: LoopWires, doubtful: list[Value]) -> Value:
     """Emit a boolean scalar that is true if the loop runs at least once.
 
     `doubtful` holds the inputs that decide this: the trip count, the initial condition, or both.
@@ -145,13 +146,13 @@ def _runs_at_least_once(c: Emitter, wires: LoopWires, doubtful: list[Value]) -> 
     return marks[0] if len(marks) == 1 else c(comparison.LogicalAnd(), *marks)
 
 
-def _select_initial(c: Emitter, runs: Value, last: Value, initial: Value) -> None:
+def _select_initial(c: NodeWriter, runs: Value, last: Value, initial: Value) -> None:
     """Make the readers of `last` read `initial` instead if the loop does not run.
 
     They then read a Select between the two. `runs` is true if the loop runs at least once.
     """
     readers = last.uses
-    picked = select(c, runs, last, initial)
+    picked = c.select(runs, last, initial)
     for user, position in readers:
         c.rewriter.set_input(user, position, picked)
     picked.names, last.names = last.names, ()

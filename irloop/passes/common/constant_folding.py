@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from irloop.dialects.wire_ends import inward
 from irloop.graph.inference import Inference
 from irloop.graph.loops import Invariant
 from irloop.graph.model import Graph, Model, Node, Value
@@ -82,12 +83,10 @@ class ConstantFolding(ModelPass):
 
 
 def _captured_constants(node: Node, label: str) -> dict[Value, Value]:
-    body = node.body(label)
-    found = {}
-    for port in body.ports.inputs:
-        outer = node.inputs[port.external] if port.external < len(node.inputs) else None
-        if not isinstance(port, Invariant) or outer is None:
-            continue
-        if isinstance(outer.producer.op, Constant):
-            found[body.graph.input(port.parameter)] = outer
-    return found
+    return {
+        item.parameter: item.outer
+        for item in inward(node, node.body(label))
+        if isinstance(item.port, Invariant)
+        and item.outer is not None
+        and isinstance(item.outer.producer.op, Constant)
+    }

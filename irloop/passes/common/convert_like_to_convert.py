@@ -7,8 +7,8 @@ from irloop.dialects.openvino import convert as ov
 from irloop.graph.builder import element_of
 from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType
-from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import NodePass
+from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["ConvertLikeToConvert"]
 
@@ -31,7 +31,7 @@ class ConvertLikeToConvert(NodePass):
     name = "convert_like_to_convert"
     operations = (ov.ConvertLike, onnx.CastLike)
 
-    def rewrite(self, node: Node, w: Forms) -> Value | None:
+    def rewrite(self, node: Node, w: NodeWriter) -> Value | None:
         value, like = node.inputs
         if value is None or like is None or element_of(like) is ElementType.DYNAMIC:
             return None

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
-from irloop.graph.loops import Carried, Concatenated, InputPort, LastValue, OutputPort
-from irloop.graph.model import Body, Graph, Model, Node
+from irloop.dialects.wire_ends import (
+    Inward,
+    condition_result,
+    inward,
+    iteration_number,
+    outward,
+)
+from irloop.graph.loops import LastValue
+from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.rewriter import Rewriter
 from irloop.passes.base import ModelPass
 from irloop.passes.match_rewriter import is_unread
@@ -17,7 +22,7 @@ from irloop.passes.wire_removal import (
     drop_outputs,
     drop_parameters,
     drop_results,
-    replace_body,
+    drop_states,
 )
 
 __all__ = ["DeadCode"]
@@ -70,7 +75,7 @@ class DeadCode(ModelPass):
         if self.transformation_callback(node):
             return
         if isinstance(node.op, ov.If | onnx.If):
-            unread = {at for at, value in enumerate(node.outputs) if not value.is_used}
+            unread = {value for value in node.outputs if not value.is_used}
         else:
             dead = self._dead_states(node, node.bodies[0])
             unread = _unread_outputs(node, node.bodies[0], dead, self._positional)
@@ -83,95 +88,84 @@ class DeadCode(ModelPass):
             _drop_unused_parameters(node, node.body(label), rewriter, self._positional)
         drop_inputs(node, rewriter)
 
-    def _dead_states(self, node: Node, body: Body) -> list[Carried]:
+    def _dead_states(self, node: Node, body: Body) -> list[Inward]:
         """Return the states that nothing needs, so that they can be removed.
 
         If an ONNX Loop must keep a state (before opset 11) and all are dead, the first state is
         kept.
         """
-        dead = _dead_states(node, body)
-        states = [port for port in body.ports.carried if port.result != body.ports.condition]
+        states, dead = _states(node, body), _dead_states(node, body)
         if self._keeps_a_state and isinstance(node.op, onnx.Loop) and len(dead) == len(states):
             return dead[1:]
         return dead
 
 
-def _dead_states(node: Node, body: Body) -> list[Carried]:
+def _states(node: Node, body: Body) -> list[Inward]:
+    """Return the states of a loop, without the condition of an ONNX Loop."""
+    condition = condition_result(body)
+    return [item for item in inward(node, body) if item.result not in (None, condition)]
+
+
+def _dead_states(node: Node, body: Body) -> list[Inward]:
     """Return the states that can be removed because nothing needs them.
 
     No node of the body reads such a state; only its own Result may return it unchanged. Its last
     value is not read either, and its next value is neither the condition nor a concatenated output.
     """
+    shown = {item.result: item for item in outward(node, body)}
+    lasts = {item.result for item in shown.values() if isinstance(item.port, LastValue)}
     dead = []
-    shown = {port.result: port.external for port in body.ports.outputs}
-    lasts = {port.result for port in body.ports.outputs if isinstance(port, LastValue)}
-    for port in body.ports.carried:
-        if port.result == body.ports.condition:
-            continue
-        value = body.graph.input(port.parameter)
-        result = body.graph.results[port.result]
-        alone = all(user is result for user, _ in value.uses)
-        read = port.result in shown and node.outputs[shown[port.result]].is_used
-        joined = port.result in shown and port.result not in lasts
+    for state in _states(node, body):
+        last = None if state.result is None else shown.get(state.result)
+        alone = all(user is state.result for user, _ in state.parameter.uses)
+        read = last is not None and last.output.is_used
+        joined = last is not None and last.result not in lasts
         if alone and not read and not joined:
-            dead.append(port)
+            dead.append(state)
     return dead
 
 
 def _unread_outputs(
-    node: Node, body: Body, dead_states: list[Carried], positional: bool
-) -> set[int]:
-    unread = {at for at, value in enumerate(node.outputs) if not value.is_used}
+    node: Node, body: Body, dead_states: list[Inward], positional: bool
+) -> set[Value]:
+    unread = {value for value in node.outputs if not value.is_used}
+    leaving = outward(node, body)
     if not positional:
         ports = [*body.ports.inputs, *body.ports.outputs]
-        removed = {at for at, port in enumerate(ports) if _is_output_of(port, unread)}
+        first = len(body.ports.inputs)
+        removed = {first + at for at, item in enumerate(leaving) if item.output in unread}
         kept = kept_for_count(node.op, ports, removed)
-        return unread if kept is None else unread - {ports[kept].external}
-    dead = {port.result for port in dead_states}
-    carried = {port.result for port in body.ports.carried}
-    held = {
-        port.external
-        for port in body.ports.outputs
-        if isinstance(port, LastValue) and port.result in carried and port.result not in dead
+        return unread if kept is None else unread - {leaving[kept - first].output}
+    dead = {item.result for item in dead_states}
+    held = {item.result for item in inward(node, body)} - dead
+    return unread - {
+        item.output for item in leaving if isinstance(item.port, LastValue) and item.result in held
     }
-    return unread - held
 
 
-def _is_output_of(port: InputPort | OutputPort, positions: set[int]) -> bool:
-    return isinstance(port, LastValue | Concatenated) and port.external in positions
-
-
-def _drop_states(node: Node, body: Body, dead: list[Carried], rewriter: Rewriter) -> None:
-    shown = {port.result for port in body.ports.outputs}
-    dead = [port for port in dead if port.result not in shown]
-    if not dead:
-        return
-    kept = [port for port in body.ports.inputs if port not in dead]
-    replace_body(node, rewriter, body, replace(body.ports, inputs=tuple(kept)))
+def _drop_states(node: Node, body: Body, dead: list[Inward], rewriter: Rewriter) -> None:
+    shown = {item.result for item in outward(node, body)}
+    parameters = {item.parameter for item in dead if item.result not in shown}
+    if parameters:
+        drop_states(node, body, parameters, rewriter)
 
 
 def _drop_unused_results(node: Node, body: Body, rewriter: Rewriter) -> None:
-    named = {port.result for port in body.ports.outputs}
-    named |= {port.result for port in body.ports.carried}
-    if body.ports.condition is not None:
-        named.add(body.ports.condition)
-    unused = set(range(len(body.graph.results))) - named
+    wired = {item.result for item in inward(node, body)} | {condition_result(body)}
+    unused = {*body.graph.results} - wired - {item.result for item in outward(node, body)}
     if unused:
         drop_results(node, body, unused, rewriter)
 
 
 def _drop_unused_parameters(node: Node, body: Body, rewriter: Rewriter, positional: bool) -> None:
-    unused = set()
-    for index, value in enumerate(body.graph.inputs):
-        port = body.ports.by_parameter.get(index)
-        if value.is_used or isinstance(port, Carried):
-            continue
-        if not positional or index != body.ports.iteration:
-            unused.add(index)
-    ports = body.ports.inputs
-    removed = {at for at, port in enumerate(ports) if port.parameter in unused}
-    kept = kept_for_count(node.op, [*ports, *body.ports.outputs], removed)
+    entering = inward(node, body)
+    states = {item.parameter for item in entering if item.result is not None}
+    unused = {value for value in body.graph.inputs if not value.is_used} - states
+    if positional:
+        unused.discard(iteration_number(body))
+    removed = {at for at, item in enumerate(entering) if item.parameter in unused}
+    kept = kept_for_count(node.op, [*body.ports.inputs, *body.ports.outputs], removed)
     if kept is not None:
-        unused.remove(ports[kept].parameter)
+        unused.remove(entering[kept].parameter)
     if unused:
         drop_parameters(node, body, unused, rewriter)

@@ -10,8 +10,9 @@ from irloop.dialects.openvino import elementwise, matmul, recurrent, slicing
 from irloop.dialects.recurrent import Activation
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
-from irloop.passes.forms import Emitter, Forms
+from irloop.graph.op import Op
 from irloop.passes.graph_rewrite import NodePass
+from irloop.passes.node_writer import NodeWriter
 from irloop.passes.stored import changed, is_stored
 
 __all__ = ["DecomposeCells"]
@@ -44,7 +45,7 @@ class DecomposeCells(NodePass):
         recurrent.RNNCell,
     )
 
-    def rewrite(self, node: Node, w: Forms) -> list[Value] | None:
+    def rewrite(self, node: Node, w: NodeWriter) -> list[Value] | None:
         cell = _Cell.of(node, w)
         return None if cell is None else cell.run()
 
@@ -55,7 +56,7 @@ class _Cell:
 
     node: Node
     op: recurrent.Recurrent
-    emitter: Emitter
+    emitter: NodeWriter
     x: Value
     states: list[Value]
     w: Value
@@ -65,7 +66,7 @@ class _Cell:
     functions: tuple[Activation, ...]
 
     @classmethod
-    def of(cls, node: Node, emitter: Emitter) -> _Cell | None:
+    def of(cls, node: Node, emitter: NodeWriter) -> _Cell | None:
         """Collect the inputs and attributes of a recurrent cell.
 
         Returns None if an input is missing, or if the state size or an activation is not known.
@@ -182,5 +183,5 @@ class _Cell:
         }
         return self._emit(plain[name](), x)
 
-    def _emit(self, op: object, *inputs: Value) -> Value:
+    def _emit(self, op: Op, *inputs: Value) -> Value:
         return self.emitter(op, *inputs)

@@ -25,13 +25,15 @@ from irloop.dialects.openvino import (
     shape,
     slicing,
 )
+from irloop.dialects.writing.known_inputs import ints
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType
-from irloop.passes.forms import Emitter, Forms
 from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.node_writer import NodeWriter
+from irloop.passes.openvino_node_writer import OpenVinoNodeWriter
 from irloop.passes.options import option
 
 __all__ = ["DowngradeOpset"]
@@ -40,23 +42,17 @@ __all__ = ["DowngradeOpset"]
 OPEN = 2**31 - 1
 
 
-class _Downgrade(Emitter):
+class _Downgrade(OpenVinoNodeWriter):
     """Rewrites one node as operations of older opsets."""
 
     def __init__(self, node: Node, rewriter: MatchRewriter) -> None:
         super().__init__(rewriter, node, node.name)
         self.node = node
-        self.inference = rewriter.inference
 
     @property
     def inputs(self) -> list[Value]:
         """The connected inputs."""
         return [value for value in self.node.inputs if value is not None]
-
-    def numbers(self, value: Value) -> list[int] | None:
-        """The elements of a constant vector as integers; None if inference does not know them."""
-        known = self.inference.constant(value)
-        return None if known is None else [int(item) for item in known.reshape(-1)]
 
     def relabel(self, op: Op) -> list[Value]:
         """Emit `op` in place of the node's operation, with the same inputs; return its outputs."""
@@ -74,7 +70,7 @@ def _gather(c: _Downgrade) -> list[Value] | None:
     op = c.node.op
     assert isinstance(op, gather.Gather8)
     data, indices, axis = c.inputs
-    at, dims = c.numbers(axis), shape_of(data).dims
+    at, dims = ints(c, axis), shape_of(data).dims
     if at is None:
         return None
     size = None if dims is None else dims[at[0]]
@@ -145,13 +141,13 @@ def _coordinates(c: _Downgrade, batch_dims: int) -> Value | None:
 def _slice(c: _Downgrade) -> list[Value] | None:
     data, *bounds = c.inputs
     rank = shape_of(data).rank
-    given = c.numbers(bounds[3]) if len(bounds) > 3 else None
+    given = ints(c, bounds[3]) if len(bounds) > 3 else None
     count = shape_of(bounds[0]).count()
     if rank is None or count is None or (len(bounds) > 3 and given is None):
         return None
     axes = [axis % rank for axis in (range(count) if given is None else given)]
     whole = list(range(max(axes, default=-1) + 1))
-    begin, end, step = (c.numbers(bound) for bound in bounds[:3])
+    begin, end, step = (ints(c, bound) for bound in bounds[:3])
     if begin is None or end is None or step is None:
         return _computed_slice(c, axes, whole)
     places = {axis: at for at, axis in enumerate(axes)}
@@ -238,7 +234,7 @@ def _interpolate(c: _Downgrade) -> list[Value] | None:
     before, after = (shape_of(value).static() for value in (c.inputs[0], c.node.output))
     if op.mode.endswith("_pillow") or before is None or after is None:
         return None
-    axes = c.numbers(c.inputs[2]) if len(c.inputs) > 2 else list(range(len(before)))
+    axes = ints(c, c.inputs[2]) if len(c.inputs) > 2 else list(range(len(before)))
     if axes is None:
         return None
     sizes = [after[axis] for axis in axes]
@@ -267,7 +263,7 @@ def _interpolate(c: _Downgrade) -> list[Value] | None:
 def _pad(c: _Downgrade) -> list[Value] | None:
     op = c.node.op
     assert isinstance(op, padding.Pad12)
-    known = [c.numbers(value) for value in c.inputs[1:3]]
+    known = [ints(c, value) for value in c.inputs[1:3]]
     if any(pads is None or min(pads, default=0) < 0 for pads in known):
         return None
     return c.relabel(padding.Pad(op.pad_mode))
@@ -425,7 +421,7 @@ class DowngradeOpset(NodePass):
     def __post_init__(self) -> None:
         self.operations = tuple(cls for cls in FORMS if cls.since > self.opset)
 
-    def rewrite(self, node: Node, w: Forms) -> list[Value] | None:
+    def rewrite(self, node: Node, w: NodeWriter) -> list[Value] | None:
         values = FORMS[type(node.op)](_Downgrade(node, w.rewriter))
         if values is not None:
             w.rewriter.set_outputs(node, len(values))

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from irloop.dialects.wire_ends import inward
 from irloop.graph.builder import element_of
 from irloop.graph.loops import Invariant
 from irloop.graph.model import Graph, Model, Node, Value
@@ -79,9 +80,7 @@ def _enter_constants(node: Node, label: str, session: Session) -> bool:
     body = node.body(label)
     inner = Rewriter(body.graph)
     first = next(iter(body.graph.nodes), None)
-    for port in body.ports.inputs:
-        outer = node.inputs[port.external] if port.external < len(node.inputs) else None
-        parameter = body.graph.input(port.parameter)
+    for port, _, outer, parameter, _ in inward(node, body):
         if not isinstance(port, Invariant) or outer is None or not parameter.is_used:
             continue
         tensor = _known(outer, session)

@@ -13,9 +13,9 @@ from irloop.dialects.openvino import elementwise, matmul, recurrent, slicing
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Op
-from irloop.passes.forms import Emitter, Forms
 from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.node_writer import NodeWriter
 from irloop.passes.stored import array_of, changed, is_stored
 
 __all__ = ["FuseGates"]
@@ -48,14 +48,14 @@ class FuseGates(NodePass):
     dialects = frozenset({"openvino"})
     operations = (MULTIPLY, ADD)
 
-    def rewrite(self, node: Node, w: Forms) -> None:
+    def rewrite(self, node: Node, w: NodeWriter) -> None:
         if isinstance(node.op, MULTIPLY):
             _fuse_lstm(node, w)
         else:
             _fuse_gru(node, w)
 
 
-def _fuse_lstm(node: Node, emitter: Emitter) -> None:
+def _fuse_lstm(node: Node, emitter: NodeWriter) -> None:
     for out, shown in _two_activations(node, SIGMOID, TANH):
         cell = shown.producer
         if not isinstance(cell.op, ADD):
@@ -147,7 +147,7 @@ class _Gates:
     size: int
 
     @classmethod
-    def of(cls, parts: Sequence[Value], emitter: Emitter) -> _Gates | None:
+    def of(cls, parts: Sequence[Value], emitter: NodeWriter) -> _Gates | None:
         """Return the inputs and weights of the cell whose gates are `parts`.
 
         The rows of the weights are sorted by gate, in the order of `parts`. The result is None if
@@ -242,7 +242,7 @@ def _terms(value: Value) -> tuple[list[Product], list[Value]]:
 
 
 def _weights(
-    operand: Value, matrix: Value, transposed: bool, rows: Sequence[int], emitter: Emitter
+    operand: Value, matrix: Value, transposed: bool, rows: Sequence[int], emitter: NodeWriter
 ) -> Value | None:
     """Return `matrix` as cell weights, with one row per gate and unit, in the order `rows`.
 
@@ -284,7 +284,7 @@ def _bias(constants: Sequence[Value], rows: Sequence[int], kind: np.dtype[Any]) 
     return total[list(rows)]
 
 
-def _fuse_gru(node: Node, emitter: Emitter) -> None:
+def _fuse_gru(node: Node, emitter: NodeWriter) -> None:
     for update, new, state in _mixtures(node):
         candidate = _activated(new, TANH)
         gate = _activated(update, SIGMOID)
@@ -338,7 +338,9 @@ def _is_rest(value: Value, z: Value) -> bool:
     return array is not None and bool((array == 1).all())
 
 
-def _gru_of(gate: Value, own: Value, inner: Value, state: Value, emitter: Emitter) -> Value | None:
+def _gru_of(
+    gate: Value, own: Value, inner: Value, state: Value, emitter: NodeWriter
+) -> Value | None:
     """Emit a GRUCell with update gate sigmoid(`gate`) and candidate tanh(`own` + `inner`).
 
     `own` must depend on the input of the cell, and `inner` on its `state`. Returns the output, or
@@ -387,7 +389,9 @@ def _resets(inner: Value, state: Value) -> Iterator[tuple[Value, Value | None]]:
                 yield reset, None
 
 
-def _separate_candidate(gates: Sequence[Value], candidate: Value, emitter: Emitter) -> Part | None:
+def _separate_candidate(
+    gates: Sequence[Value], candidate: Value, emitter: NodeWriter
+) -> Part | None:
     """Join the recurrent weights of a GRU whose candidate state has its own matrix product.
 
     `gates` are the parts of the update and reset gates that depend on the state. They must come
@@ -411,7 +415,7 @@ def _separate_candidate(gates: Sequence[Value], candidate: Value, emitter: Emitt
     return operand, joined, np.concatenate([bias, own_bias]), size
 
 
-def _joined(values: Sequence[Value], emitter: Emitter) -> Value:
+def _joined(values: Sequence[Value], emitter: NodeWriter) -> Value:
     """Concatenate matrices along axis 0; the result of constants is a constant."""
     arrays = [array for array in map(array_of, values) if array is not None]
     if len(arrays) == len(values):
@@ -419,7 +423,7 @@ def _joined(values: Sequence[Value], emitter: Emitter) -> Value:
     return emitter(slicing.Concat(0), *values)
 
 
-def _linear_part(parts: Sequence[Value], emitter: Emitter) -> Part | None:
+def _linear_part(parts: Sequence[Value], emitter: NodeWriter) -> Part | None:
     """Find the matrix product whose result is split into all the gates in `parts`.
 
     Returns the operand, the weights, the bias and the size of a gate. The gates in the weights and

@@ -14,10 +14,10 @@ from irloop.graph.builder import shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.loops import Concatenated, ScanInput, ScanOutput, Sliced
 from irloop.graph.model import Node, Value
-from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["FuseReverseSequence"]
 
@@ -50,7 +50,7 @@ class FuseReverseSequence(NodePass):
     name = "fuse_reverse_sequence"
     operations = (*LOOPS, *recurrent.SEQUENCES)
 
-    def rewrite(self, node: Node, w: Forms) -> None:
+    def rewrite(self, node: Node, w: NodeWriter) -> None:
         rewriter = w.rewriter
         if isinstance(node.op, recurrent.SEQUENCES):
             _turn_sequence(node, rewriter)

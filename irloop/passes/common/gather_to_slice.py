@@ -10,10 +10,11 @@ from irloop.dialects.wire_ends import Entering, slice_port
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.types import TensorType
-from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.node_writer import NodeWriter
+from irloop.passes.writers import writer_at
 
 __all__ = ["GatherToSlice"]
 
@@ -56,10 +57,10 @@ class GatherToSlice(LoopPass):
                 if item is None or axis is None:
                     continue
                 changed = True
-                forms = Forms(self.model, inner, user, node.name)
-                piece = _entered(wires, item, axis, forms)
+                w = writer_at(self.model, inner, user, node.name)
+                piece = _entered(wires, item, axis, w)
                 if shape_of(index).rank == 0:
-                    piece = forms.squeeze(piece, axis)
+                    piece = w.squeeze(piece, [axis])
                 inner.replace_node(user, [piece])
             if index is not wires.iteration and not index.is_used:
                 inner.erase(index.producer)
@@ -103,12 +104,12 @@ def _indices(number: Value) -> list[Value]:
     return found
 
 
-def _entered(wires: LoopWires, item: Entering, axis: int, forms: Forms) -> Value:
+def _entered(wires: LoopWires, item: Entering, axis: int, w: NodeWriter) -> Value:
     """Return the body parameter for slices of `item.outer` along `axis`; add it if missing."""
     for other in wires.slices:
         if other.outer is item.outer and other.port == slice_port(axis):
             return other.parameter
     assert isinstance(item.outer.type, TensorType)
     type = TensorType(item.outer.type.element, item.outer.type.shape.with_dim(axis, 1))
-    name = forms.names.fresh(item.parameter.producer.name)
+    name = w.names.fresh(item.parameter.producer.name)
     return wires.enter(item.outer, name, slice_port(axis), type).parameter

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.wire_ends import inward
 from irloop.graph.loops import Invariant
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant
@@ -54,12 +55,9 @@ class _Hoist:
 
     def run(self) -> None:
         body = self.node.body()
-        for port in body.ports.inputs:
-            outer = (
-                self.node.inputs[port.external] if port.external < len(self.node.inputs) else None
-            )
-            if isinstance(port, Invariant) and outer is not None:
-                self.equal[body.graph.input(port.parameter)] = outer
+        for item in inward(self.node, body):
+            if isinstance(item.port, Invariant) and item.outer is not None:
+                self.equal[item.parameter] = item.outer
         moved = [node for node in body.graph.nodes if self._move(node)]
         if not moved:
             return
@@ -113,9 +111,9 @@ class _Hoist:
     def _drop_unread(self) -> None:
         body: Body = self.node.body()
         unread = {
-            port.parameter
-            for port in body.ports.inputs
-            if isinstance(port, Invariant) and not body.graph.input(port.parameter).is_used
+            item.parameter
+            for item in inward(self.node, body)
+            if isinstance(item.port, Invariant) and not item.parameter.is_used
         }
         if unread:
             drop_parameters(self.node, body, unread, self.outer)

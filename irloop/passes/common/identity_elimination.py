@@ -13,8 +13,8 @@ from irloop.graph.inference import Inference
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Op
 from irloop.graph.types import TensorType
-from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import NodePass
+from irloop.passes.node_writer import NodeWriter
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,7 +81,7 @@ class IdentityElimination(NodePass):
         *(*NEUTRAL, *IDENTITIES, *CONVERSIONS, *DROPOUTS),
     )
 
-    def rewrite(self, node: Node, w: Forms) -> None:
+    def rewrite(self, node: Node, w: NodeWriter) -> None:
         rewriter = w.rewriter
         if any(value.is_used for value in node.outputs[1:]) or node.attributes:
             return

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from irloop.dialects.onnx.control_flow import If as OnnxIf
 from irloop.dialects.openvino.control_flow import If as OpenVinoIf
-from irloop.graph.clone import clone_into
 from irloop.graph.model import Model, Node, Value
 from irloop.passes.base import PassConfig
-from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import NodePass
+from irloop.passes.node_writer import NodeWriter
 from irloop.passes.scalars import scalar_ranges
-from irloop.passes.written_out import outer_values
+from irloop.passes.written_out import cloned_outputs, outer_values
 
 __all__ = ["InlineConstantIf"]
 
@@ -38,7 +37,7 @@ class InlineConstantIf(NodePass):
 
     operations = (OnnxIf, OpenVinoIf)
 
-    def rewrite(self, node: Node, w: Forms) -> list[Value] | None:
+    def rewrite(self, node: Node, w: NodeWriter) -> list[Value] | None:
         condition = node.inputs[0]
         known = None if condition is None else w.rewriter.inference.constant(condition)
         if known is None or known.size != 1:
@@ -47,8 +46,7 @@ class InlineConstantIf(NodePass):
         parameters = outer_values(node, body)
         if parameters is None:
             return None
-        results = clone_into(body.graph, w.rewriter, parameters, before=node)
-        given = {port.external: results[port.result] for port in body.ports.outputs}
+        given = cloned_outputs(node, body, parameters, w.rewriter)
         if len(given) != len(node.outputs):
             return None
-        return [w.named_apart(given[at], value) for at, value in enumerate(node.outputs)]
+        return [w.named_apart(given[value], value) for value in node.outputs]

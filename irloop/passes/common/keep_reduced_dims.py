@@ -8,8 +8,8 @@ from irloop.dialects.openvino import reduction, shape
 from irloop.graph.builder import shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant
-from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import NodePass
+from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["KeepReducedDims"]
 
@@ -33,7 +33,7 @@ class KeepReducedDims(NodePass):
     dialects = frozenset({"openvino"})
     operations = (reduction.Reduction,)
 
-    def rewrite(self, node: Node, w: Forms) -> Value | None:
+    def rewrite(self, node: Node, w: NodeWriter) -> Value | None:
         op = node.op
         assert isinstance(op, reduction.Reduction)
         data, axes = node.inputs

@@ -14,11 +14,12 @@ from irloop.graph.inference import Inference
 from irloop.graph.loops import LastValue
 from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType, Shape, TensorType
-from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.node_writer import NodeWriter
 from irloop.passes.trips import one_element, trip_count
+from irloop.passes.writers import writer_at
 
 __all__ = ["LoopToScan"]
 
@@ -54,28 +55,28 @@ class LoopToScan(LoopPass):
         old = self.model.opsets.get("", 0) < SCAN
         if not count or old or not _states_keep_shape(wires):
             return
-        forms = Forms(self.model, rewriter, node, node.name)
+        w = writer_at(self.model, rewriter, node, node.name)
         inner = self.session.rewriter(wires.graph)
-        inside = Forms(self.model, inner, next(iter(wires.graph.nodes), None), node.name)
+        inside = writer_at(self.model, inner, next(iter(wires.graph.nodes), None), node.name)
         if wires.running is not None and wires.running.is_used:
             # A body may declare its condition with shape [1].
             truth = inside.constant(np.ones(one_element(wires.running)), ElementType.BOOLEAN)
             inner.replace_value(wires.running, truth, keep_names=False)
         if wires.iteration is not None and not one_element(wires.iteration):
-            self._scan_gathered(wires, count, forms)
+            self._scan_gathered(wires, count, w)
         number = wires.iteration
         if not wires.slices or (number is not None and number.is_used):
-            self._scan_numbers(wires, count, forms)
+            self._scan_numbers(wires, count, w)
         control = [value.producer for value in (wires.trip, wires.starts) if value is not None]
         condition = [] if wires.goes_on is None else [wires.goes_on.producer]
         wires.iteration = wires.running = wires.goes_on = wires.trip = wires.starts = None
         wires.drop_unread(onnx.Scan())
-        _separate(wires, Forms(self.model, inner, None, node.name))
+        _separate(wires, writer_at(self.model, inner, None, node.name))
         wires.replace(onnx.Scan(), rewriter)
         rewriter.erase_unread(control)
         inner.erase_unread(condition)
 
-    def _scan_gathered(self, wires: LoopWires, count: int, forms: Forms) -> None:
+    def _scan_gathered(self, wires: LoopWires, count: int, w: NodeWriter) -> None:
         assert wires.iteration is not None
         inner = self.session.rewriter(wires.graph)
         captured = {item.parameter: item.outer for item in wires.invariants}
@@ -91,7 +92,7 @@ class LoopToScan(LoopPass):
                 if outer is None or not isinstance(size, int) or size < count:
                     continue
                 if size > count:
-                    outer = forms.slice(outer, axis, 0, count)
+                    outer = w.part(outer, axis, 0, count)
                 assert isinstance(node.output.type, TensorType)
                 name = inner.names.fresh(node.name)
                 wire = wires.enter(outer, name, element_port(axis, reverse), node.output.type)
@@ -99,11 +100,11 @@ class LoopToScan(LoopPass):
             if index is not wires.iteration and not index.is_used:
                 inner.erase(index.producer)
 
-    def _scan_numbers(self, wires: LoopWires, count: int, forms: Forms) -> None:
+    def _scan_numbers(self, wires: LoopWires, count: int, w: NodeWriter) -> None:
         shape = () if wires.iteration is None else one_element(wires.iteration)
-        numbers = forms.constant(np.arange(count).reshape(count, *shape))
+        numbers = w.constant(np.arange(count).reshape(count, *shape))
         type = TensorType(ElementType.I64, Shape(shape))
-        name = forms.names.fresh("iteration")
+        name = w.names.fresh("iteration")
         number = wires.enter(numbers, name, element_port(), type).parameter
         if wires.iteration is not None:
             inner = self.session.rewriter(wires.graph)
@@ -139,7 +140,7 @@ def _indices(
     return found
 
 
-def _separate(wires: LoopWires, forms: Forms) -> None:
+def _separate(wires: LoopWires, w: NodeWriter) -> None:
     """Give every result its own value, different from parameters and from other results.
 
     ONNX Runtime swaps the buffers of a Scan's states, so a state that is returned unchanged is
@@ -148,7 +149,7 @@ def _separate(wires: LoopWires, forms: Forms) -> None:
     taken = {item.parameter for item in wires.inputs}
 
     def own(value: Value) -> Value:
-        made = forms.copied(value) if value in taken else value
+        made = w.copied(value) if value in taken else value
         taken.add(made)
         return made
 

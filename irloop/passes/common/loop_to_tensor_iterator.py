@@ -13,11 +13,12 @@ from irloop.graph.builder import shape_of
 from irloop.graph.loops import Concatenated, Sliced
 from irloop.graph.model import Node
 from irloop.graph.types import Shape, TensorType
-from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.node_writer import NodeWriter
 from irloop.passes.trips import trip_count
+from irloop.passes.writers import writer_at
 
 __all__ = ["LoopToTensorIterator"]
 
@@ -68,31 +69,31 @@ class LoopToTensorIterator(LoopPass):
         if any(_grows(item) for item in wires.states):
             return
         wires.inputs = [item for item in wires.inputs if item not in unread]
-        forms = Forms(self.model, rewriter, node, node.name)
+        w = writer_at(self.model, rewriter, node, node.name)
         # Remove the condition, which is always true; if the body reads it, it becomes a state.
         kept = _states_without_condition(wires)
         wires.inputs = [item for item in wires.inputs if item.result is None or item in kept]
         wires.goes_on = wires.trip = wires.starts = None
         for item in wires.slices:
-            _slice_exactly(item, count, forms)
+            _slice_exactly(item, count, w)
         if counted:
-            self._count_by_slices(wires, count, forms)
+            self._count_by_slices(wires, count, w)
         if not wires.slices:
             _set_output_ranges(wires, count)
         wires.iteration = None
         wires.replace(ov.TensorIterator(), rewriter)
 
-    def _count_by_slices(self, wires: LoopWires, count: int, forms: Forms) -> None:
+    def _count_by_slices(self, wires: LoopWires, count: int, w: NodeWriter) -> None:
         old = wires.iteration
         assert old is not None
         assert isinstance(old.type, TensorType)
-        numbers = forms.constant(np.arange(count), old.type.element)
+        numbers = w.constant(np.arange(count), old.type.element)
         seen = TensorType(old.type.element, Shape.of(1))
         inner = self.session.rewriter(wires.graph)
         first = next(iter(wires.graph.nodes), None)
         number = wires.enter(numbers, old.producer.name, slice_port(0), seen).parameter
         if old.type.shape.rank == 0:
-            number = Forms(self.model, inner, first, wires.node.name).squeeze(number, 0)
+            number = writer_at(self.model, inner, first, wires.node.name).squeeze(number, [0])
         inner.replace_value(old, number, keep_names=False)
 
 
@@ -139,7 +140,7 @@ def _states_without_condition(wires: LoopWires) -> list[Entering]:
     ]
 
 
-def _slice_exactly(item: Entering, count: int, forms: Forms) -> None:
+def _slice_exactly(item: Entering, count: int, w: NodeWriter) -> None:
     """Cut the outer value so that it has exactly `count` slices, one for each iteration.
 
     A Loop ignores further slices, whereas a TensorIterator would run once for each of them.
@@ -151,7 +152,7 @@ def _slice_exactly(item: Entering, count: int, forms: Forms) -> None:
     assert isinstance(size, int)
     if size != taken:
         low = 0 if port.stride > 0 else size - taken
-        item.outer = forms.slice(item.outer, axis, low, low + taken)
+        item.outer = w.part(item.outer, axis, low, low + taken)
     start, end = (0, -1) if port.stride > 0 else (-1, 0)
     item.port = replace(port, axis=axis, start=start, end=end)
 

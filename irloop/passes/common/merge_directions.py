@@ -13,9 +13,9 @@ from irloop.graph.inference import Inference
 from irloop.graph.model import Node, Value
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.walk import reached, upstream
-from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.node_writer import NodeWriter
 from irloop.passes.stored import array_of
 
 __all__ = ["MergeDirections"]
@@ -45,7 +45,7 @@ class MergeDirections(NodePass):
     dialects = frozenset({"openvino"})
     operations = recurrent.SEQUENCES
 
-    def rewrite(self, node: Node, w: Forms) -> None:
+    def rewrite(self, node: Node, w: NodeWriter) -> None:
         second = _partner(node, w.rewriter.inference)
         if second is not None and _moved_before(node, second, w.rewriter):
             _merge((node, second) if _direction(node) == "forward" else (second, node), w)
@@ -134,7 +134,7 @@ def _moved_before(anchor: Node, node: Node, rewriter: MatchRewriter) -> bool:
     return True
 
 
-def _merge(order: tuple[Node, Node], forms: Forms) -> None:
+def _merge(order: tuple[Node, Node], forms: NodeWriter) -> None:
     forward, reverse = order
     count = len(forward.outputs)
     pairs = list(zip(forward.inputs, reverse.inputs, strict=True))
@@ -160,7 +160,7 @@ def _merge(order: tuple[Node, Node], forms: Forms) -> None:
         forms.rewriter.erase(node)
 
 
-def _concatenated(pair: tuple[Value | None, Value | None], axis: int, forms: Forms) -> Value:
+def _concatenated(pair: tuple[Value | None, Value | None], axis: int, forms: NodeWriter) -> Value:
     """Concatenate two values; the concatenation of constants is a constant."""
     given = [value for value in pair if value is not None]
     arrays = [array for array in map(array_of, given) if array is not None]

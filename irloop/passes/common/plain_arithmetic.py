@@ -11,16 +11,16 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType
-from irloop.passes.forms import Emitter, Forms
 from irloop.passes.graph_rewrite import NodePass
+from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["PlainArithmetic"]
 
 #: Returns the value that replaces the output of a node, or None if the node need not change.
-Form = Callable[[Emitter, Node], Value | None]
+Form = Callable[[NodeWriter, Node], Value | None]
 
 
-def _aligned(c: Emitter, node: Node) -> Value | None:
+def _aligned(c: NodeWriter, node: Node) -> Value | None:
     """Emit a binary operation with NumPy's broadcasting, which replaces one with PaddlePaddle's.
 
     Returns the new result. If necessary, axes of size 1 are appended to the second operand. Returns
@@ -39,7 +39,7 @@ def _aligned(c: Emitter, node: Node) -> Value | None:
     return c(replace(op, auto_broadcast="numpy", auto_broadcast_axis=None), left, right)
 
 
-def _compared_with_zero(c: Emitter, node: Node) -> Value | None:
+def _compared_with_zero(c: NodeWriter, node: Node) -> Value | None:
     """Return NotEqual(x, 0) as a replacement for `node`, a Convert of x to boolean.
 
     Returns None if `node` converts to another type, or if x is boolean, a string or of unknown
@@ -55,7 +55,7 @@ def _compared_with_zero(c: Emitter, node: Node) -> Value | None:
     return c(comparison.NotEqual(), value, c.constant(0, element))
 
 
-def _logical(c: Emitter, node: Node) -> Value | None:
+def _logical(c: NodeWriter, node: Node) -> Value | None:
     op, (left, right) = node.op, node.inputs
     assert isinstance(op, comparison.Xor)
     if left is None or right is None:
@@ -64,7 +64,7 @@ def _logical(c: Emitter, node: Node) -> Value | None:
     return c(made, left, right)
 
 
-def _with_result_labels(c: Emitter, node: Node) -> Value | None:
+def _with_result_labels(c: NodeWriter, node: Node) -> Value | None:
     """Write the result labels of an Einsum explicitly: "ij,jk" becomes "ij,jk->ik".
 
     Returns None if the equation already has "->".
@@ -98,7 +98,7 @@ class PlainArithmetic(NodePass):
     dialects = frozenset({"openvino"})
     operations = (elementwise.Binary, convert.Convert, matmul.Einsum)
 
-    def rewrite(self, node: Node, w: Forms) -> Value | None:
+    def rewrite(self, node: Node, w: NodeWriter) -> Value | None:
         return _form_of(node.op)(w, node)
 
 

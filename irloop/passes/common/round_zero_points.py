@@ -10,8 +10,8 @@ from irloop.graph.builder import element_of
 from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType
 from irloop.graph.walk import node_path
-from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import NodePass
+from irloop.passes.node_writer import NodeWriter
 from irloop.passes.options import option
 from irloop.passes.quantisation_grid import (
     BYTE,
@@ -54,7 +54,7 @@ class RoundZeroPoints(NodePass):
         #: The places of the nodes that were changed, and how.
         self.changed: list[tuple[Location, Rounding]] = []
 
-    def rewrite(self, node: Node, w: Forms) -> Value | None:
+    def rewrite(self, node: Node, w: NodeWriter) -> Value | None:
         op, (x, first) = node.op, node.inputs[:2]
         assert isinstance(op, FakeQuantize)
         if x is None or first is None or element_of(first) is not ElementType.F32:

@@ -20,10 +20,11 @@ from irloop.graph.op import Constant, UnknownOp
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 from irloop.graph.walk import all_nodes, node_path
 from irloop.passes.base import ModelPass
-from irloop.passes.forms import Forms
 from irloop.passes.loop_wires import LoopWires
+from irloop.passes.node_writer import NodeWriter
 from irloop.passes.session import Session
 from irloop.passes.stored import array_of
+from irloop.passes.writers import writer_at
 
 __all__ = ["Scan8ToScan9", "expand_batches"]
 
@@ -146,7 +147,7 @@ class _Batch:
         assert node.graph is not None
         batch = LoopWires(node, Graph(f"{node.name}/batch"))
         rewriter, inner = self.session.rewriter(node.graph), self.session.rewriter(batch.graph)
-        forms = Forms(self.model, inner, None, node.name)
+        w = writer_at(self.model, inner, None, node.name)
 
         def item_of(value: Value, wish: str) -> Value:
             name = self.session.names.fresh(wish)
@@ -160,7 +161,7 @@ class _Batch:
             else:
                 item.outer = item_of(item.outer, name)
         if length is not None:
-            self._end_early(length, forms)
+            self._end_early(length, w)
         made, shown = wires.insert(onnx.Scan(), inner, before=None)
         replaced = [(value, old) for value, old in zip(made.outputs, shown, strict=True) if old]
         for value, _ in replaced:
@@ -173,7 +174,7 @@ class _Batch:
         rewriter.erase(node)
         scan.name = name
 
-    def _end_early(self, length: Value, forms: Forms) -> None:
+    def _end_early(self, length: Value, w: NodeWriter) -> None:
         """Make the loop body ignore all iterations from number `length` on.
 
         From there on, the states keep their values, and the scan outputs are zeros. `length` is the
@@ -182,10 +183,10 @@ class _Batch:
         """
         wires, name = self.wires, self.node.name
         inner = self.session.rewriter(wires.graph)
-        first = Forms(self.model, inner, next(iter(wires.graph.nodes), None), name)
-        last = Forms(self.model, inner, None, name)
+        first = writer_at(self.model, inner, next(iter(wires.graph.nodes), None), name)
+        last = writer_at(self.model, inner, None, name)
         limit = wires.capture(length, self.session.names.fresh("length"))
-        zero = forms.constant(0)
+        zero = w.constant(0)
         step = wires.enter(zero, self.session.names.fresh("step"), STATE, _NUMBER)
         count = step.parameter
         runs = first.less(count, limit)
@@ -207,7 +208,7 @@ class _Batch:
         step.result = last.add(count, last.constant(1))
 
     def _read_from_end(
-        self, wire: Entering, limit: Value, count: Value, runs: Value, first: Forms
+        self, wire: Entering, limit: Value, count: Value, runs: Value, first: NodeWriter
     ) -> None:
         """Let the body read a reversed sequence from its end: element `limit` - 1 - `count`.
 

@@ -11,10 +11,11 @@ from irloop.graph.builder import shape_of
 from irloop.graph.loops import ScanInput, ScanOutput
 from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType
-from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.node_writer import NodeWriter
+from irloop.passes.writers import writer_at
 
 __all__ = ["ScanToLoop"]
 
@@ -58,16 +59,16 @@ class ScanToLoop(LoopPass):
         )
         if None in ranks or stateless or (turned and opset < WITH_STEPS):
             return
-        forms = Forms(self.model, rewriter, node, node.name)
+        w = writer_at(self.model, rewriter, node, node.name)
         first = slices[0]
         assert isinstance(first.port, ScanInput)
-        length = forms.size_of(first.outer, normal_axis(first.port.axis, ranks[0]))
+        length = w.size_of(first.outer, normal_axis(first.port.axis, ranks[0]))
         inner = self.session.rewriter(wires.graph)
-        inside = Forms(self.model, inner, next(iter(wires.graph.nodes), None), node.name)
+        inside = writer_at(self.model, inner, next(iter(wires.graph.nodes), None), node.name)
         wires.iteration = wires.number(rewriter.names.fresh("iteration"))
         for item in slices:
             wires.inputs.remove(item)
-            element = self._element(item, wires, length, forms, inside)
+            element = self._element(item, wires, length, w, inside)
             inner.replace_value(item.parameter, element, keep_names=False)
         self._order_outputs(wires, rewriter)
         wires.trip = length
@@ -75,18 +76,16 @@ class ScanToLoop(LoopPass):
         wires.replace(onnx.Loop(), rewriter)
 
     def _element(
-        self, item: Entering, wires: LoopWires, length: Value, forms: Forms, inside: Forms
+        self, item: Entering, wires: LoopWires, length: Value, w: NodeWriter, inside: NodeWriter
     ) -> Value:
         assert isinstance(item.port, ScanInput)
         assert wires.iteration is not None
-        names = forms.names
+        names = w.names
         name = item.parameter.producer.name
         whole = wires.capture(item.outer, names.fresh(name))
         index = wires.iteration
         if item.port.reverse:
-            last = wires.capture(
-                forms.subtract(length, forms.constant(1)), names.fresh(f"{name}/last")
-            )
+            last = wires.capture(w.subtract(length, w.constant(1)), names.fresh(f"{name}/last"))
             index = inside.subtract(last, index)
         axis = normal_axis(item.port.axis, shape_of(item.outer).rank)
         return inside.gather(whole, index, axis)
@@ -97,7 +96,7 @@ class ScanToLoop(LoopPass):
         A Scan may also stack along another axis or in reverse order. For such an output, operations
         after the Loop move the axis or reverse the order.
         """
-        behind = Forms(self.model, rewriter, wires.node.following, wires.node.name)
+        behind = writer_at(self.model, rewriter, wires.node.following, wires.node.name)
         for leaving in wires.outputs:
             port = leaving.port
             if not isinstance(port, ScanOutput):
@@ -109,6 +108,6 @@ class ScanToLoop(LoopPass):
             wires.change_output(leaving, rewriter, change)
 
 
-def _put_in_order(forms: Forms, axis: int, rank: int, reverse: bool, value: Value) -> Value:
-    turned = forms.reverse(value, 0) if reverse else value
-    return forms.moved(turned, 0, axis, rank)
+def _put_in_order(w: NodeWriter, axis: int, rank: int, reverse: bool, value: Value) -> Value:
+    turned = w.reverse(value, 0) if reverse else value
+    return w.moved(turned, 0, axis, rank)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irloop.dialects.openvino import control_flow
+from irloop.dialects.wire_ends import outward
 from irloop.graph.builder import element_of, shape_of
-from irloop.graph.clone import clone_into
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.walk import all_nodes
-from irloop.passes.forms import Forms, select
 from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.node_writer import NodeWriter
 from irloop.passes.trips import trip_count
-from irloop.passes.written_out import outer_values
+from irloop.passes.written_out import cloned_outputs, outer_values
 
 __all__ = ["SelectBranches"]
 
@@ -40,31 +40,28 @@ class SelectBranches(NodePass):
     dialects = frozenset({"openvino"})
     operations = (control_flow.If,)
 
-    def rewrite(self, node: Node, w: Forms) -> list[Value] | None:
+    def rewrite(self, node: Node, w: NodeWriter) -> list[Value] | None:
         condition, bodies = node.inputs[0], [node.body("then"), node.body("else")]
         rank = None if condition is None else shape_of(condition).rank
         wired = [outer_values(node, body) for body in bodies]
         shown = [
-            {port.external: body.graph.output(port.result) for port in body.ports.outputs}
-            for body in bodies
+            {item.output: item.result.inputs[0] for item in outward(node, body)} for body in bodies
         ]
-        places = range(len(node.outputs))
         if condition is None or rank is None or None in wired:
             return None
-        if not all(_have_one_static_type([values.get(at) for values in shown]) for at in places):
+        if not all(
+            _have_one_static_type([values.get(output) for values in shown])
+            for output in node.outputs
+        ):
             return None
         if not all(_is_harmless(body, w.rewriter) for body in bodies):
             return None
-        chosen = w.squeeze(condition, 0) if rank else condition
-        results = [
-            clone_into(body.graph, w.rewriter, parameters or (), before=node)
+        chosen = w.squeeze(condition, [0]) if rank else condition
+        sides = [
+            cloned_outputs(node, body, parameters or (), w.rewriter)
             for body, parameters in zip(bodies, wired, strict=True)
         ]
-        sides = [
-            {port.external: made[port.result] for port in body.ports.outputs}
-            for body, made in zip(bodies, results, strict=True)
-        ]
-        return [select(w, chosen, *(side[at] for side in sides)) for at in places]
+        return [w.select(chosen, *(side[output] for side in sides)) for output in node.outputs]
 
 
 def _have_one_static_type(values: Sequence[Value | None]) -> bool:

@@ -84,12 +84,12 @@ def _separate(graph: Graph, result: Node, model: Model, session: Session) -> Non
     assert value is not None
     rewriter = session.rewriter(graph)
     # Most models need no such change, nor the operations that it emits.
-    from irloop.passes.forms import Forms
+    from irloop.passes.writers import writer_at
 
-    forms = Forms(model, rewriter, None, result.name)
+    w = writer_at(model, rewriter, None, result.name)
     if element_of(value) is ElementType.STRING:
-        op = Reshape14() if forms.opset >= 14 else Reshape()
-        copy = forms(op, value, forms.shape_of(value))
+        op = Reshape14() if w.opset >= 14 else Reshape()
+        copy = w(op, value, w.shape_of(value))
     else:
-        copy = forms.copied(value)
+        copy = w.copied(value)
     rewriter.set_input(result, 0, copy)

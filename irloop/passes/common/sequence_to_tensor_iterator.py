@@ -6,17 +6,18 @@ from dataclasses import dataclass
 
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino import recurrent, reorder
-from irloop.dialects.openvino.elementwise import Maximum, Minimum
+from irloop.dialects.openvino.elementwise import Maximum
 from irloop.dialects.wire_ends import LAST, STATE, joined_port, slice_port
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType, Shape, TensorType
-from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.node_writer import NodeWriter
 from irloop.passes.stored import changed
+from irloop.passes.writers import writer_at
 
 __all__ = ["SequenceToTensorIterator"]
 
@@ -44,7 +45,7 @@ class SequenceToTensorIterator(NodePass):
     dialects = frozenset({"openvino"})
     operations = recurrent.SEQUENCES
 
-    def rewrite(self, node: Node, w: Forms) -> list[Value] | None:
+    def rewrite(self, node: Node, w: NodeWriter) -> list[Value] | None:
         owner = w.rewriter.graph.owner
         if (owner is not None and isinstance(owner.op, ov.TensorIterator)) or None in node.inputs:
             return None
@@ -69,7 +70,7 @@ class _Sequence:
 
     node: Node
     rewriter: MatchRewriter
-    forms: Forms
+    forms: NodeWriter
     x: Value
     states: list[Value]
     #: The lengths [B, 1], or None if every item reaches the end.
@@ -77,7 +78,7 @@ class _Sequence:
     weights: list[Value]
 
     @classmethod
-    def of(cls, node: Node, forms: Forms) -> _Sequence | None:
+    def of(cls, node: Node, forms: NodeWriter) -> _Sequence | None:
         """The sequence operation `node` and its inputs.
 
         None if X or a state is not known to have rank 3.
@@ -94,7 +95,7 @@ class _Sequence:
             # A length beyond the end means the end.
             whole = forms.convert(lengths, ElementType.I32)
             most = forms.convert(forms.size_of(x, 1), ElementType.I32)
-            made.lengths = forms.unsqueeze(forms(Minimum(), whole, most), 1)
+            made.lengths = forms.unsqueeze(forms.minimum(whole, most), [1])
         return made
 
     def iterated(self) -> list[Value]:
@@ -106,7 +107,7 @@ class _Sequence:
             for place, reverse in enumerate(backwards[direction])
         ]
         return [
-            self.forms.concat([self.forms.unsqueeze(value, 1) for value in values], 1)
+            self.forms.concat([self.forms.unsqueeze(value, [1]) for value in values], 1)
             for values in zip(*made, strict=True)
         ]
 
@@ -127,7 +128,7 @@ class _Sequence:
             x = self._reversed(x)
         wires = LoopWires(node, Graph(f"{node.name}/body"))
         inner = self.rewriter_of(wires.graph)
-        body = Forms(Model(wires.graph, "openvino", 10), inner, None, node.name)
+        body = writer_at(Model(wires.graph, "openvino", 10), inner, None, node.name)
         how = (-1, 0, -1) if reverse and not turned else (0, -1, 1)
         names = self.rewriter.names
         shape = shape_of(x).with_dim(1, 1)
@@ -141,7 +142,7 @@ class _Sequence:
         weights = [self._weight(wires, body, value, place) for value in self.weights]
         cell = inner.insert(
             cell_of(node.op),
-            (body.squeeze(piece, 1), *held, *weights),
+            (body.squeeze(piece, [1]), *held, *weights),
             before=None,
             name=f"{node.name}/cell",
             n_outputs=len(held),
@@ -151,7 +152,7 @@ class _Sequence:
             new, shown = self._masked(wires, body, self.lengths, new, held)
         for item, value in zip(wires.states, new, strict=True):
             item.result = value
-        joined = body.unsqueeze(shown, 1)
+        joined = body.unsqueeze(shown, [1])
         wires.leave(joined, joined_port(1, *how))
         for value in new[: len(states)]:
             wires.leave(value, LAST)
@@ -171,7 +172,7 @@ class _Sequence:
         name = self.rewriter.names.fresh(f"{self.node.name}/state")
         return wires.enter(initial, name, STATE, initial.type).parameter
 
-    def _weight(self, wires: LoopWires, body: Forms, value: Value, place: int) -> Value:
+    def _weight(self, wires: LoopWires, body: NodeWriter, value: Value, place: int) -> Value:
         made = changed(value, lambda array: array[place], body.rewriter, None)
         if made is not None:
             return made
@@ -182,14 +183,19 @@ class _Sequence:
         """Reverse the steps of each item of `value` [B, T, ...], up to the item's length."""
         forms = self.forms
         assert self.lengths is not None
-        lengths = forms.squeeze(self.lengths, 1)
+        lengths = forms.squeeze(self.lengths, [1])
         # A length of 0 becomes 1, because not every runtime accepts 0 and reversing one step has no
         # effect either.
         bounded = forms(Maximum(), lengths, forms.constant([1], ElementType.I32))
         return forms(reorder.ReverseSequence(0, 1), value, bounded)
 
     def _masked(
-        self, wires: LoopWires, body: Forms, lengths: Value, new: list[Value], held: list[Value]
+        self,
+        wires: LoopWires,
+        body: NodeWriter,
+        lengths: Value,
+        new: list[Value],
+        held: list[Value],
     ) -> tuple[list[Value], Value]:
         """Freeze the states of items that have ended, and set their outputs to 0.
 
@@ -211,5 +217,5 @@ class _Sequence:
         return [*kept, following], shown
 
 
-def _zero(forms: Forms, like: Value) -> Value:
+def _zero(forms: NodeWriter, like: Value) -> Value:
     return forms.constant(0, element_of(like))

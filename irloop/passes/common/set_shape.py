@@ -14,11 +14,12 @@ from irloop.dialects.onnx import shape as onnx_shape
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino import recurrent
 from irloop.dialects.openvino import shape as ov_shape
+from irloop.dialects.wire_ends import inward
 from irloop.errors import InferenceError, UsageError
 from irloop.graph.builder import shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.input_types import input_called, named_shape
-from irloop.graph.loops import Sliced
+from irloop.graph.loops import Carried, Sliced
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
@@ -235,23 +236,25 @@ class _ShapePropagation(Inference):
             InferenceError: when the batch items have different states, or the new size is unknown.
         """
         body = node.body()
+        entering = inward(node, body)
         changed = [
             (old[1 - port.axis], new[1 - port.axis])
-            for port in body.ports.inputs
+            for port, _, value, *_ in entering
             if isinstance(port, Sliced) and port.axis in (0, 1)
-            for old, new in [self._both_dims(node.inputs[port.external])]
+            for old, new in [self._both_dims(value)]
             if len(old) == len(new) == 3 and old[1 - port.axis] != new[1 - port.axis]
         ]
-        for port in body.ports.carried:
-            value, held = node.inputs[port.external], body.graph.input(port.parameter)
-            states = [user for user, at in held.uses if isinstance(user.op, CELLS) and at in (1, 2)]
-            if value is None or not isinstance(value.producer.op, Constant) or not states:
+        for port, use, value, held, _ in entering:
+            read = any(isinstance(user.op, CELLS) and at in (1, 2) for user, at in held.uses)
+            if not isinstance(port, Carried) or value is None or not read:
+                continue
+            if not isinstance(value.producer.op, Constant):
                 continue
             array = value.producer.op.tensor.numpy()
             for old, new in changed[:1]:
                 if array.shape[0] == old:
                     items = _item_of_all(node, value, new)
-                    self._replace(node, port.external, np.repeat(items, _known(new), 0))
+                    self._replace(*use, np.repeat(items, _known(new), 0))
 
     def _both_dims(self, value: Value | None) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
         """The old and the new dimensions of a value; both empty if either is unknown."""
@@ -268,8 +271,7 @@ class _ShapePropagation(Inference):
         if trip is None or not isinstance(trip.producer.op, Constant):
             return
         array = trip.producer.op.tensor.numpy()
-        for port in node.body().ports.inputs:
-            value = node.inputs[port.external]
+        for port, _, value, *_ in inward(node, node.body()):
             if not isinstance(port, Sliced) or value is None or port.part_size < 1:
                 continue
             before, after = self._old.get(value, Shape(None)).dims, shape_of(value).dims

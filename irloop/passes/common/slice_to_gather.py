@@ -10,10 +10,11 @@ from irloop.dialects.wire_ends import Entering
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Sliced
 from irloop.graph.model import Node, Value
-from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.node_writer import NodeWriter
+from irloop.passes.writers import writer_at
 
 __all__ = ["SliceToGather"]
 
@@ -44,8 +45,8 @@ class SliceToGather(LoopPass):
         if not slices:
             return
         inner = self.session.rewriter(wires.graph)
-        outside = Forms(self.model, rewriter, node, node.name)
-        inside = Forms(self.model, inner, next(iter(wires.graph.nodes), None), node.name)
+        outside = writer_at(self.model, rewriter, node, node.name)
+        inside = writer_at(self.model, inner, next(iter(wires.graph.nodes), None), node.name)
         number = wires.number(rewriter.names.fresh(f"{node.name}/iteration"))
         for item in slices:
             wires.inputs.remove(item)
@@ -55,13 +56,13 @@ class SliceToGather(LoopPass):
 
 
 def _gathered(
-    item: Entering, wires: LoopWires, number: Value, outside: Forms, inside: Forms
+    item: Entering, wires: LoopWires, number: Value, outside: NodeWriter, inside: NodeWriter
 ) -> Value:
     port, element = item.port, element_of(number)
     assert isinstance(port, Sliced)
     axis, part = normal_axis(port.axis, shape_of(item.outer).rank), port.part_size
     whole = wires.capture(item.outer, outside.names.fresh(item.parameter.producer.name))
-    index = number if shape_of(number).rank == 1 else inside.unsqueeze(number, 0)
+    index = number if shape_of(number).rank == 1 else inside.unsqueeze(number, [0])
     if part > 1:
         index = inside.multiply(index, inside.constant([part], element))
     if port.stride < 0:
@@ -72,4 +73,4 @@ def _gathered(
         index = inside.subtract(first, index)
     if part > 1:
         index = inside.add(index, inside.constant(np.arange(part), element))
-    return inside.gather(whole, index, axis)
+    return inside.gather(whole, index, axis, may_be_negative=False)

@@ -14,8 +14,8 @@ from irloop.graph.model import Graph, Model, Node
 from irloop.graph.op import Constant
 from irloop.graph.walk import all_nodes
 from irloop.passes.base import PassConfig
-from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import NodePass
+from irloop.passes.node_writer import NodeWriter
 from irloop.passes.options import option
 from irloop.passes.written_out import replace_by_graph
 
@@ -63,7 +63,7 @@ class Standardize(NodePass):
             _import_standard(model, model.opsets.get("", OPSET_OF_NONE))
         return modified
 
-    def rewrite(self, node: Node, w: Forms) -> None:
+    def rewrite(self, node: Node, w: NodeWriter) -> None:
         found = _written_out(node, w.rewriter.inference, self.opset or w.opset or OPSET_OF_NONE)
         if not isinstance(found, str):
             inputs = [value for value in node.inputs if value is not None]

@@ -11,11 +11,12 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Concatenated, Sliced
 from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType
-from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.node_writer import NodeWriter
 from irloop.passes.trips import trip_count
+from irloop.passes.writers import writer_at
 
 __all__ = ["TensorIteratorToLoop"]
 
@@ -48,17 +49,17 @@ class TensorIteratorToLoop(LoopPass):
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
         if not _keeps_types(wires) or not _is_plain(wires):
             return
-        forms = Forms(self.model, rewriter, node, node.name)
-        trip = self._trip(node, wires, forms)
+        w = writer_at(self.model, rewriter, node, node.name)
+        trip = self._trip(node, wires, w)
         if trip is None:
             return
         for item in wires.slices:
             assert isinstance(item.port, Sliced)
-            item.outer = forms.range_of(item.outer, item.port)
+            item.outer = w.range_of(item.outer, item.port)
             if item.port.stride < 0:
-                item.outer = forms.reverse(item.outer, item.port.axis)
+                item.outer = w.reverse(item.outer, item.port.axis)
             item.port = slice_port(item.port.axis)
-        behind = Forms(self.model, rewriter, node.following, node.name)
+        behind = writer_at(self.model, rewriter, node.following, node.name)
         for leaving in wires.outputs:
             port = leaving.port
             if not isinstance(port, Concatenated):
@@ -67,21 +68,21 @@ class TensorIteratorToLoop(LoopPass):
                 wires.change_output(leaving, rewriter, partial(behind.reverse, axis=port.axis))
             leaving.port = replace(port, start=0, end=-1, stride=1)
         wires.trip = trip
-        wires.starts = forms.constant(True, ElementType.BOOLEAN)
-        inner = Forms(self.model, self.session.rewriter(wires.graph), None, node.name)
+        wires.starts = w.constant(True, ElementType.BOOLEAN)
+        inner = writer_at(self.model, self.session.rewriter(wires.graph), None, node.name)
         wires.goes_on = inner.constant(True, ElementType.BOOLEAN)
         wires.replace(ov.Loop(), rewriter)
 
-    def _trip(self, node: Node, wires: LoopWires, forms: Forms) -> Value | None:
+    def _trip(self, node: Node, wires: LoopWires, w: NodeWriter) -> Value | None:
         count = trip_count(node, self.session.inference)
         if count is not None:
-            return forms.constant(count)
+            return w.constant(count)
         for item in wires.slices:
             port = item.port
             assert isinstance(port, Sliced)
             whole = (0, -1) if port.stride > 0 else (-1, 0)
             if (port.start, port.end) == whole:
-                return forms.size_of(item.outer, port.axis)
+                return w.size_of(item.outer, port.axis)
         return None
 
 

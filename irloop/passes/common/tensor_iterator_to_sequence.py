@@ -14,11 +14,12 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Concatenated, LastValue, Sliced
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Op
-from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.node_writer import NodeWriter
 from irloop.passes.stored import changed, is_stored
+from irloop.passes.writers import writer_at
 
 __all__ = ["TensorIteratorToSequence"]
 
@@ -56,8 +57,8 @@ class TensorIteratorToSequence(LoopPass):
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
         found = _Recurrence.of(wires)
         if found is not None:
-            forms = Forms(self.model, rewriter, node, node.name)
-            outputs, made = found.sequence(forms)
+            w = writer_at(self.model, rewriter, node, node.name)
+            outputs, made = found.sequence(w)
             rewriter.replace_node(node, outputs)
             made.name = node.name
 
@@ -118,7 +119,7 @@ class _Recurrence:
         steps = len(dims) == 3 and dims[port.axis] == 1 and isinstance(made.op, RESHAPING)
         return steps and first is self.cell.outputs[0] and (port.stride < 0) == self.reverse
 
-    def sequence(self, forms: Forms) -> tuple[list[Value], Node]:
+    def sequence(self, w: NodeWriter) -> tuple[list[Value], Node]:
         """Insert the recurrent sequence that replaces the loop.
 
         Returns one value for each output of the loop, and the node of the sequence.
@@ -126,15 +127,15 @@ class _Recurrence:
         x, port = self.scanned.outer, self.scanned.port
         assert isinstance(port, Sliced)
         if port.axis == 0:
-            x = forms.transpose(x, [1, 0, 2])
-        states = [forms.unsqueeze(item.outer, 1) for item in self.states]
-        weights = [_with_direction(forms, value) for value in self.weights]
+            x = w.transpose(x, [1, 0, 2])
+        states = [w.unsqueeze(item.outer, [1]) for item in self.states]
+        weights = [_with_direction(w, value) for value in self.weights]
         if len(weights) == 2:
             size = shape_of(self.weights[1]).dim(1)
-            weights.append(forms.constant(np.zeros((1, size)), element_of(x)))
-        node = forms.rewriter.insert(
+            weights.append(w.constant(np.zeros((1, size)), element_of(x)))
+        node = w.rewriter.insert(
             _sequence_of(self.cell.op, "reverse" if self.reverse else "forward"),
-            (x, *states, _lengths(forms, x), *weights),
+            (x, *states, _lengths(w, x), *weights),
             before=self.wires.node,
             name=self.cell.name,
             n_outputs=len(states) + 1,
@@ -144,12 +145,12 @@ class _Recurrence:
         for item in self.wires.outputs:
             if isinstance(item.port, LastValue):
                 last = lasts[self.cell.outputs.index(item.value)]
-                found[item.output] = forms.squeeze(last, 1)
+                found[item.output] = w.squeeze(last, [1])
                 continue
             assert isinstance(item.port, Concatenated)
-            steps = forms.squeeze(y, 1)
+            steps = w.squeeze(y, [1])
             order = [1, 0, 2] if item.port.axis == 0 else [0, 1, 2]
-            found[item.output] = forms.transpose(steps, order)
+            found[item.output] = w.transpose(steps, order)
         return [found[value] for value in self.wires.node.outputs], node
 
 
@@ -195,19 +196,19 @@ def _is_step(value: Value | None, scanned: Entering) -> bool:
     return whole and shaped and same and single
 
 
-def _with_direction(forms: Forms, value: Value) -> Value:
+def _with_direction(w: NodeWriter, value: Value) -> Value:
     """Add the leading axis of directions that the weights of a sequence need."""
-    made = changed(value, lambda array: array[None], forms.rewriter, forms.before)
-    return forms.unsqueeze(value, 0) if made is None else made
+    made = changed(value, lambda array: array[None], w.rewriter, w.before)
+    return w.unsqueeze(value, [0]) if made is None else made
 
 
-def _lengths(forms: Forms, x: Value) -> Value:
+def _lengths(w: NodeWriter, x: Value) -> Value:
     """Return the sequence lengths of `x`: the size of axis 1, once for each batch item."""
     batch, steps = shape_of(x).dim(0), shape_of(x).dim(1)
     if isinstance(batch, int) and isinstance(steps, int):
-        return forms.constant(np.full(batch, steps))
-    pair = forms.shape_of(x)
-    return forms(Broadcast3(), forms.take(pair, [1], 0), forms.take(pair, [0], 0))
+        return w.constant(np.full(batch, steps))
+    pair = w.shape_of(x)
+    return w(Broadcast3(), w.take(pair, [1], 0), w.take(pair, [0], 0))
 
 
 def _sequence_of(cell: Op, direction: str) -> Op:

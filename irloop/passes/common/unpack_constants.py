@@ -11,8 +11,8 @@ from irloop.errors import UsageError
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
-from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import NodePass
+from irloop.passes.node_writer import NodeWriter
 from irloop.passes.options import option
 
 __all__ = ["UnpackConstants"]
@@ -51,7 +51,7 @@ class UnpackConstants(NodePass):
 
     operations = (Constant,)
 
-    def rewrite(self, node: Node, w: Forms) -> Value | None:
+    def rewrite(self, node: Node, w: NodeWriter) -> Value | None:
         assert isinstance(node.op, Constant)
         tensor = node.op.tensor
         element: ElementType = tensor.element

@@ -8,6 +8,7 @@ import numpy as np
 
 from irloop import budget
 from irloop.dialects.loops import normal_axis
+from irloop.dialects.wire_ends import Inward, Outward, inward, iteration_number, outward
 from irloop.errors import UsageError
 from irloop.graph.builder import shape_of
 from irloop.graph.clone import clone_into
@@ -16,7 +17,6 @@ from irloop.graph.loops import (
     Carried,
     Invariant,
     LastValue,
-    OutputPort,
     ScanInput,
     ScanOutput,
     Sliced,
@@ -25,11 +25,11 @@ from irloop.graph.model import Body, Model, Node, Value
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType, TensorType
 from irloop.graph.walk import count_nodes
-from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import EachLoop
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.options import option
 from irloop.passes.trips import one_element, trip_count
+from irloop.passes.writers import writer_at
 
 __all__ = ["Unroll"]
 
@@ -96,13 +96,16 @@ class _Copies:
         self.body: Body = node.body()
         self.rewriter = rewriter
         self.count = count
-        self.forms = Forms(model, rewriter, node, node.name)
+        self.forms = writer_at(model, rewriter, node, node.name)
+        self.entering = {item.parameter: item for item in inward(node, self.body)}
+        self.leaving = outward(node, self.body)
         self.states = {
-            port.parameter: node.inputs[port.external]
-            for port in self.body.ports.carried
-            if port.external < len(node.inputs)
+            item.parameter: item.outer
+            for item in self.entering.values()
+            if isinstance(item.port, Carried)
         }
-        self.rounds: list[list[Value]] = []
+        #: For each copy, what it returns for each Result of the body.
+        self.rounds: list[dict[Node, Value]] = []
 
     def possible(self) -> bool:
         """Return whether unrolling can create all values that it needs.
@@ -110,28 +113,28 @@ class _Copies:
         These are the slices of inputs and the iteration numbers and, for zero iterations, the empty
         outputs. Their types must be known.
         """
-        ports = self.body.ports
-        for out in ports.outputs:
+        for out in self.leaving:
             if self.count == 0 and not self._is_state(out) and self._nothing(out) is None:
                 return False
-        sliced = [port for port in ports.inputs if isinstance(port, Sliced)]
-        if self.count and not all(map(self._can_slice, sliced)):
+        if self.count and not all(map(self._can_slice, self.entering.values())):
             return False
         # Carried and captured values exist already, so they may also be sequences or optionals. All
         # others have to be created, which only works for tensors.
         return all(
             isinstance(item.type, TensorType)
-            or isinstance(ports.by_parameter.get(at), Carried | Invariant)
-            for at, item in enumerate(self.body.graph.inputs)
+            or (item in self.entering and isinstance(self.entering[item].port, Carried | Invariant))
+            for item in self.body.graph.inputs
         )
 
-    def _can_slice(self, port: Sliced) -> bool:
+    def _can_slice(self, item: Inward) -> bool:
         """Return whether the slices of an input can be taken with constant indices.
 
         The size of the sliced axis must be known and at least `part_size`, and all slices together
         must need at most `MAX_INDICES` indices.
         """
-        outer = self.node.inputs[port.external]
+        port, outer = item.port, item.outer
+        if not isinstance(port, Sliced):
+            return True
         shape = (
             shape_of(outer) if outer is not None and isinstance(outer.type, TensorType) else None
         )
@@ -143,63 +146,61 @@ class _Copies:
             return False
         return port.part_size * self.count <= MAX_INDICES
 
-    def _is_state(self, out: OutputPort) -> bool:
-        carried = (port.result for port in self.body.ports.carried)
-        return isinstance(out, LastValue) and out.result in carried
+    def _is_state(self, out: Outward) -> bool:
+        carried = (item.result for item in self.entering.values())
+        return isinstance(out.port, LastValue) and out.result in carried
 
-    def _nothing(self, out: OutputPort) -> TensorType | None:
+    def _nothing(self, out: Outward) -> TensorType | None:
         """Return the type of a loop output after zero iterations.
 
         A concatenated output has size 0 on its axis. Returns None if the element type or a size is
         unknown.
         """
-        type = self.node.outputs[out.external].type
+        type, port = out.output.type, out.port
         if not isinstance(type, TensorType) or type.element is ElementType.DYNAMIC:
             return None
-        if not isinstance(out, LastValue) and type.shape.rank:
-            axis = normal_axis(out.axis, type.shape.rank)
+        if not isinstance(port, LastValue) and type.shape.rank:
+            axis = normal_axis(port.axis, type.shape.rank)
             type = TensorType(type.element, type.shape.with_dim(axis, 0))
         return type if type.shape.is_static else None
 
     def make(self) -> list[Value]:
         """Create the copies and return one value for each output of the loop."""
         for number in range(self.count):
-            parameters = [
-                self._parameter(index, number) for index in range(len(self.body.graph.parameters))
-            ]
-            results = clone_into(
+            parameters = [self._parameter(value, number) for value in self.body.graph.inputs]
+            made = clone_into(
                 self.body.graph,
                 self.rewriter,
                 parameters,
                 before=self.node,
                 suffix=f"/{number}",
             )
+            results = dict(zip(self.body.graph.results, made, strict=True))
             self.rounds.append(results)
-            for port in self.body.ports.carried:
-                self.states[port.parameter] = results[port.result]
-        outputs = {port.external: self._output(port) for port in self.body.ports.outputs}
-        return [
-            self.forms.named_apart(outputs[at], value) for at, value in enumerate(self.node.outputs)
-        ]
+            for parameter in self.states:
+                result = self.entering[parameter].result
+                assert result is not None
+                self.states[parameter] = results[result]
+        outputs = {item.output: self._output(item) for item in self.leaving}
+        return [self.forms.named_apart(outputs[value], value) for value in self.node.outputs]
 
-    def _parameter(self, index: int, number: int) -> Value:
-        ports = self.body.ports
-        parameter = self.body.graph.input(index)
-        port = ports.by_parameter.get(index)
+    def _parameter(self, parameter: Value, number: int) -> Value:
+        item = self.entering.get(parameter)
+        port = None if item is None else item.port
         if isinstance(port, Carried):
-            state = self.states.get(index)
+            state = self.states[parameter]
             if state is None:
                 # An ONNX Loop without `cond` has a condition that is true at first.
                 return self.forms.constant(np.ones(one_element(parameter)), ElementType.BOOLEAN)
             return state
         type = parameter.type
-        if port is None:
+        if item is None or port is None:
             assert isinstance(type, TensorType)
             made = np.full(one_element(parameter), number)
-            if index != ports.iteration:
+            if parameter is not iteration_number(self.body):
                 made = np.zeros(type.shape.static() or ())
             return self.forms.constant(made, type.element)
-        outer = self.node.inputs[port.external]
+        outer = item.outer
         assert outer is not None
         if isinstance(port, Invariant):
             return outer
@@ -212,17 +213,17 @@ class _Copies:
             outer, _slice(port.start, port.stride, port.part_size, size, number), axis
         )
 
-    def _output(self, port: OutputPort) -> Value:
+    def _output(self, out: Outward) -> Value:
+        port = out.port
         if isinstance(port, LastValue):
             if self.rounds:
-                return self.rounds[-1][port.result]
-            for state in self.body.ports.carried:
-                value = self.states.get(state.parameter)
-                if state.result == port.result and value is not None:
+                return self.rounds[-1][out.result]
+            for parameter, value in self.states.items():
+                if self.entering[parameter].result is out.result and value is not None:
                     return value
         if not self.rounds:
-            return self._empty(port)
-        values = [results[port.result] for results in self.rounds]
+            return self._empty(out)
+        values = [results[out.result] for results in self.rounds]
         assert not isinstance(port, LastValue)
         rank = shape_of(values[0]).rank
         backwards = port.reverse if isinstance(port, ScanOutput) else port.stride < 0
@@ -230,13 +231,13 @@ class _Copies:
             values.reverse()
         if isinstance(port, ScanOutput):
             axis = normal_axis(port.axis, None if rank is None else rank + 1)
-            return self.forms.concat([self.forms.unsqueeze(item, axis) for item in values], axis)
+            return self.forms.concat([self.forms.unsqueeze(item, [axis]) for item in values], axis)
         if rank == 0:
-            values = [self.forms.unsqueeze(item, 0) for item in values]
+            values = [self.forms.unsqueeze(item, [0]) for item in values]
         return self.forms.concat(values, 0 if rank == 0 else normal_axis(port.axis, rank))
 
-    def _empty(self, port: OutputPort) -> Value:
-        type = self._nothing(port)
+    def _empty(self, out: Outward) -> Value:
+        type = self._nothing(out)
         assert type is not None
         tensor = ArrayTensor(np.zeros(type.shape.static() or (), type.element.numpy()))
         name = self.node.name

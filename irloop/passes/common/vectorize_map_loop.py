@@ -32,11 +32,12 @@ from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Op
 from irloop.graph.types import ElementType, TensorType
 from irloop.graph.walk import reached, upstream
-from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.node_writer import NodeWriter
 from irloop.passes.trips import one_element, trip_count
+from irloop.passes.writers import writer_at
 
 __all__ = ["VectorizeMapLoop"]
 
@@ -79,7 +80,7 @@ class VectorizeMapLoop(LoopPass):
             return
         before = rewriter.modified
         rewriter.take_inserted()
-        whole = _Vectoriser(wires, count, Forms(self.model, rewriter, node, node.name))
+        whole = _Vectoriser(wires, count, writer_at(self.model, rewriter, node, node.name))
         try:
             outputs = whole.run()
         except _NotVectorisableError:
@@ -111,10 +112,10 @@ class _Vectorised:
 class _Vectoriser:
     """Emits the operations of a body once, for all iterations."""
 
-    def __init__(self, wires: LoopWires, count: int, forms: Forms) -> None:
+    def __init__(self, wires: LoopWires, count: int, w: NodeWriter) -> None:
         self._wires = wires
         self._count = count
-        self._forms = forms
+        self._w = w
         self._known: dict[Value, _Vectorised] = {}
 
     def run(self) -> list[Value]:
@@ -123,21 +124,21 @@ class _Vectoriser:
         Raises:
             _NotVectorisableError: when something cannot be vectorised.
         """
-        wires, forms = self._wires, self._forms
+        wires, w = self._wires, self._w
         for item in wires.inputs:
             self._known[item.parameter] = self._entered(item)
         if wires.iteration is not None and wires.iteration.is_used:
             self._known[wires.iteration] = self._numbers(wires.iteration)
         if wires.running is not None:
             shape = one_element(wires.running)
-            truth = forms.constant(np.ones(shape), ElementType.BOOLEAN)
+            truth = w.constant(np.ones(shape), ElementType.BOOLEAN)
             self._known[wires.running] = _Vectorised(truth, False, len(shape))
         needed = self._needed()
         for node in wires.graph.nodes:
             if node in needed:
                 self._emit(node)
         found = {item.output: self._left(item) for item in wires.outputs}
-        return [forms.named_apart(found[value], value) for value in wires.node.outputs]
+        return [w.named_apart(found[value], value) for value in wires.node.outputs]
 
     def _needed(self) -> set[Node]:
         """The nodes of the body on which outputs of the loop depend.
@@ -154,18 +155,18 @@ class _Vectoriser:
         port, rank = item.port, _rank(item.outer)
         if not isinstance(port, Sliced | ScanInput):
             return _Vectorised(item.outer, False, rank)
-        forms, axis = self._forms, normal_axis(port.axis, rank)
+        w, axis = self._w, normal_axis(port.axis, rank)
         if isinstance(port, ScanInput):
-            value = forms.moved(item.outer, axis, 0, rank)
-            return _Vectorised(forms.reverse(value, 0) if port.reverse else value, True, rank - 1)
+            value = w.moved(item.outer, axis, 0, rank)
+            return _Vectorised(w.reverse(value, 0) if port.reverse else value, True, rank - 1)
         value, dims = self._range(item.outer, port, axis), _static(item.parameter)
         part = dims[axis]
         if part == 1 and axis == 0:
-            made = forms.unsqueeze(value, 1)
+            made = w.unsqueeze(value, [1])
         else:
-            parts = forms.reshape(value, [*dims[:axis], self._count, part, *dims[axis + 1 :]])
-            made = forms.moved(parts, axis, 0, rank + 1)
-        return _Vectorised(forms.reverse(made, 0) if port.stride < 0 else made, True, rank)
+            parts = self._reshaped(value, [*dims[:axis], self._count, part, *dims[axis + 1 :]])
+            made = w.moved(parts, axis, 0, rank + 1)
+        return _Vectorised(w.reverse(made, 0) if port.stride < 0 else made, True, rank)
 
     def _range(self, value: Value, port: Sliced, axis: int) -> Value:
         """Return the part of `value` along `axis` that the iterations read.
@@ -188,19 +189,19 @@ class _Vectoriser:
             low, high = sorted(size + 1 + v if v < 0 else v for v in (port.start, port.end))
         if low < 0 or high > size:
             raise _NotVectorisableError
-        return value if (low, high) == (0, size) else self._forms.slice(value, axis, low, high)
+        return value if (low, high) == (0, size) else self._w.part(value, axis, low, high)
 
     def _numbers(self, parameter: Value) -> _Vectorised:
         type = parameter.type
         assert isinstance(type, TensorType)
         rank = _rank(parameter)
         numbers = np.arange(self._count).reshape(-1, *(1,) * rank)
-        return _Vectorised(self._forms.constant(numbers, type.element), True, rank)
+        return _Vectorised(self._w.constant(numbers, type.element), True, rank)
 
     def _emit(self, node: Node) -> None:
         if isinstance(node.op, Constant):
-            value = self._forms.rewriter.insert_constant(
-                node.op.tensor, before=self._forms.before, name=node.name
+            value = self._w.rewriter.insert_constant(
+                node.op.tensor, before=self._w.before, name=node.name
             )
             self._known[node.output] = _Vectorised(value, False, len(node.op.tensor.shape))
             return
@@ -217,10 +218,10 @@ class _Vectoriser:
         self._known[node.output] = _Vectorised(self._emit_whole(node, operands), True, rank)
 
     def _emit_once(self, node: Node, given: list[_Vectorised | None]) -> None:
-        made = self._forms.rewriter.insert(
+        made = self._w.rewriter.insert(
             node.op,
             tuple(None if item is None else item.value for item in given),
-            before=self._forms.before,
+            before=self._w.before,
             name=node.name,
             n_outputs=len(node.outputs),
         )
@@ -228,21 +229,20 @@ class _Vectoriser:
             self._known[old] = _Vectorised(new, False, _rank(old))
 
     def _emit_whole(self, node: Node, given: list[_Vectorised]) -> Value:
-        op, forms = node.op, self._forms
-        dims = _static(node.output)
+        op, dims = node.op, _static(node.output)
         if op.elementwise and len(given) == 1:
             return self._node(node, op, given[0].value)
         if (op.elementwise or isinstance(op, CHOOSING)) and broadcasts_as_numpy(node):
             return self._node(node, op, *(self._aligned(item, len(dims)) for item in given))
         if op.reshapes and not any(item.whole for item in given[1:]):
-            return forms.reshape(given[0].value, [self._count, *dims])
+            return self._reshaped(given[0].value, [self._count, *dims])
         form = _FORMS.get(type(op))
         if form is None:
             raise _NotVectorisableError
         return form(self, node, given)
 
     def _node(self, node: Node, op: Op, *inputs: Value) -> Value:
-        rewriter, before = self._forms.rewriter, self._forms.before
+        rewriter, before = self._w.rewriter, self._w.before
         return rewriter.insert(op, inputs, before=before, name=node.name).output
 
     def _aligned(self, item: _Vectorised, rank: int) -> Value:
@@ -254,7 +254,11 @@ class _Vectoriser:
             return item.value
         dims = shape_of(item.value).static()
         assert dims is not None
-        return self._forms.reshape(item.value, [dims[0], *[1] * (rank - item.rank), *dims[1:]])
+        return self._reshaped(item.value, [dims[0], *[1] * (rank - item.rank), *dims[1:]])
+
+    def _reshaped(self, value: Value, dims: list[int]) -> Value:
+        pattern = self._w.i64(dims)
+        return self._w.reshape_exactly(value, pattern, may_be_empty=0 in dims)
 
     def product(self, node: Node, given: list[_Vectorised]) -> Value:
         """Return one MatMul for all iterations, in place of the MatMul `node` of the body.
@@ -301,7 +305,7 @@ class _Vectoriser:
             order = self._constant(given[1])
         if not order:
             order = range(given[0].rank - 1, -1, -1)
-        return self._forms.transpose(given[0].value, [0, *(axis + 1 for axis in order)])
+        return self._w.transpose(given[0].value, [0, *(axis + 1 for axis in order)])
 
     def reduce(self, node: Node, inputs: list[_Vectorised]) -> Value:
         """Emit one reduction for all iterations, in place of the reduction `node` in the body.
@@ -320,7 +324,7 @@ class _Vectoriser:
         moved = tuple(normal_axis(axis, inputs[0].rank) + 1 for axis in self._constant(inputs[1]))
         if not moved:
             raise _NotVectorisableError
-        return self._node(node, node.op, inputs[0].value, self._forms.constant(list(moved)))
+        return self._node(node, node.op, inputs[0].value, self._w.constant(list(moved)))
 
     def gather(self, node: Node, given: list[_Vectorised]) -> Value:
         """Emit one Gather that computes a Gather of the body for all iterations.
@@ -341,42 +345,42 @@ class _Vectoriser:
         if isinstance(node.op, onnx_gather.Gather):
             made = self._node(node, onnx_gather.Gather(at), data.value, indices.value)
         else:
-            where = self._forms.constant(at)
+            where = self._w.constant(at)
             made = self._node(node, node.op, data.value, indices.value, where)
         if data.whole:
             return made
         # The axis of the iterations now is at position `axis`: move it to the front.
-        return self._forms.moved(made, axis, 0, data.rank + indices.rank)
+        return self._w.moved(made, axis, 0, data.rank + indices.rank)
 
     def _constant(self, item: _Vectorised) -> list[int]:
-        known = None if item.whole else self._forms.rewriter.inference.constant(item.value)
+        known = None if item.whole else self._w.rewriter.inference.constant(item.value)
         if known is None:
             raise _NotVectorisableError
         return [int(number) for number in known.reshape(-1)]
 
     def _repeated(self, item: _Vectorised) -> Value:
         """Stack copies of an invariant value, one per iteration, along a new axis 0."""
-        one = self._forms.unsqueeze(item.value, 0)
-        return one if self._count == 1 else self._forms.concat([one] * self._count, 0)
+        one = self._w.unsqueeze(item.value, [0])
+        return one if self._count == 1 else self._w.concat([one] * self._count, 0)
 
     def _left(self, item: Leaving) -> Value:
-        found, port, forms = self._known[item.value], item.port, self._forms
+        found, port, w = self._known[item.value], item.port, self._w
         if isinstance(port, LastValue):
-            return forms.take(found.value, self._count - 1, 0) if found.whole else found.value
+            return w.take(found.value, self._count - 1, 0) if found.whole else found.value
         value = found.value if found.whole else self._repeated(found)
         backwards = port.reverse if isinstance(port, ScanOutput) else port.stride < 0
         if backwards:
-            value = forms.reverse(value, 0)
+            value = w.reverse(value, 0)
         if isinstance(port, ScanOutput):
-            return forms.moved(value, 0, normal_axis(port.axis, found.rank + 1), found.rank + 1)
+            return w.moved(value, 0, normal_axis(port.axis, found.rank + 1), found.rank + 1)
         if found.rank == 0:
             return value
         dims, axis = list(_static(item.value)), normal_axis(port.axis, found.rank)
         if axis or dims[axis] != 1:
-            value = forms.moved(value, 0, axis, found.rank + 1)
+            value = w.moved(value, 0, axis, found.rank + 1)
             dims[axis] *= self._count
-            return forms.reshape(value, dims)
-        return forms.squeeze(value, 1)
+            return self._reshaped(value, dims)
+        return w.squeeze(value, [1])
 
 
 def _axis_moved(node: Node, given: list[_Vectorised]) -> Op:

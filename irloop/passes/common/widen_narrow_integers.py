@@ -6,8 +6,8 @@ from irloop.dialects.openvino import convert, elementwise
 from irloop.graph.builder import element_of
 from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType
-from irloop.passes.forms import Forms
 from irloop.passes.graph_rewrite import NodePass
+from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["WidenNarrowIntegers"]
 
@@ -54,7 +54,7 @@ class WidenNarrowIntegers(NodePass):
     dialects = frozenset({"openvino"})
     operations = OPERATIONS
 
-    def rewrite(self, node: Node, w: Forms) -> Value | None:
+    def rewrite(self, node: Node, w: NodeWriter) -> Value | None:
         element = element_of(node.output)
         wide = WIDER.get(element)
         if wide is None or any(value is None for value in node.inputs):

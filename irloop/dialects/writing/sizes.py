@@ -1,6 +1,6 @@
 """Builds shapes from the dimensions of a value, which may be known only at run time.
 
-    sizes = OnnxSizes(c)
+    sizes = Sizes(c)
     batch, channels, *space = sizes.of(data)
     sizes.reshape(data, [batch, sizes.by(channels, 4), 4, *space])
 
@@ -9,32 +9,26 @@ A size is an int, or a one-element i64 vector if the model computes it.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from types import ModuleType
+from collections.abc import Callable, Sequence
 
-from irloop.conversion.forms import onnx_forms, openvino_forms
-from irloop.conversion.framework.known_inputs import ints, needed_rank
-from irloop.conversion.framework.translation import Conversion
+from irloop.dialects.writing.known_inputs import ints, needed_rank
+from irloop.dialects.writing.writer import Writer
 from irloop.graph.builder import shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import UNKNOWN_DIM
 
-__all__ = ["OnnxSizes", "OpenVinoSizes", "Size", "Sizes"]
+__all__ = ["Size", "Sizes"]
 
 Size = int | Value
 
 
-class Sizes(ABC):
-    """Computes with sizes, and emits operations of one dialect for this where necessary.
+class Sizes:
+    """Computes with sizes, and emits operations for this where necessary.
 
     Sizes that are ints are computed at once, without operations.
     """
 
-    #: The functions that emit operations of the dialect.
-    forms: ModuleType
-
-    def __init__(self, c: Conversion) -> None:
+    def __init__(self, c: Writer) -> None:
         self.c = c
 
     def of(self, value: Value, rank: int | None = None) -> list[Size]:
@@ -48,7 +42,7 @@ class Sizes(ABC):
         known = [dim for dim in dims if isinstance(dim, int)]
         if len(known) == len(dims):
             return list(known)
-        shape = self.forms.shape_of(self.c, value)
+        shape = self.c.shape_of(value)
         return [
             dim if isinstance(dim, int) else self.item(shape, at)
             for at, dim in zip(range(rank), dims, strict=True)
@@ -58,13 +52,13 @@ class Sizes(ABC):
         """size * factor."""
         if isinstance(size, int) and isinstance(factor, int):
             return size * factor
-        return size if factor == 1 else self._made("multiply", size, factor)
+        return size if factor == 1 else self._made(self.c.multiply, size, factor)
 
     def by(self, size: Size, divisor: Size) -> Size:
         """size / divisor, rounded down."""
         if isinstance(size, int) and isinstance(divisor, int):
             return size // divisor
-        return size if divisor == 1 else self._made("divide", size, divisor)
+        return size if divisor == 1 else self._made(self.c.divide, size, divisor)
 
     def product(self, sizes: Sequence[Size]) -> Size:
         """The product of all sizes."""
@@ -78,7 +72,7 @@ class Sizes(ABC):
         known = ints(self.c, value)
         if known is not None:
             return list(known)
-        whole = self.forms.as_list(self.c, self.forms.as_i64(self.c, value))
+        whole = self.c.as_list(self.c.as_i64(value))
         return [self.item(whole, at) for at in range(count)]
 
     def list(self, sizes: Sequence[Size]) -> Value:
@@ -87,8 +81,7 @@ class Sizes(ABC):
         if len(known) == len(sizes):
             return self.c.i64(known)
         pieces = [self.c.i64([size]) if isinstance(size, int) else size for size in sizes]
-        made: Value = self.forms.concat(self.c, pieces, 0)
-        return made
+        return self.c.concat(pieces, 0)
 
     def reshape(self, value: Value, sizes: Sequence[Size]) -> Value:
         """Reshape `value` to `sizes`.
@@ -98,42 +91,12 @@ class Sizes(ABC):
         computed = [at for at, size in enumerate(sizes) if not isinstance(size, int)]
         if len(computed) <= 1 and 0 not in sizes:
             pattern = [size if isinstance(size, int) else -1 for size in sizes]
-            return self.reshape_to(value, self.c.i64(pattern), may_be_empty=False)
-        return self.reshape_to(value, self.list(sizes), may_be_empty=True)
+            return self.c.reshape_exactly(value, self.c.i64(pattern), may_be_empty=False)
+        return self.c.reshape_exactly(value, self.list(sizes), may_be_empty=True)
 
     def item(self, sizes: Value, at: int) -> Value:
         """Emit the element `at` of the list `sizes`, as a one-element list."""
-        made: Value = self.forms.gather(self.c, sizes, self.c.i64([at]), 0)
-        return made
+        return self.c.gather(sizes, self.c.i64([at]), 0)
 
-    def _made(self, verb: str, left: Size, right: Size) -> Value:
-        made: Value = getattr(self.forms, verb)(self.c, self.list([left]), self.list([right]))
-        return made
-
-    @abstractmethod
-    def reshape_to(self, value: Value, target: Value, *, may_be_empty: bool) -> Value:
-        """Reshape `value` to the shape in the i64 list `target`.
-
-        If `may_be_empty` is true, a 0 in `target` means a size of 0.
-        """
-
-
-class OnnxSizes(Sizes):
-    """Computes with sizes, and emits ONNX operations for this where necessary."""
-
-    forms = onnx_forms
-
-    def reshape_to(self, value: Value, target: Value, *, may_be_empty: bool) -> Value:
-        # Before opset 14 a 0 always copies a dimension, which is usually right; there is no
-        # alternative.
-        copies = not may_be_empty or self.c.opset < 14
-        return onnx_forms.reshape_to(self.c, value, target, special_zero=copies)
-
-
-class OpenVinoSizes(Sizes):
-    """Computes with sizes, and emits OpenVINO operations for this where necessary."""
-
-    forms = openvino_forms
-
-    def reshape_to(self, value: Value, target: Value, *, may_be_empty: bool) -> Value:
-        return openvino_forms.reshape_to(self.c, value, target, special_zero=False)
+    def _made(self, verb: Callable[[Value, Value], Value], left: Size, right: Size) -> Value:
+        return verb(self.list([left]), self.list([right]))

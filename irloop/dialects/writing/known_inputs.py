@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from irloop.conversion.framework.translation import Conversion
+from irloop.dialects.writing.writer import Writer
 from irloop.graph.builder import shape_of
 from irloop.graph.model import Value
 
 __all__ = ["ints", "length", "needed_axis", "needed_ints", "needed_rank"]
 
 
-def ints(c: Conversion, value: Value | None) -> list[int] | None:
+def ints(c: Writer, value: Value | None) -> list[int] | None:
     """The elements of a constant integer input; None if it is omitted or not constant."""
     array = None if value is None else c.constant_of(value)
     return None if array is None else [int(item) for item in array.reshape(-1)]
 
 
-def needed_ints(c: Conversion, value: Value | None, what: str) -> list[int]:
+def needed_ints(c: Writer, value: Value | None, what: str) -> list[int]:
     """Return the elements of an input that must be a constant in the other format.
 
     `what` names the input in the error message, "axis" for example.
@@ -32,7 +32,7 @@ def needed_ints(c: Conversion, value: Value | None, what: str) -> list[int]:
     return found
 
 
-def needed_axis(c: Conversion, value: Value) -> int:
+def needed_axis(c: Writer, value: Value) -> int:
     """The single element of an axis input, which must be constant.
 
     Raises:
@@ -41,7 +41,7 @@ def needed_axis(c: Conversion, value: Value) -> int:
     return needed_ints(c, value, "axis")[0]
 
 
-def needed_rank(c: Conversion, value: Value, what: str = "input") -> int:
+def needed_rank(c: Writer, value: Value, what: str = "input") -> int:
     """The rank of a value that the conversion needs.
 
     Raises:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from irloop.conversion.forms import openvino_forms as f
-from irloop.conversion.framework.translation import Conversion
+from irloop.conversion.framework.directions import Import
 from irloop.dialects.openvino import gather, search
 from irloop.graph.builder import shape_of
 from irloop.graph.model import Value
@@ -24,7 +23,7 @@ LONGEST = 46339
 _UNORDERED = "does not keep the order of equal elements of an axis of unknown or large size"
 
 
-def ordered_topk(c: Conversion, data: Value, k: Value, axis: int, mode: str) -> tuple[Value, Value]:
+def ordered_topk(c: Import, data: Value, k: Value, axis: int, mode: str) -> tuple[Value, Value]:
     """Emit the `k` best elements along an axis and their i64 positions, both from best to worst.
 
     `k` is a scalar; `mode` is max or min. Of equal elements, the first is better.
@@ -44,10 +43,10 @@ def ordered_topk(c: Conversion, data: Value, k: Value, axis: int, mode: str) -> 
         f"equal elements may come in another order than in ONNX: opset{c.opset} {_UNORDERED}",
         "write a newer opset: --opset 11, or fix the size of the axis: --shape",
     )
-    return f.topk(c, data, k, axis, mode=mode)
+    return c.topk(data, k, axis, mode=mode)
 
 
-def first_best(c: Conversion, data: Value, axis: int, mode: str) -> tuple[Value, Value]:
+def first_best(c: Import, data: Value, axis: int, mode: str) -> tuple[Value, Value]:
     """Emit the best element along an axis and its i64 position; the axis remains with size 1.
 
     The rank must be known. Of the positions of elements that equal the best, the least is the
@@ -55,25 +54,25 @@ def first_best(c: Conversion, data: Value, axis: int, mode: str) -> tuple[Value,
     """
     rank = c.rank_of(data)
     axis %= rank
-    best, _ = f.topk(c, data, c.i64(1), axis, mode=mode)
-    size = f.size_of(c, data, axis)
-    positions = f.range_(c, c.i64(0), size, c.i64(1))
+    best, _ = c.topk(data, c.i64(1), axis, mode=mode)
+    size = c.size_of(data, axis)
+    positions = c.range(c.i64(0), size, c.i64(1))
     if rank - axis > 1:
-        positions = f.unsqueeze(c, positions, list(range(1, rank - axis)))
+        positions = c.unsqueeze(positions, list(range(1, rank - axis)))
     # A NaN equals nothing, so there may be no such position.
-    candidates = f.select(c, f.equal(c, data, best), positions, f.subtract(c, size, c.i64(1)))
-    position, _ = f.topk(c, candidates, c.i64(1), axis, mode="min")
+    candidates = c.select(c.equal(data, best), positions, c.subtract(size, c.i64(1)))
+    position, _ = c.topk(candidates, c.i64(1), axis, mode="min")
     return best, position
 
 
-def _stable(c: Conversion, data: Value, k: Value, axis: int, mode: str) -> tuple[Value, Value]:
+def _stable(c: Import, data: Value, k: Value, axis: int, mode: str) -> tuple[Value, Value]:
     op = search.TopK11(axis, mode, "value", ElementType.I64, stable=True)
     values, positions = c.emit(op, data, k, n_outputs=2).outputs
     return values, positions
 
 
 def _sorted_twice(
-    c: Conversion, data: Value, k: Value, along: tuple[int, int], mode: str
+    c: Import, data: Value, k: Value, along: tuple[int, int], mode: str
 ) -> tuple[Value, Value]:
     """Sort the elements, and then each group of equal ones by position.
 
@@ -81,11 +80,11 @@ def _sorted_twice(
     `along` is the axis and its size.
     """
     axis, size = along
-    values, positions = f.topk(c, data, c.i64(size), axis, mode=mode)
-    previous = f.gather(c, values, c.i64(np.maximum(np.arange(size) - 1, 0)), axis)
-    is_new = f.logical_not(c, f.equal(c, values, previous))
-    group = c(search.CumSum(), f.convert_always(c, is_new, ElementType.I64), c.i64(axis))
-    key = f.add(c, f.multiply(c, group, c.i64(size)), positions)
-    _, order = f.topk(c, key, k, axis, mode="min")
+    values, positions = c.topk(data, c.i64(size), axis, mode=mode)
+    previous = c.gather(values, c.i64(np.maximum(np.arange(size) - 1, 0)), axis)
+    is_new = c.logical_not(c.equal(values, previous))
+    group = c(search.CumSum(), c.convert_always(is_new, ElementType.I64), c.i64(axis))
+    key = c.add(c.multiply(group, c.i64(size)), positions)
+    _, order = c.topk(key, k, axis, mode="min")
     pick = gather.GatherElements(axis)
     return c(pick, values, order), c(pick, positions, order)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.forms import onnx_shape_forms as shape_forms
-from irloop.conversion.framework.translation import Conversion
+from irloop.conversion.framework.directions import Export
 from irloop.graph.builder import shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import Dim, ElementType
@@ -15,7 +13,7 @@ __all__ = ["filled", "merge_axes", "split_axis"]
 STORED_LIMIT = 1024
 
 
-def filled(c: Conversion, number: float, element: ElementType, shape: list[int]) -> Value:
+def filled(c: Export, number: float, element: ElementType, shape: list[int]) -> Value:
     """A tensor of the given shape in which every element is `number`."""
     count = 1
     for dim in shape:
@@ -24,10 +22,10 @@ def filled(c: Conversion, number: float, element: ElementType, shape: list[int])
         import numpy as np
 
         return c.constant(np.full(shape, number), element)
-    return shape_forms.expand(c, c.constant(number, element), c.i64(shape))
+    return c.expand(c.constant(number, element), c.i64(shape))
 
 
-def merge_axes(c: Conversion, value: Value, axis: int) -> Value:
+def merge_axes(c: Export, value: Value, axis: int) -> Value:
     """Reshape [.., n, p, ..] to [.., n * p, ..], with n at `axis`."""
     shape = shape_of(value)
     if shape.dims is None:
@@ -37,7 +35,7 @@ def merge_axes(c: Conversion, value: Value, axis: int) -> Value:
     return _reshaped(c, value, [*shape.dims[:axis], joined, *shape.dims[axis + 2 :]], axis, 2)
 
 
-def split_axis(c: Conversion, value: Value, axis: int, part: int) -> Value:
+def split_axis(c: Export, value: Value, axis: int, part: int) -> Value:
     """Reshape [.., n * part, ..] to [.., n, part, ..], with n at `axis`."""
     shape = shape_of(value)
     if shape.dims is None:
@@ -49,7 +47,7 @@ def split_axis(c: Conversion, value: Value, axis: int, part: int) -> Value:
 
 
 def _reshaped(
-    c: Conversion,
+    c: Export,
     value: Value,
     dims: list[Dim | None],
     axis: int,
@@ -58,31 +56,31 @@ def _reshaped(
 ) -> Value:
     known = [dim for dim in dims if isinstance(dim, int)]
     if len(known) == len(dims):
-        return shape_forms.reshape_to(c, value, c.i64(known), special_zero=0 not in known)
+        return c.reshape_to(value, c.i64(known), special_zero=0 not in known)
     if len(known) == len(dims) - 1 and 0 not in known:
         # A single -1 is unambiguous because no other dimension is 0 here.
-        return shape_forms.reshape(c, value, [dim if isinstance(dim, int) else -1 for dim in dims])
+        return c.reshape(value, [dim if isinstance(dim, int) else -1 for dim in dims])
     pattern = _computed(c, value, axis, replaced, part)
-    return shape_forms.reshape_to(c, value, pattern, special_zero=False)
+    return c.reshape_to(value, pattern, special_zero=False)
 
 
-def _computed(c: Conversion, value: Value, axis: int, replaced: int, part: int | None) -> Value:
+def _computed(c: Export, value: Value, axis: int, replaced: int, part: int | None) -> Value:
     """Compute the target shape of a Reshape that splits or merges axes of `value`.
 
     If `part` is None, the axes `axis` and `axis` + 1 become one. Otherwise, the axis `axis` becomes
     two axes, of which the second has the size `part`. `replaced` is the number of axes that are
     replaced. The shape is computed when the model runs, so a size may also be 0.
     """
-    shape = shape_forms.shape_of(c, value)
+    shape = c.shape_of(value)
     rank = shape_of(value).rank
     assert rank is not None
-    here = shape_forms.gather(c, shape, c.i64([axis]), 0)
+    here = c.gather(shape, c.i64([axis]), 0)
     if part is None:
-        middle = [forms.multiply(c, here, shape_forms.gather(c, shape, c.i64([axis + 1]), 0))]
+        middle = [c.multiply(here, c.gather(shape, c.i64([axis + 1]), 0))]
     else:
-        middle = [forms.divide(c, here, c.i64([part])), c.i64([part])]
+        middle = [c.divide(here, c.i64([part])), c.i64([part])]
     before, after = list(range(axis)), list(range(axis + replaced, rank))
-    pieces = [shape_forms.gather(c, shape, c.i64(before), 0)] if before else []
+    pieces = [c.gather(shape, c.i64(before), 0)] if before else []
     pieces += middle
-    pieces += [shape_forms.gather(c, shape, c.i64(after), 0)] if after else []
-    return shape_forms.concat(c, pieces, 0)
+    pieces += [c.gather(shape, c.i64(after), 0)] if after else []
+    return c.concat(pieces, 0)

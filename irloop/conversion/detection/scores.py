@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from irloop.conversion.forms import onnx_forms as forms
-from irloop.conversion.forms.sizes import Size
-from irloop.conversion.framework.translation import Conversion
+from irloop.conversion.framework.directions import Export
+from irloop.dialects.writing.sizes import Size
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
@@ -16,14 +15,14 @@ OUT = float("-inf")
 LOWEST = -3.4028234663852886e38
 
 
-def at_least(c: Conversion, left: Value, right: Value) -> Value:
+def at_least(c: Export, left: Value, right: Value) -> Value:
     """left >= right."""
-    return forms.logical_not(c, forms.less(c, left, right))
+    return c.logical_not(c.less(left, right))
 
 
-def places(c: Conversion, count: Size, element: ElementType = ElementType.I64) -> Value:
+def places(c: Export, count: Size, element: ElementType = ElementType.I64) -> Value:
     """The vector 0, 1, ... count - 1."""
     if isinstance(count, int):
         return c.constant(list(range(count)), element)
-    limit = forms.squeeze(c, count, [0])
-    return forms.convert(c, forms.range_(c, c.i64(0), limit, c.i64(1)), element)
+    limit = c.squeeze(count, [0])
+    return c.convert(c.range(c.i64(0), limit, c.i64(1)), element)

@@ -1,1 +1,0 @@
-"""Small groups of operations that several conversions emit, by dialect and opset."""

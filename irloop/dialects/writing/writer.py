@@ -1,0 +1,256 @@
+"""The base of the vocabularies: the verbs that both dialects have."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from irloop.graph.builder import element_of
+from irloop.graph.inference import Inference
+from irloop.graph.model import Node, Value
+from irloop.graph.op import Op
+from irloop.graph.tensor import Tensor
+from irloop.graph.types import ElementType
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+__all__ = ["RefusedError", "Writer"]
+
+#: An end before the first element of every tensor, for slices in reverse order.
+PAST_THE_FIRST = -(2**31 - 1)
+
+
+class RefusedError(Exception):
+    """Raised if something cannot be expressed in the dialect; the message is the reason.
+
+    `opset` is the first opset that can express it; 0 if there is none.
+    """
+
+    def __init__(self, reason: str, fix: str = "", opset: int = 0) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.fix = fix
+        self.opset = opset
+
+
+class Writer(ABC):
+    """Emits operations; each verb returns the value that its last operation computes.
+
+    `OnnxWriter` and `OpenVinoWriter` choose the operation, and its version, that each verb becomes.
+    Where a new node goes, and what it is called, depends on who writes: a conversion appends nodes
+    to a new graph, a pass inserts them before a node.
+    """
+
+    #: The types and constants that are known of the graph.
+    inference: Inference
+
+    @property
+    @abstractmethod
+    def opset(self) -> int:
+        """The newest opset whose operations may be emitted."""
+
+    @abstractmethod
+    def emit(self, op: Op, *inputs: Value | None, n_outputs: int | None = None) -> Node:
+        """Add a node; by default, the operation determines the number of its outputs."""
+
+    @abstractmethod
+    def __call__(self, op: Op, *inputs: Value | None) -> Value:
+        """Add a node and return its only (or first) output."""
+
+    @abstractmethod
+    def tensor(self, tensor: Tensor, name: str = "") -> Value:
+        """Add a constant from a tensor of any size; its data is not copied."""
+
+    @abstractmethod
+    def constant(self, data: Any, element: ElementType) -> Value:
+        """Add a constant with the value of a number, a (nested) list or an array."""
+
+    @abstractmethod
+    def constant_of(self, value: Value) -> Array | None:
+        """The value of a small constant, folded if needed; None if it is not known."""
+
+    @abstractmethod
+    def refuse(self, reason: str, fix: str = "", *, opset: int = 0) -> RefusedError:
+        """Make the exception to raise if the dialect cannot express something.
+
+        `opset` is the first opset that could.
+        """
+
+    # Constants
+
+    @abstractmethod
+    def i64(self, data: Any) -> Value:
+        """An i64 constant from a number, a list or an array."""
+
+    def scalar(self, number: float, like: Value) -> Value:
+        """A scalar constant of the element type of `like`."""
+        return self.constant(number, element_of(like))
+
+    # Copies
+
+    @abstractmethod
+    def identity(self, value: Value) -> Value:
+        """A copy of the value, which has a name of its own."""
+
+    @abstractmethod
+    def own_copy(self, value: Value) -> Value:
+        """A copy of the value in memory of its own, where the engine would otherwise share it."""
+
+    # Elements
+
+    @abstractmethod
+    def convert(self, value: Value, element: ElementType) -> Value:
+        """Convert `value` to an element type; return it unchanged if it has this type already."""
+
+    @abstractmethod
+    def add(self, left: Value, right: Value) -> Value:
+        """left + right."""
+
+    @abstractmethod
+    def subtract(self, left: Value, right: Value) -> Value:
+        """left - right."""
+
+    @abstractmethod
+    def multiply(self, left: Value, right: Value) -> Value:
+        """left * right."""
+
+    @abstractmethod
+    def divide(self, left: Value, right: Value) -> Value:
+        """left / right; integers truncate."""
+
+    @abstractmethod
+    def maximum(self, left: Value, right: Value) -> Value:
+        """The elementwise maximum of two values."""
+
+    @abstractmethod
+    def minimum(self, left: Value, right: Value) -> Value:
+        """The elementwise minimum of two values."""
+
+    @abstractmethod
+    def less(self, left: Value, right: Value) -> Value:
+        """left < right."""
+
+    @abstractmethod
+    def equal(self, left: Value, right: Value) -> Value:
+        """left == right."""
+
+    @abstractmethod
+    def logical_not(self, value: Value) -> Value:
+        """The logical negation."""
+
+    @abstractmethod
+    def select(self, condition: Value, then: Value, otherwise: Value) -> Value:
+        """Select the elements of `then` where the condition is true, else those of `otherwise`."""
+
+    @abstractmethod
+    def range(self, start: Value, stop: Value, step: Value) -> Value:
+        """The numbers from `start` up to, but excluding, `stop`, in steps of `step`; scalars."""
+
+    @abstractmethod
+    def reduce(self, kind: str, value: Value, axes: Sequence[int], *, keep: bool = True) -> Value:
+        """A reduction (Sum, Mean, Prod, Max, Min, L1, L2) over known axes."""
+
+    @abstractmethod
+    def softmax(self, value: Value, axis: int) -> Value:
+        """Softmax along one axis."""
+
+    # Shapes
+
+    @abstractmethod
+    def as_i64(self, value: Value) -> Value:
+        """Convert an integer value to i64, the type of shapes, axes and positions."""
+
+    @abstractmethod
+    def as_list(self, value: Value) -> Value:
+        """Reshape an integer scalar or list to a list."""
+
+    @abstractmethod
+    def as_scalar(self, value: Value) -> Value:
+        """A one-element value as a scalar."""
+
+    @abstractmethod
+    def shape_of(self, value: Value) -> Value:
+        """The dimensions of `value` as an i64 list."""
+
+    @abstractmethod
+    def size_of(self, value: Value, axis: int) -> Value:
+        """One dimension as an i64 scalar, which is constant if it is known."""
+
+    @abstractmethod
+    def reshape(self, value: Value, dims: Sequence[int]) -> Value:
+        """Reshape; 0 copies a dimension, -1 is inferred."""
+
+    @abstractmethod
+    def reshape_to(self, value: Value, pattern: Value, *, special_zero: bool = True) -> Value:
+        """Reshape `value` to the shape `pattern`, an i64 list.
+
+        With `special_zero`, a 0 in `pattern` copies the dimension of `value` at the same position.
+        """
+
+    @abstractmethod
+    def reshape_exactly(self, value: Value, pattern: Value, *, may_be_empty: bool) -> Value:
+        """Reshape `value` to the shape `pattern`, in which a 0 means a size of 0.
+
+        Only if `may_be_empty` is true, it can have a 0.
+        """
+
+    @abstractmethod
+    def squeeze(self, value: Value, axes: Sequence[int]) -> Value:
+        """Remove `axes`, each of which has size 1."""
+
+    @abstractmethod
+    def unsqueeze(self, value: Value, axes: Sequence[int]) -> Value:
+        """Insert axes of size 1 at the given positions of the result."""
+
+    @abstractmethod
+    def transpose(self, value: Value, order: Sequence[int]) -> Value:
+        """Transpose, unless `order` keeps the axes in place."""
+
+    def moved(self, value: Value, source: int, target: int, rank: int) -> Value:
+        """Move axis `source` of `value`, which has this rank, to position `target`."""
+        rest = [axis for axis in range(rank) if axis != source]
+        return self.transpose(value, [*rest[:target], source, *rest[target:]])
+
+    @abstractmethod
+    def concat(self, values: Sequence[Value], axis: int) -> Value:
+        """Concatenate values; a single value is returned unchanged."""
+
+    @abstractmethod
+    def slice(
+        self,
+        value: Value,
+        starts: Sequence[int],
+        ends: Sequence[int],
+        axes: Sequence[int],
+        steps: Sequence[int] | None = None,
+    ) -> Value:
+        """Slice from `starts` to `ends` along `axes`."""
+
+    @abstractmethod
+    def part(self, value: Value, axis: int, start: int, end: int, step: int = 1) -> Value:
+        """Slice one axis, in a form that every opset has.
+
+        `start` and `end` must not be negative, unless `step` is.
+        """
+
+    def reverse(self, value: Value, axis: int) -> Value:
+        """Reverse the order of the elements along `axis`."""
+        return self.part(value, axis, -1, PAST_THE_FIRST, -1)
+
+    @abstractmethod
+    def gather(
+        self, value: Value, indices: Value, axis: int, *, may_be_negative: bool = True
+    ) -> Value:
+        """Gather along an axis; negative indices count from the end."""
+
+    def take(self, value: Value, indices: int | Sequence[int], axis: int) -> Value:
+        """Gather constant indices of `axis`; a single integer removes the axis."""
+        return self.gather(value, self.i64(indices), axis)
+
+    @abstractmethod
+    def tile(self, value: Value, repeats: Value) -> Value:
+        """Tile along each axis; `repeats` is an i64 list."""

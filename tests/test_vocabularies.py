@@ -1,0 +1,59 @@
+"""Each dialect has one vocabulary: the verbs that emit its operations are defined in one place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from irloop.dialects.writing.onnx_writer import OnnxWriter
+from irloop.dialects.writing.openvino_writer import OpenVinoWriter
+
+ROOT = Path(__file__).resolve().parents[1]
+HOME = "irloop/dialects/writing/"
+
+#: The verbs of both dialects: the public methods of the vocabularies.
+VERBS = {
+    name
+    for cls in (OnnxWriter, OpenVinoWriter)
+    for name in dir(cls)
+    if not name.startswith("_") and callable(getattr(cls, name))
+}
+#: What each writer defines, because it determines how a node is made.
+MAKING = {"constant", "constant_of", "emit", "i64", "iteration_numbers", "refuse", "tensor"}
+#: In a builder of loops a slice is an input of the body, not an operation. The layers of old IR,
+#: whose shapes are all known, compare them with the declared ones as they emit operations.
+OTHERS = ("irloop/building/", "irloop/formats/openvino/legacy/steps.py")
+
+
+def _values(annotation: ast.expr | None) -> bool:
+    return annotation is not None and "Value" in ast.unparse(annotation).split(" | ")
+
+
+def _emitting(tree: ast.AST) -> Iterator[ast.FunctionDef]:
+    """Yield the functions that are named as a verb, take a value, and return a value."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.FunctionDef) or node.name.rstrip("_") not in VERBS - MAKING:
+            continue
+        takes = any(_values(argument.annotation) for argument in node.args.args)
+        if takes and _values(node.returns):
+            yield node
+
+
+def test_the_verbs_are_found_where_they_are_defined() -> None:
+    found = {
+        node.name
+        for path in (ROOT / HOME).glob("*.py")
+        for node in _emitting(ast.parse(path.read_text(encoding="utf-8")))
+    }
+    assert {"add", "gather", "reshape", "select", "slice", "softmax"} <= found
+
+
+def test_no_other_place_defines_a_verb() -> None:
+    other = [
+        f"{file}:{node.lineno} defines {node.name}"
+        for path in sorted(ROOT.glob("irloop/**/*.py"))
+        if not (file := path.relative_to(ROOT).as_posix()).startswith((HOME, *OTHERS))
+        for node in _emitting(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert not other, "\n".join(other)
