@@ -124,12 +124,27 @@ def _plain(value: Any) -> Any:
 
 def _describe(row: Coverage) -> None:
     click.echo(f"\n{row.label} ({row.dialect}): {row.summary}")
-    lines = [("  input", item.label, item.types) for item in row.inputs]
-    lines += [("  output", item.label, item.types) for item in row.outputs]
+    lines = [("  input", item.label, _grouped(item.types)) for item in row.inputs]
+    lines += [("  output", item.label, _grouped(item.types)) for item in row.outputs]
     lines += [("  attribute", item.name, item.description) for item in row.attributes]
-    lines += [(f"  opset {at}", name, f"also {types}") for at, name, types in row.later_types]
+    for at, name, types in row.later_types:
+        lines.append((f"  opset {at}", name, f"also {_grouped(types)}"))
     if lines:
         _print(lines)
+
+
+def _grouped(types: str) -> str:
+    """Write types with the same container together, as in ``S: seq(tensor(float | double))``."""
+    label, colon, listed = types.rpartition(": ")
+    groups: dict[str, list[str]] = {}
+    for item in listed.split(" | "):
+        container, bracket, element = item.rpartition("(")
+        groups.setdefault(container + bracket, []).append(element.rstrip(")"))
+    texts = [
+        container + " | ".join(elements) + ")" * container.count("(")
+        for container, elements in groups.items()
+    ]
+    return label + colon + " | ".join(texts)
 
 
 def _cells(row: Coverage) -> tuple[str, ...]:

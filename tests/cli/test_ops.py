@@ -39,6 +39,9 @@ def test_loops_have_attributes_and_types_by_version(
     assert "attribute scan_input_axes ints; default none" in shown
     assert "attribute then_branch graph; required" in shown
     assert "opset 16 V also bfloat16" in shown
+    assert "opset 25 V also optional(tensor(int2 | uint2)) | seq(tensor(int2 | uint2)) | int2" in (
+        " ".join(irloop("ops", "Loop", "--dialect", "onnx").output.split())
+    )
     made = irloop("ops", "Loop", "--dialect", "onnx", "--format", "json")
     (row,) = json.loads(made.output)["ops"]
     # From the list of type constraints of each version in ONNX's Operators.md.
