@@ -400,9 +400,9 @@ def convert(
             operations of the body, or a recurrent sequence; "keep" selects the closest form. A note
             for each loop describes its new form and the reason. None means the closest form,
             without notes.
-        target: a measured version of OpenVINO, such as "openvino-2021.4" or "openvino-2024.6": use
-            only features of that version, and leave out what avoids faults that it does not have
-            (to OpenVINO only).
+        target: a measured version of an engine, such as "openvino-2021.4", "openvino-2024.6" or
+            "onnxruntime-1.18": use only features of that version, and leave out what avoids faults
+            that it does not have. The result has the format that the engine runs.
         shapes: other shapes for inputs, by name; None is an unknown dimension. If the model already
             has the target format, they apply only if another argument changes it.
         types: element types for inputs whose type is dynamic, by name, as "f32".

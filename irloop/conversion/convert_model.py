@@ -24,7 +24,7 @@ from irloop.passes.manager import Manager
 
 if TYPE_CHECKING:
     from irloop.conversion.loops.loop_choice import SourceLoop
-    from irloop.conversion.targets import ImportOptions, Target
+    from irloop.conversion.targets import ExportOptions, ImportOptions, Target
 
 __all__ = ["convert_model"]
 
@@ -50,8 +50,10 @@ class _Conversion:
     """One conversion. `model` is the source, or a copy of it, and after `translate` the result."""
 
     def __init__(self, source: Model, to: str | None, options: ConvertOptions) -> None:
-        to_onnx = source.dialect == "openvino" and options.target is None
-        self.to = to or ("onnx" if to_onnx else "openvino")
+        #: The runtime that must be able to read the result.
+        self.target = _target(options.target)
+        other = "openvino" if source.dialect == "onnx" else "onnx"
+        self.to = to or (other if self.target is None else self.target.dialect)
         if self.to not in ("onnx", "openvino"):
             raise UsageError(f"no format is called {self.to!r}", expected="onnx or openvino")
         self.translates = source.dialect != self.to
@@ -59,8 +61,6 @@ class _Conversion:
         options.require_consistent(self.to, opsets, translates=self.translates)
         self.model = source
         self.options = options
-        #: The runtime that must be able to read the result.
-        self.target = _target(options.target)
         self.shapes = shapes_of(options.shapes or {})
         # What the reader had to say about a file of versions 2 to 7.
         self.notes: list[Diagnostic] = [*source.notes]
@@ -138,12 +138,18 @@ class _Conversion:
         options = self.options
         if self.to == "onnx":
             prefer = "scan" if options.loops == "scan" else "loop"
+            limits: ExportOptions = {}
+            if self.target is not None:
+                from irloop.conversion import targets
+
+                limits = targets.export_options(self.target)
             self.model, notes = pipelines.to_onnx(
                 self.model,
                 opset=options.opset,
                 prefer=prefer,
                 shapes=self.shapes,
                 quantization=options.quantization,
+                **limits,
             )
         else:
             known: ImportOptions = {"opset": options.opset}

@@ -83,6 +83,8 @@ def to_onnx(
     prefer: str = "loop",
     shapes: Mapping[str, Shape] | None = None,
     quantization: Quantization = "exact",
+    newest: int = NEWEST,
+    runtime: str | None = None,
 ) -> tuple[Model, list[Diagnostic]]:
     """Convert a model to ONNX; return it with notes for the user.
 
@@ -91,7 +93,8 @@ def to_onnx(
     newer opset is needed for a model with 8-bit floats, it is at least 21. With `prefer` "scan", a
     Loop whose trip count depends only on its slices is written as a Scan. `shapes` fixes the shapes
     of inputs by name. With `quantization` "qdq", quantised channels and 16 bits are written by
-    QuantizeLinear and DequantizeLinear, too.
+    QuantizeLinear and DequantizeLinear, too. No opset after `newest` is chosen. Faults that the
+    `runtime`, such as "onnxruntime-1.18", was measured not to have are not avoided.
 
     Raises:
         UsageError: when `model` is not an OpenVINO model, or has no input of a given name, or when
@@ -106,12 +109,12 @@ def to_onnx(
     set_input_shapes(model, shapes or {})
     options = {"prefer": prefer, "quantization": quantization}
     first, reason = (opset or DEFAULT_ONNX_OPSET), ""
-    if opset is None and _has_4_bit_weights(model):
+    if opset is None and ELEMENT_SINCE[ElementType.U4] <= newest and _has_4_bit_weights(model):
         first = ELEMENT_SINCE[ElementType.U4]
         reason = f"opset {first} is written: older ones would store 4-bit weights in 8 bits"
     converter = Converter(EXPORTS, first, options=options, may_be_newer=opset is None)
     try:
-        result = _run(model, _onnx_passes(model, converter))
+        result = _run(model, _onnx_passes(model, converter, runtime))
     except UnsupportedError:
         newer = max(converter.cures, default=0)
         large = converter.newer
@@ -120,8 +123,10 @@ def to_onnx(
             raise
         if newer < TRANSPOSES_8_BIT_FLOATS and _has_8_bit_floats(model):
             newer = TRANSPOSES_8_BIT_FLOATS
+        if newer > newest:
+            raise
         converter = Converter(EXPORTS, newer, options=options)
-        result = _run(model, _onnx_passes(model, converter))
+        result = _run(model, _onnx_passes(model, converter, runtime))
         reason = f"opset {newer} is written: opset {first} cannot express the whole model"
         if only_large_tables:
             path = node_path(large[0].node)
@@ -163,7 +168,7 @@ def _has_8_bit_floats(model: Model) -> bool:
     return any(element_of(value) in EIGHT_BIT_FLOATS for value in values)
 
 
-def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
+def _onnx_passes(model: Model, converter: Converter, runtime: str | None) -> list[Pass]:
     # The passes of one direction only are not imported for the other.
     from irloop.conversion.loops.narrow_wires import CarryNarrowWires
     from irloop.conversion.quantised.passes import quantised_forms
@@ -189,7 +194,7 @@ def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
         # them.
         *(quantised_forms() if converter.opset >= QUANTISES_SINCE else ()),
         # Rewrite forms on which ONNX Runtime crashes.
-        *repairs("onnx"),
+        *repairs("onnx", runtime),
         # ONNX Runtime has no Loop or Scan of 4-bit integers.
         CarryNarrowWires(),
         # ONNX Runtime computes results of a branch or Scan wrong if they share a value.

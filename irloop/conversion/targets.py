@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from irloop.conversion.lowering import LowerThroughOnnx
+from irloop.conversion.opset_change import to_opset
 from irloop.conversion.tensors.constant_reshapes import ConstantReshapes
 from irloop.conversion.tensors.empty_parts import DropEmptyParts
 from irloop.diagnostics import Diagnostic, Location, Severity
@@ -22,6 +23,7 @@ from irloop.errors import UnsupportedError, UsageError
 from irloop.faults.catalogue import faults_of
 from irloop.faults.measured import FIRST, Release, releases
 from irloop.faults.repairing import repairs_of_target
+from irloop.formats.onnx.versions import ir_version_for
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.input_types import shape_option
@@ -54,6 +56,7 @@ __all__ = [
     "Target",
     "adapt",
     "compress",
+    "export_options",
     "find_target",
     "import_options",
     "of_opset",
@@ -65,6 +68,7 @@ __all__ = [
 class Target:
     """A runtime for which models are converted, and what it can read.
 
+    `dialect` is "onnx" for releases of ONNX Runtime. `opset` is the newest opset of its format.
     `ir_version` is the only IR version that it reads, or None if it reads versions 10 and 11.
     `types` are the element types to avoid: it has no name for them, or reads their bytes
     differently. `computed_weights` is true if its recurrent operations accept weights that are not
@@ -78,6 +82,7 @@ class Target:
     types: frozenset[ElementType] = frozenset()
     computed_weights: bool = True
     is_release: bool = True
+    dialect: str = "openvino"
 
 
 #: i4 and u4 are in this set, because OpenVINO 2021.4 can name them, but reads the halves of a byte
@@ -110,18 +115,23 @@ def find_target(name: str) -> Target:
     if name == OLDEST:
         return _IN_2021
     engine, _, version = name.partition("-")
-    known = [item for item in releases("openvino") if item.number >= FIRST["openvino"]]
-    chosen = [item for item in known if engine == "openvino" and item.is_called(version)]
+    known = {
+        kind: [item for item in releases(kind) if item.number >= FIRST[kind]]
+        for kind in ("openvino", "onnxruntime")
+    }
+    chosen = [item for item in known.get(engine, ()) if item.is_called(version)]
     if not chosen:
-        years = [f"openvino-{year}.{number}" for year, number, *_ in (i.number for i in known)]
-        expected = ", ".join(dict.fromkeys([OLDEST, *years]))
+        numbers = [(kind, item.number) for kind, items in known.items() for item in items]
+        names = [f"{kind}-{year}.{number}" for kind, (year, number, *_) in numbers]
+        expected = ", ".join(dict.fromkeys([OLDEST, *names]))
         raise UsageError(f"no target is called {name!r}", expected=f"one of {expected}")
     return Target(
         name,
         opset=min(item.opset for item in chosen),
         ir_version=None,
         dynamic_shapes=True,
-        types=_lacked(chosen, known[-1]),
+        types=_lacked(chosen, known[engine][-1]),
+        dialect="onnx" if engine == "onnxruntime" else "openvino",
     )
 
 
@@ -138,12 +148,24 @@ def of_opset(opset: int) -> Target:
     )
 
 
+class ExportOptions(TypedDict, total=False):
+    """The options of `pipelines.to_onnx` that depend on the target."""
+
+    newest: int
+    runtime: str
+
+
 class ImportOptions(TypedDict, total=False):
     """The options of `pipelines.to_openvino` that depend on the target."""
 
     opset: int | None
     runtime: str
     computed_weights: bool
+
+
+def export_options(target: Target) -> ExportOptions:
+    """Return the options for a conversion to an ONNX model that `target` can read."""
+    return {"newest": target.opset, "runtime": target.name}
 
 
 def import_options(target: Target) -> ImportOptions:
@@ -156,12 +178,18 @@ def import_options(target: Target) -> ImportOptions:
 
 
 def adapt(model: Model, target: Target) -> None:
-    """Rewrite an OpenVINO model as far as possible so that `target` can read it.
+    """Rewrite a model as far as possible so that `target`, which runs its format, can read it.
 
     Raises:
         InferenceError: when the model contradicts itself.
         UnsupportedError: naming every operation and dynamic shape that the target does not have.
     """
+    if model.dialect == "onnx":
+        if model.opsets.get("", 0) > target.opset:
+            to_opset(model, target.opset)
+        model.version = min(model.version, ir_version_for({"": target.opset}))
+        Manager(repairs_of_target(target.name)).run_passes(model)
+        return
     if target.ir_version is not None:
         model.version = target.ir_version
     manager = Manager(list(_passes(target)))

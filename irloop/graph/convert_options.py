@@ -80,12 +80,16 @@ class Options(Record):
             UsageError: naming the option and the format that it belongs to.
         """
         for item in self.given():
-            wanted = item.metadata["to"] or to
+            wanted = self.format_of(item) or to
             if wanted != to:
                 name = (item.metadata["told"] or flag_of(item)) if spelled else item.name
                 raise UsageError(
                     f"{name} is an option for {_NAMES[wanted]}, but the result is {_NAMES[to]}"
                 )
+
+    def format_of(self, item: Field[Any]) -> str:
+        """The only format of a result that a given option fits; "" if both."""
+        return str(item.metadata["to"])
 
 
 def flag_of(item: Field[Any]) -> str:
@@ -98,8 +102,7 @@ class ConvertOptions(Options):
 
     opset: int | None = option("The opset to write: of ai.onnx or OpenVINO.", least=1)
     target: str | None = option(
-        "Write only what this runtime supports, such as openvino-2024.6.",
-        to="openvino",
+        "Write only what this runtime supports, such as openvino-2024.6 or onnxruntime-1.18.",
         metavar="ENGINE-VERSION",
     )
     loops: Loops | None = option(
@@ -138,6 +141,12 @@ class ConvertOptions(Options):
         return bool(self.reverse_channels) or any(
             item not in (None, {}) for item in (self.mean, self.scale, self.layout)
         )
+
+    def format_of(self, item: Field[Any]) -> str:
+        """The format of a result that a given option fits: for a target, the one that it runs."""
+        if item.name != "target":
+            return super().format_of(item)
+        return "onnx" if str(self.target).startswith("onnxruntime") else "openvino"
 
     def require_consistent(self, to: str, opsets: Sequence[int], *, translates: bool) -> None:
         """Refuse options that contradict each other, or that have no effect.

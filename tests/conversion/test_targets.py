@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import onnx
 import pytest
 
 import irloop
+from irloop.building.ir_model import IrModel
 from irloop.conversion.targets import find_target
+from irloop.dialects.onnx.elementwise import Mul, Pow
 from irloop.dialects.openvino.comparison import Select
 from irloop.dialects.openvino.control_flow import Loop
+from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Abs
 from irloop.dialects.openvino.shape import Unsqueeze
 from irloop.dialects.openvino.slicing import Concat
@@ -121,3 +127,61 @@ def test_other_targets_are_refused_with_the_list(name: str) -> None:
         find_target(name)
     assert "openvino-2021.4, openvino-2023.0" in str(caught.value)
     assert "openvino-2024.6" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("target", "squares"),
+    [(None, Mul), ("onnxruntime-1.18", Pow), ("onnxruntime-1.20", Mul), ("onnxruntime-1", Mul)],
+)
+def test_a_fault_of_onnxruntime_is_avoided_only_for_releases_that_have_it(
+    target: str | None, squares: type
+) -> None:
+    """ORT122: 1.18 and 1.19 load a layer normalisation of f16 data with an f32 scale."""
+    text = faults()["ORT122"].smallest.model
+    assert isinstance(text, str)
+    model, _ = irloop.convert(from_proto(onnx.parser.parse_model(text)))
+    result, _ = irloop.convert(model, target=target)
+    assert result.dialect == "onnx"
+    assert {type(node.op) for node in result.graph.nodes} & {Mul, Pow} == {Mul, squares}
+
+
+GELU = """<ir_version: 11, opset_import: ["" : 23]>
+g (float[2] x) => (float[2] y) { y = Gelu (x) }"""
+
+
+def test_a_model_is_written_in_an_opset_that_the_release_has() -> None:
+    """ONNX Runtime 1.16 has opset 19, and with it IR version 9; Gelu is of opset 20."""
+    model = from_proto(onnx.parser.parse_model(GELU))
+    result, _ = irloop.convert(model, target="onnxruntime-1.16")
+    assert result.opsets[""] == 19
+    assert result.version <= 9
+    assert "Gelu" not in {node.op.type for node in result.graph.nodes}
+    same, _ = irloop.convert(model, target="onnxruntime-1.23")
+    assert [node.op.type for node in same.graph.nodes] == ["Gelu"]
+    x = np.array([-1.0, 2.0], np.float32)
+    for made in (result, same):
+        expected = [0.5 * v * (1 + math.erf(v / math.sqrt(2))) for v in x.tolist()]
+        np.testing.assert_allclose(irloop.run(made, {"x": x})["y"], expected, rtol=1e-6)
+
+
+def test_the_opset_of_a_target_is_that_of_its_oldest_release() -> None:
+    assert find_target("onnxruntime-1.16").opset == 19
+    assert find_target("onnxruntime-1").opset == 19
+
+
+def test_no_opset_after_that_of_the_release_is_chosen() -> None:
+    """Weights of 4 bits keep their type from opset 21 on, which 1.18 has."""
+    m = IrModel()
+    weights = m.constant([1, 2], ElementType.U4)
+    model = m.done(m(Convert(ElementType.F32), weights))
+    for target, opset in (("onnxruntime-1.17", 17), ("onnxruntime-1.18", 21), (None, 21)):
+        result, _ = irloop.convert(model, target=target)
+        assert result.opsets[""] == opset
+
+
+def test_a_target_of_the_other_format_is_refused() -> None:
+    model = from_proto(onnx.parser.parse_model(TEXT))
+    with pytest.raises(irloop.UsageError, match="target is an option for ONNX, but"):
+        irloop.convert(model, "openvino", target="onnxruntime-1.18")
+    with pytest.raises(irloop.UsageError, match=r"no target is called 'onnxruntime-1\.1'"):
+        irloop.convert(model, target="onnxruntime-1.1")
