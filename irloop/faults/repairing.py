@@ -48,26 +48,31 @@ def repairs(dialect: str, target: str | None = None) -> list[Pass]:
     """
     made: list[Pass] = []
     for item in _in_order(avoided_faults(target or DIALECTS[dialect])):
-        tidies = isinstance(item, Repair) and item.leaves_dead_code
-        made.append(_Tidied(item) if tidies else item)
+        if not isinstance(item, Repair) or not item.leaves_dead_code:
+            made.append(item)
+        elif made and isinstance(made[-1], DeadCode | _Tidied):
+            made.append(_Tidied(item))
+        else:
+            # What the translation and other repairs left unread goes, too.
+            made += [item, DeadCode()]
     return made
 
 
 class _Tidied(Pass):
-    """A repair and, if it changed the model, the removal of what it left unread.
+    """A repair of a model without dead code and, if it changed the model, the removal of new one.
 
     The passes that follow would otherwise repair values that nothing reads.
     """
 
     def __init__(self, repair: Pass) -> None:
         self.name = repair.name  # type: ignore[misc]
-        self._repair = repair
+        self.repair = repair
 
     def concerns(self, kinds: Set[type[Op]]) -> bool:
-        return self._repair.concerns(kinds)
+        return self.repair.concerns(kinds)
 
     def run(self, model: Model, config: PassConfig) -> bool:
-        if not self._repair.run(model, config):
+        if not self.repair.run(model, config):
             return False
         DeadCode().run(model, config)
         return True

@@ -245,7 +245,7 @@ class _Run:
         self._rewrite = rewrite
         self._dispatch = dispatch
         self._config = config
-        self._session = Session.of(model, config)
+        self._session = Session.of(model, config.facts)
         self._changes_left = max(FEWEST_CHANGES, CHANGES_PER_NODE * count_nodes(model.graph))
 
     def visit_graph(self, graph: Graph) -> bool:

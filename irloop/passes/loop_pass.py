@@ -35,7 +35,7 @@ class EachLoop(ModelPass):
 
     def run_on_model(self, model: Model) -> bool:
         self.model = model
-        self.session = Session.of(model, self.config)
+        self.session = Session.of(model, self.config.facts)
         return self._visit(model.graph)
 
     def _visit(self, graph: Graph) -> bool:

@@ -10,7 +10,6 @@ from irloop.graph.builder import Names
 from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Model
 from irloop.graph.walk import all_graphs
-from irloop.passes.base import PassConfig
 from irloop.passes.match_rewriter import MatchRewriter
 
 __all__ = ["Facts", "Session"]
@@ -36,9 +35,9 @@ class Session:
         return MatchRewriter(graph, self.inference, self.names)
 
     @classmethod
-    def of(cls, model: Model, config: PassConfig) -> Session:
-        """The session of a pass over a model: that of the pass before it, if nothing changed."""
-        return cls(model) if config.facts is None else config.facts.session(model)
+    def of(cls, model: Model, facts: Facts | None) -> Session:
+        """The session of a pass over a model: that of the pass before it, if `facts` has one."""
+        return cls(model) if facts is None else facts.session(model)
 
 
 class Facts:

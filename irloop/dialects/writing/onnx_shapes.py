@@ -35,38 +35,27 @@ class OnnxShapes(Writer):
     """Emits ONNX operations on shapes, axes and positions."""
 
     def identity(self, value: Value) -> Value:
-        """Identity: a copy of the value with a name of its own."""
         return self(convert.Identity(), value)
 
     def own_copy(self, value: Value) -> Value:
         return self.identity(value)
 
-    def as_i64(self, value: Value) -> Value:
-        """Cast an integer value to i64, the type of ONNX's shapes, axes and positions."""
-        if element_of(value) is ElementType.I64:
-            return value
-        known = self.constant_of(value)
-        if known is not None:
-            return self.i64(known)
-        return self(convert.Cast6(ElementType.I64), value)
+    def convert_always(self, value: Value, element: ElementType) -> Value:
+        return self(convert.Cast6(element), value)
 
     def as_list(self, value: Value) -> Value:
-        """Cast an integer scalar or vector to i64; a scalar becomes a one-element vector."""
         whole = self.as_i64(value)
         return whole if static_shape(whole).rank == 1 else self.reshape(whole, [-1])
 
     def as_scalar(self, value: Value) -> Value:
-        """A one-element value as a scalar."""
         return value if static_shape(value).rank == 0 else self.reshape(value, [])
 
     def squeeze(self, value: Value, axes: Sequence[int]) -> Value:
-        """Emit a Squeeze that removes `axes`, each of which has size 1."""
         if self.opset >= 13:
             return self(shapes.Squeeze13(), value, self.i64(list(axes)))
         return self(shapes.Squeeze(tuple(axes)), value)
 
     def unsqueeze(self, value: Value, axes: Sequence[int]) -> Value:
-        """Insert axes of size 1 at the given positions of the result."""
         if self.opset >= 13:
             return self(shapes.Unsqueeze13(), value, self.i64(list(axes)))
         return self(shapes.Unsqueeze(tuple(axes)), value)
@@ -192,13 +181,11 @@ class OnnxShapes(Writer):
         return self.reshape_to(value, pattern, special_zero=copies)
 
     def transpose(self, value: Value, order: Sequence[int]) -> Value:
-        """Transpose, unless `order` keeps the axes in place."""
         if list(order) == list(range(len(order))):
             return value
         return self(shapes.Transpose(tuple(order)), value)
 
     def concat(self, values: Sequence[Value], axis: int) -> Value:
-        """Concatenate values; a single value is returned unchanged."""
         if len(values) == 1:
             return values[0]
         return self(slicing.Concat(axis), *values)
@@ -227,7 +214,6 @@ class OnnxShapes(Writer):
         axes: Sequence[int],
         steps: Sequence[int] | None = None,
     ) -> Value:
-        """Slice from `starts` to `ends` along `axes`."""
         strides = [1] * len(axes) if steps is None else list(steps)
         return self.slice_by(
             value,
@@ -332,11 +318,9 @@ class OnnxShapes(Writer):
     def gather(
         self, value: Value, indices: Value, axis: int, *, may_be_negative: bool = True
     ) -> Value:
-        """Gather along an axis; negative indices count from the end."""
         return self(gathers.Gather(axis), value, indices)
 
     def shape_of(self, value: Value) -> Value:
-        """The dimensions as an i64 list."""
         return self(shapes.Shape15() if self.opset >= 15 else shapes.Shape1(), value)
 
     def size_of(self, value: Value, axis: int) -> Value:
@@ -350,7 +334,6 @@ class OnnxShapes(Writer):
         return self(shapes.Expand(), value, target)
 
     def tile(self, value: Value, repeats: Value) -> Value:
-        """Tile along each axis; `repeats` is an i64 list."""
         return self(shapes.Tile(), value, repeats)
 
     def pad(

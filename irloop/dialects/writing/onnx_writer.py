@@ -83,7 +83,6 @@ class OnnxWriter(OnnxShapes):
             raise self.refuse(reason, opset=since)
 
     def convert(self, value: Value, element: ElementType) -> Value:
-        """Cast `value`, unless it has that element type already."""
         value = self.representable(value)
         if element_of(value) is element:
             return value
@@ -167,32 +166,22 @@ class OnnxWriter(OnnxShapes):
             return self(op, *values)
         return self.computed_in(chosen, lambda *wide: self(op, *wide), *values)
 
-    def scalar(self, number: float, like: Value) -> Value:
-        """A scalar constant of the element type of `like`."""
-        return self.constant(number, element_of(like))
-
     def add(self, left: Value, right: Value) -> Value:
-        """left + right."""
         return self.numeric(elementwise.Add(), left, right)
 
     def subtract(self, left: Value, right: Value) -> Value:
-        """left - right."""
         return self.numeric(elementwise.Sub(), left, right)
 
     def multiply(self, left: Value, right: Value) -> Value:
-        """left * right."""
         return self.numeric(elementwise.Mul(), left, right)
 
     def divide(self, left: Value, right: Value) -> Value:
-        """left / right; integers truncate."""
         return self.numeric(elementwise.Div(), left, right)
 
     def maximum(self, left: Value, right: Value) -> Value:
-        """The elementwise maximum of two values."""
         return self._extremum(elementwise.Max(), left, right)
 
     def minimum(self, left: Value, right: Value) -> Value:
-        """The elementwise minimum of two values."""
         return self._extremum(elementwise.Min(), left, right)
 
     def _extremum(self, op: Op, left: Value, right: Value) -> Value:
@@ -209,7 +198,6 @@ class OnnxWriter(OnnxShapes):
         return self.computed_in(ElementType.F64, lambda *wide: self(op, *wide), left, right)
 
     def less(self, left: Value, right: Value) -> Value:
-        """left < right."""
         return self.compared(comparison.Less(), left, right)
 
     def greater(self, left: Value, right: Value) -> Value:
@@ -217,7 +205,6 @@ class OnnxWriter(OnnxShapes):
         return self.compared(comparison.Greater(), left, right)
 
     def equal(self, left: Value, right: Value) -> Value:
-        """left == right."""
         return self.compared(comparison.Equal(), left, right)
 
     def compared(self, op: Op, left: Value, right: Value) -> Value:
@@ -238,7 +225,6 @@ class OnnxWriter(OnnxShapes):
         return older.less_whole(self, *((a, b) if isinstance(op, comparison.Less) else (b, a)))
 
     def logical_not(self, value: Value) -> Value:
-        """The logical negation."""
         return self(comparison.Not(), value)
 
     def select(self, condition: Value, then: Value, otherwise: Value) -> Value:
@@ -399,7 +385,6 @@ class OnnxWriter(OnnxShapes):
         return self.computed_in(self._reducible(kind, element_of(value)), build, value)
 
     def softmax(self, value: Value, axis: int) -> Value:
-        """Softmax along one axis."""
         return self._along(activation.Softmax13, activation.Softmax1, value, axis)
 
     def log_softmax(self, value: Value, axis: int) -> Value:

@@ -22,21 +22,10 @@ __all__ = ["OpenVinoShapes"]
 class OpenVinoShapes(Writer):
     """Emits OpenVINO operations on shapes, axes and positions."""
 
-    def as_i64(self, value: Value) -> Value:
-        """Convert an integer value to i64; if it is constant, the result is a constant, too."""
-        if element_of(value) is ElementType.I64:
-            return value
-        known = self.constant_of(value)
-        return (
-            self(conversions.Convert(ElementType.I64), value) if known is None else self.i64(known)
-        )
-
     def as_list(self, value: Value) -> Value:
-        """Reshape a scalar or list to a list."""
         return value if static_shape(value).rank == 1 else self._reshaped(value, [-1])
 
     def as_scalar(self, value: Value) -> Value:
-        """A one-element value as a scalar."""
         return value if static_shape(value).rank == 0 else self._reshaped(value, [])
 
     def as_one_element(self, value: Value) -> Value:
@@ -57,11 +46,9 @@ class OpenVinoShapes(Writer):
         return self.reshape_to(value, pattern, special_zero=False)
 
     def squeeze(self, value: Value, axes: Sequence[int]) -> Value:
-        """Emit a Squeeze that removes `axes`, each of which has size 1."""
         return self(shapes.Squeeze(), value, self.i64(list(axes)))
 
     def unsqueeze(self, value: Value, axes: Sequence[int]) -> Value:
-        """Insert axes of size 1 at the given positions of the result."""
         return self(shapes.Unsqueeze(), value, self.i64(list(axes)))
 
     def reshape(self, value: Value, dims: Sequence[int]) -> Value:
@@ -80,7 +67,6 @@ class OpenVinoShapes(Writer):
         return self(shapes.Reshape(special_zero=special_zero), value, pattern)
 
     def transpose(self, value: Value, order: Sequence[int]) -> Value:
-        """Transpose, unless `order` keeps the axes in place."""
         if list(order) == list(range(len(order))):
             return value
         return self(shapes.Transpose(), value, self.i64(list(order)))
@@ -217,7 +203,6 @@ class OpenVinoShapes(Writer):
     def gather(
         self, value: Value, indices: Value, axis: int, *, may_be_negative: bool = True
     ) -> Value:
-        """Gather along an axis; negative indices count from the end."""
         if self.opset >= 8:
             return self(gathers.Gather8(), value, indices, self.i64(axis))
         positive = self.non_negative(indices, value, axis) if may_be_negative else indices
@@ -263,11 +248,9 @@ class OpenVinoShapes(Writer):
         return self(comparison.Select(), negative, self(elementwise.Add(), whole, sizes), whole)
 
     def shape_of(self, value: Value) -> Value:
-        """The dimensions as an i64 list."""
         return self(shapes.ShapeOf3() if self.opset >= 3 else shapes.ShapeOf(), value)
 
     def size_of(self, value: Value, axis: int) -> Value:
-        """One dimension as an i64 scalar."""
         shape = static_shape(value)
         dim = shape.dim(axis)
         if isinstance(dim, int):
@@ -285,7 +268,6 @@ class OpenVinoShapes(Writer):
         return self(shapes.Broadcast3(mode=mode), value, target)
 
     def tile(self, value: Value, repeats: Value) -> Value:
-        """Tile along each axis; `repeats` is an integer list."""
         return self(shapes.Tile(), value, repeats)
 
     def pad(

@@ -34,7 +34,6 @@ class OpenVinoWriter(OpenVinoShapes):
     """Emits OpenVINO operations."""
 
     def convert_always(self, value: Value, element: ElementType) -> Value:
-        """Emit operations that convert `value` to `element`, even if it already has this type."""
         if element in UNKNOWN_TO_OPENVINO:
             raise self.refuse(f"OpenVINO IR has no element type {element}")
         if element is ElementType.BOOLEAN and element_of(value) is ElementType.BOOLEAN:
@@ -72,45 +71,32 @@ class OpenVinoWriter(OpenVinoShapes):
         wide = build(*(self.convert(value, chosen) for value in values))
         return self.convert(wide, element)
 
-    def scalar(self, number: float, like: Value) -> Value:
-        """A scalar constant of the element type of `like`."""
-        return self.constant(number, element_of(like))
-
     def add(self, left: Value, right: Value) -> Value:
-        """left + right."""
         return self(elementwise.Add(), left, right)
 
     def subtract(self, left: Value, right: Value) -> Value:
-        """left - right."""
         return self(elementwise.Subtract(), left, right)
 
     def multiply(self, left: Value, right: Value) -> Value:
-        """left * right."""
         return self(elementwise.Multiply(), left, right)
 
     def divide(self, left: Value, right: Value) -> Value:
-        """left / right; integers truncate."""
         truncate = element_of(left).is_integer
         return self(elementwise.Divide(m_pythondiv=not truncate), left, right)
 
     def maximum(self, left: Value, right: Value) -> Value:
-        """The elementwise maximum of two values."""
         return self(elementwise.Maximum(), left, right)
 
     def minimum(self, left: Value, right: Value) -> Value:
-        """The elementwise minimum of two values."""
         return self(elementwise.Minimum(), left, right)
 
     def less(self, left: Value, right: Value) -> Value:
-        """left < right."""
         return self(comparison.Less(), left, right)
 
     def equal(self, left: Value, right: Value) -> Value:
-        """left == right."""
         return self(comparison.Equal(), left, right)
 
     def logical_not(self, value: Value) -> Value:
-        """The logical negation."""
         return self(comparison.LogicalNot(), value)
 
     def reduce(

@@ -107,6 +107,10 @@ class Writer(ABC):
         """Convert `value` to an element type; return it unchanged if it has this type already."""
 
     @abstractmethod
+    def convert_always(self, value: Value, element: ElementType) -> Value:
+        """Emit operations that convert `value` to `element`, even if it already has this type."""
+
+    @abstractmethod
     def add(self, left: Value, right: Value) -> Value:
         """left + right."""
 
@@ -160,9 +164,15 @@ class Writer(ABC):
 
     # Shapes
 
-    @abstractmethod
     def as_i64(self, value: Value) -> Value:
-        """Convert an integer value to i64, the type of shapes, axes and positions."""
+        """Convert an integer value to i64, the type of shapes, axes and positions.
+
+        A constant remains one.
+        """
+        if element_of(value) is ElementType.I64:
+            return value
+        known = self.constant_of(value)
+        return self.convert_always(value, ElementType.I64) if known is None else self.i64(known)
 
     @abstractmethod
     def as_list(self, value: Value) -> Value:
