@@ -198,3 +198,24 @@ def test_an_ir_without_its_weights_is_shown(
     assert result.stdout.splitlines()[:9] == whole.splitlines()[:9]
     with pytest.raises(api.ReadError):
         api.run(api.read_model(path, without_weights=True), api.random_inputs(recurrent))
+
+
+def test_repeated_blocks_are_shown_once(irloop: Irloop, tmp_path: Path) -> None:
+    b = api.Builder("onnx", opset=17)
+    value = b.input("x", "f32", [2, 2])
+    for at in range(9):
+        inner = b.op("Relu", b.op("MatMul", value, value, name=f"/layer.{at}/mul"),
+                     name=f"/layer.{at}/relu")  # fmt: skip
+        value = b.op("Add", value, inner, name=f"/layer.{at}/add")
+    b.output("y", value)
+    api.save_model(b.model(), tmp_path / "m.onnx")
+    lines = irloop("inspect", tmp_path / "m.onnx").stdout.splitlines()
+    at = lines.index("  9 times (layer/0 to layer/8), 3 operations each:")
+    assert [line.split('"')[1] for line in lines[at + 1 :]] == [
+        "/layer.0/mul", "/layer.0/relu", "/layer.0/add",
+    ]  # fmt: skip
+    every = irloop("inspect", tmp_path / "m.onnx", "--all").stdout
+    assert every.count('"/layer.') == 27
+    assert "times" not in every
+    tree = json.loads(irloop("inspect", tmp_path / "m.onnx", "--json").stdout)
+    assert len(tree["operations"]) == 27
