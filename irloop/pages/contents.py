@@ -7,7 +7,7 @@ and graphs are numbered, and refer to each other by these numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from irloop.drawing.port_words import fed, given, input_label
@@ -23,8 +23,10 @@ from irloop.graph.loops import (
 )
 from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.op import Constant
+from irloop.graph.outline import Group, Item, outline
+from irloop.graph.summary import summary_of
 from irloop.graph.walk import node_path
-from irloop.pages.groups import grouped
+from irloop.pages.boxes import family, label, rows
 from irloop.pages.source_text import source_lines
 from irloop.pages.weights import Weights
 from irloop.progress import counted
@@ -63,6 +65,7 @@ class Contents:
         self.data: dict[str, Any] = {
             "title": title,
             "format": _format(model),
+            "about": self._about(),
             "graphs": self.graphs,
             "nodes": self.nodes,
             "constants": self.constants,
@@ -102,10 +105,49 @@ class Contents:
                 if value is not None and value.producer in self.numbers:
                     source = self.numbers[value.producer]
                     entry["edges"].append([source, value.index, self.numbers[node], at])
-        ends = [(source, target) for source, _, target, _ in entry["edges"]]
-        entry["nodes"] = grouped([self.numbers[node] for node in shown], ends)
+        entry["nodes"] = self._tree(outline(shown))
         if owner is not None and body is not None:
             self._add_wires(entry, owner, body)
+
+    def _tree(self, items: Sequence[Item]) -> list[Any]:
+        """The outline of a graph with numbers for nodes."""
+        return [
+            {"names": item.names, "copies": [self._tree(copy) for copy in item.copies]}
+            if isinstance(item, Group)
+            else self.numbers[item]
+            for item in items
+        ]
+
+    def _about(self) -> dict[str, Any]:
+        """What the page says about the whole model."""
+        model, graph = self._model, self._model.graph
+        size = summary_of(model)
+        unknown = "not known"
+        sizes = {
+            "operations": f"{sum(size.operations.values()):,}",
+            "in bodies": f"{size.inside:,}",
+            "constants": f"{size.constants:,}",
+            **{
+                f"weights {name}": f"{count:,} ({nbytes:,} bytes)"
+                for name, (count, nbytes) in size.weights.items()
+            },
+            "multiply-adds": unknown if size.multiply_adds is None else f"{size.multiply_adds:,}",
+            "activations": unknown if size.activations is None else f"{size.activations:,} bytes",
+        }
+        ends = [(node, node.outputs[0]) for node in graph.parameters]
+        results = [(node, node.inputs[0]) for node in graph.results]
+        return {
+            "inputs": [
+                [self.numbers.get(node), node.name, str(value.type)] for node, value in ends
+            ],
+            "outputs": [
+                [self.numbers.get(node), node.name, "" if value is None else str(value.type)]
+                for node, value in results
+            ],
+            "sizes": list(_pairs(sizes)),
+            "operations": list(_pairs(dict(size.operations.most_common(LISTED)))),
+            "metadata": list(_pairs(model.metadata)),
+        }
 
     def _members(self, graph: Graph) -> Iterator[Node]:
         """Yield the nodes that are drawn as boxes; a constant is drawn only if it is a result."""
@@ -122,6 +164,9 @@ class Contents:
         entry: dict[str, Any] = {
             "kind": _kind(node),
             "type": node.op.label,
+            "label": label(node),
+            "family": family(node),
+            "rows": rows(node, self._model.dialect),
             "name": node.name,
             "path": node_path(node),
             "graph": graph,

@@ -239,7 +239,7 @@ def test_hostile_names_in_reports(browser: Browser, tmp_path: Path) -> None:
         irloop.save_report(result, path, models)
         browser.open(path)
         assert browser.run("return document.title").endswith("· irloop")
-        assert browser.run("return document.querySelectorAll('script').length") == 3
+        assert browser.run("return document.querySelectorAll('script').length") == 2
         assert browser.complaints() == []
         shown = browser.run("return document.body.innerText")
         assert "\u202e" not in shown

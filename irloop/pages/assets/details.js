@@ -6,9 +6,33 @@ class Details {
     this.actions = actions;
   }
 
-  clear() {
-    const hint = "Select a box to see its attributes, types, weights and its line in the file.";
-    this.element.replaceChildren(html("p", { class: "hint" }, hint));
+  /** The whole model: what it reads and returns, what it consists of, and who made it. */
+  showModel(model) {
+    const { about } = model;
+    const border = (items) =>
+      items.map(([number, name, type], at) =>
+        row(at, number === null ? name : this.link(name, number), type),
+      );
+    const keys = KEYS.map(([key, words]) => [html("kbd", {}, key), words]);
+    this.element.replaceChildren(
+      html("h2", {}, model.title),
+      html("p", { class: "path" }, model.format),
+      ...section("Inputs", border(about.inputs)),
+      ...section("Outputs", border(about.outputs)),
+      ...section("Size", pairs(about.sizes)),
+      ...section("Operations", pairs(about.operations)),
+      ...section("Metadata", pairs(about.metadata)),
+      ...section("Keys", pairs(keys)),
+    );
+  }
+
+  /** A closed or open group. */
+  showGroup(box) {
+    this.element.replaceChildren(
+      html("h2", {}, box.title, box.times),
+      ...box.lines.map(([, line]) => html("p", { class: "path" }, line)),
+      html("p", { class: "hint" }, "Enter or a double click opens and closes it."),
+    );
   }
 
   show(model, number, values) {
@@ -188,6 +212,7 @@ function constantOf(model, number) {
       ]),
     ),
     found.values ? html("pre", {}, listed(found.values)) : null,
+    npyButton(found.array, constant.name),
     found.bars?.length ? histogram(found) : null,
     constant.line === null ? null : html("p", { class: "place" }, `line ${constant.line}`),
     constant.xml ? html("pre", {}, constant.xml) : null,
@@ -220,6 +245,7 @@ function valueOf(node, at, value) {
       ranges(value).map(([key, text]) => [html("dt", {}, key), html("dd", {}, text)]),
     ),
     value.values ? html("pre", {}, listed(value.values)) : "",
+    npyButton(value.array, name) ?? "",
   ];
 }
 

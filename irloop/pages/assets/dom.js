@@ -43,13 +43,20 @@ function shown(value) {
 
 /** A count and its noun, with thousands separated. */
 function counted(count, word) {
-  return `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
+  const ending = count === 1 ? "" : word.endsWith("x") ? "es" : "s";
+  return `${count.toLocaleString("en")} ${word}${ending}`;
 }
 
 const ruler = document.createElement("canvas").getContext("2d");
 
+const measured = new Map();
+
 /** The width of a text in pixels. */
 function widthOf(text, font) {
-  ruler.font = font;
-  return ruler.measureText(text).width;
+  const key = `${font}|${text}`;
+  if (!measured.has(key)) {
+    ruler.font = font;
+    measured.set(key, ruler.measureText(text).width);
+  }
+  return measured.get(key);
 }
