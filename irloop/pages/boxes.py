@@ -24,6 +24,8 @@ _COLOURS = {
     "types": "quantize quantized_elements convert color text features labels",
     "loop": "control_flow state",
 }
+#: Activations that other families define.
+_ACTIVATIONS = frozenset({"Tanh", "Sigmoid", "Softmax", "SoftMax", "LogSoftmax", "Clip", "Clamp"})
 _FAMILIES = {family: colour for colour, text in _COLOURS.items() for family in text.split()}
 
 #: The maximum number of rows for constants, and of characters in one.
@@ -39,6 +41,8 @@ def family(node: Node) -> str:
     """The name of the colour of an operation's box: operations of one family look alike."""
     if isinstance(node.op, UnknownOp):
         return "unknown"
+    if node.op.type in _ACTIVATIONS:
+        return "activation"
     return _FAMILIES.get(type(node.op).__module__.rpartition(".")[2], "other")
 
 

@@ -23,9 +23,27 @@ class Model {
     /** The groups around a node in its graph as steps {group, copy, index}, outermost first. */
     this.steps = this.nodes.map(() => []);
     this.trees = this.graphs.map((graph) => this.tree(graph.nodes, []));
-    this.marks = data.marks ?? {};
-    this.byPath = new Map(this.nodes.map((node, at) => [node.path, at]));
+    // A result may have the path of the operation that it returns, which comes first.
+    this.byPath = new Map(this.nodes.map((node, at) => [node.path, at]).reverse());
+    this.marks = new Map(
+      Object.entries(data.marks ?? {}).map(([path, mark]) => [this.byPath.get(path), mark]),
+    );
+    /** The operations with marks in their bodies. */
+    this.markedInside = new Set(
+      [...this.marks.keys()].filter((number) => number !== undefined).flatMap((number) => this.ownersOf(number)),
+    );
     this.openAtFirst();
+  }
+
+  /** The operations around a node, innermost first. */
+  ownersOf(number) {
+    const found = [];
+    let { owner } = this.graphs[this.nodes[number].graph];
+    while (owner !== null) {
+      found.push(owner);
+      owner = this.graphs[this.nodes[owner].graph].owner;
+    }
+    return found;
   }
 
   tree(items, around) {

@@ -37,7 +37,7 @@ class Details {
 
   show(model, number, values) {
     const node = model.nodes[number];
-    const mark = model.marks[node.path];
+    const mark = model.marks.get(number);
     this.element.replaceChildren(
       html("h2", {}, node.kind === "parameter" || node.kind === "result" ? node.name : node.type),
       html("p", { class: "path" }, node.path),

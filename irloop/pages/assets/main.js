@@ -145,7 +145,7 @@ class Page {
         for (const [kind] of [...(graph.in ?? []), ...(graph.out ?? [])]) kinds.add(kind);
         if (graph.back?.length) kinds.add("back");
       }
-      for (const mark of Object.values(model.marks)) marks.add(mark);
+      for (const mark of model.marks.values()) marks.add(mark);
     }
     const rows = LEGEND.filter(([kind]) => kinds.has(kind)).map(([kind, words]) =>
       html(

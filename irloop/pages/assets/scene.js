@@ -41,7 +41,8 @@ class Scene {
     const node = this.model.nodes[number];
     const id = `n${number}`;
     const isBorder = node.kind === "parameter" || node.kind === "result";
-    const box = { id, number, kind: node.kind, family: node.family, mark: this.model.marks[node.path] };
+    const box = { id, number, kind: node.kind, family: node.family, mark: this.model.marks.get(number) };
+    if (this.model.markedInside.has(number)) box.mark ??= "inside";
     box.title = isBorder ? node.name : node.label;
     box.lines = this.lines(node, isBorder);
     if (node.bodies) box.key = id;
@@ -254,7 +255,10 @@ class Scene {
     const each = names.length > 1 ? `${once.length} nodes each` : counted(members.length, "node");
     const { outputs } = nodes.at(-1);
     box.lines.push(["type", [each, outputs[0]?.type].filter(Boolean).join(" → ")]);
-    if (nodes.some((node) => this.model.marks[node.path])) box.mark = "inside";
+    const { marks, markedInside } = this.model;
+    if (members.some((number) => marks.has(number) || markedInside.has(number))) {
+      box.mark = "inside";
+    }
     box.family = "group";
     return box;
   }
