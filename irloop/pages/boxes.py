@@ -10,7 +10,7 @@ from irloop.graph.describe import SHOWN, constant
 from irloop.graph.model import Node
 from irloop.graph.op import Constant, Op, UnknownOp
 
-__all__ = ["family", "label", "rows"]
+__all__ = ["description", "family", "label", "rows"]
 
 #: The colours of boxes, and the families of operations that have them.
 _COLOURS = {
@@ -44,6 +44,11 @@ def family(node: Node) -> str:
     if node.op.type in _ACTIVATIONS:
         return "activation"
     return _FAMILIES.get(type(node.op).__module__.rpartition(".")[2], "other")
+
+
+def description(node: Node) -> str:
+    """The first paragraph of the description of an operation."""
+    return " ".join((type(node.op).__doc__ or "").split("\n\n")[0].split())
 
 
 def rows(node: Node, dialect: str) -> list[str]:

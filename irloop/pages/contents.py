@@ -7,11 +7,10 @@ and graphs are numbered, and refer to each other by these numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from irloop.drawing.port_words import fed, given, input_label
-from irloop.drawing.text import clipped
 from irloop.graph.describe import attributes, constant
 from irloop.graph.loops import (
     Carried,
@@ -24,9 +23,9 @@ from irloop.graph.loops import (
 from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.outline import Group, Item, outline
-from irloop.graph.summary import summary_of
 from irloop.graph.walk import node_path
-from irloop.pages.boxes import family, label, rows
+from irloop.pages.about import LISTED, about, pairs
+from irloop.pages.boxes import description, family, label, rows
 from irloop.pages.source_text import source_lines
 from irloop.pages.weights import Weights
 from irloop.progress import counted
@@ -36,12 +35,6 @@ __all__ = ["MOST_NODES", "Contents"]
 #: Maximum number of nodes of a page. Nodes of deeper bodies are left out first; the page then has a
 #: note.
 MOST_NODES = 50_000
-
-#: Maximum length of the text of an attribute or of runtime information, in characters.
-LONGEST = 500
-
-#: Maximum number of attributes, inputs or outputs of a node that are listed.
-LISTED = 200
 
 
 class Contents:
@@ -59,16 +52,19 @@ class Contents:
         self.graphs: list[dict[str, Any]] = []
         self.constants: list[dict[str, Any]] = []
         self._constant_numbers: dict[Node, int] = {}
+        #: What operations of each type do.
+        self._descriptions: dict[str, str] = {}
         self._left_out = 0
         self._add_graphs()
         self._add_source()
         self.data: dict[str, Any] = {
             "title": title,
             "format": _format(model),
-            "about": self._about(),
+            "about": about(model, self.numbers),
             "graphs": self.graphs,
             "nodes": self.nodes,
             "constants": self.constants,
+            "descriptions": self._descriptions,
             "left_out": self._left_out,
         }
 
@@ -118,37 +114,6 @@ class Contents:
             for item in items
         ]
 
-    def _about(self) -> dict[str, Any]:
-        """What the page says about the whole model."""
-        model, graph = self._model, self._model.graph
-        size = summary_of(model)
-        unknown = "not known"
-        sizes = {
-            "operations": f"{sum(size.operations.values()):,}",
-            "in bodies": f"{size.inside:,}",
-            "constants": f"{size.constants:,}",
-            **{
-                f"weights {name}": f"{count:,} ({nbytes:,} bytes)"
-                for name, (count, nbytes) in size.weights.items()
-            },
-            "multiply-adds": unknown if size.multiply_adds is None else f"{size.multiply_adds:,}",
-            "activations": unknown if size.activations is None else f"{size.activations:,} bytes",
-        }
-        ends = [(node, node.outputs[0]) for node in graph.parameters]
-        results = [(node, node.inputs[0]) for node in graph.results]
-        return {
-            "inputs": [
-                [self.numbers.get(node), node.name, str(value.type)] for node, value in ends
-            ],
-            "outputs": [
-                [self.numbers.get(node), node.name, "" if value is None else str(value.type)]
-                for node, value in results
-            ],
-            "sizes": list(_pairs(sizes)),
-            "operations": list(_pairs(dict(size.operations.most_common(LISTED)))),
-            "metadata": list(_pairs(model.metadata)),
-        }
-
     def _members(self, graph: Graph) -> Iterator[Node]:
         """Yield the nodes that are drawn as boxes; a constant is drawn only if it is a result."""
         yield from graph.parameters
@@ -170,18 +135,20 @@ class Contents:
             "name": node.name,
             "path": node_path(node),
             "graph": graph,
-            "attributes": list(_pairs({**attributes(node), **node.attributes})),
+            "attributes": list(pairs({**attributes(node), **node.attributes})),
             "inputs": [self._input(value) for value in node.inputs[:LISTED]],
             "outputs": [
                 {"name": value.name, "type": str(value.type)} for value in node.outputs[:LISTED]
             ],
-            "info": list(_pairs(node.info)),
+            "info": list(pairs(node.info)),
             "line": node.location.line,
             "layer": node.location.layer_id,
         }
         if isinstance(node.op, Constant):
             entry["constant"] = self._constant(node)
             entry["role"] = constant(node.op)
+        if entry["kind"] in ("operation", "owner"):
+            self._descriptions.setdefault(node.op.label, description(node))
         self.numbers[node] = len(self.nodes)
         self.nodes.append(entry)
         return True
@@ -279,19 +246,6 @@ def _kind(node: Node) -> str:
     if node.graph is not None and not node.inputs and node in node.graph.parameters:
         return "parameter"
     return "result" if not node.outputs else "operation"
-
-
-def _pairs(items: Mapping[str, Any]) -> Iterator[list[str]]:
-    for at, (key, value) in enumerate(items.items()):
-        if at == LISTED:
-            yield ["…", f"{len(items) - LISTED} more"]
-            return
-        if isinstance(value, (list, tuple)):
-            more = ", …" if len(value) > LISTED else ""
-            text = f"[{', '.join(str(item) for item in value[:LISTED])}{more}]"
-        else:
-            text = str(value)
-        yield [clipped(str(key), LONGEST), clipped(text, LONGEST)]
 
 
 def _input_kind(port: InputPort, body: Body) -> str:

@@ -25,6 +25,9 @@ ONE, ALL = 1 << 20, 1 << 25
 #: whole.
 BARS, WHOLE = 24, 64
 
+#: The number of elements that are shown of a larger tensor, from its start.
+FIRST = 16
+
 
 #: Maximum number of bytes that a page keeps of one array, and of all.
 ONE_KEPT, ALL_KEPT = 16 << 10, 160 << 10
@@ -78,8 +81,8 @@ class Weights:
         self._left -= sample.size
         statistics["sampled"] = int(sample.size)
         statistics |= summary(sample)
-        if tensor.count <= WHOLE:
-            statistics["values"] = small_values(sample)
+        shown = sample if tensor.count <= WHOLE else np.array(array[:FIRST])
+        statistics["values"] = small_values(shown)
         statistics |= self._kept.of(whole)
         finite = _finite(sample)
         if finite is not None and finite.size > 1:

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 import irloop
+from irloop.graph.tensor import ArrayTensor
 from irloop.pages import values, weights
 from irloop.pages.contents import Contents
 from irloop.pages.weights import number
@@ -57,7 +59,6 @@ def test_weights(tmp_path: Path) -> None:
 
 
 def test_the_page_has_a_histogram_of_weights(tmp_path: Path) -> None:
-    from irloop.graph.tensor import ArrayTensor
     from irloop.pages.weights import BARS, Weights
 
     array = np.arange(BARS, dtype=np.float32)
@@ -138,6 +139,38 @@ def test_the_panel_of_the_model(tmp_path: Path) -> None:
     ]
     assert dict(about["operations"])["MatMul"] == "2"
     assert dict(about["sizes"])["operations"] == "8"
+
+
+def test_metadata_is_listed_entry_by_entry(tmp_path: Path) -> None:
+    proto = onnx.load(counting(tmp_path))
+    proto.producer_name = "a & b"
+    proto.metadata_props.add(key="author", value="somebody")
+    onnx.save(proto, tmp_path / "counting.onnx")
+    (model,) = embedded(irloop.view(tmp_path / "counting.onnx"))["models"]
+    found = dict(model["about"]["metadata"])
+    assert (found["producer_name"], found["author"]) == ("a & b", "somebody")
+    text = RECURRENT.read_text("utf-8").replace(
+        "</net>",
+        '<meta_data><MO_version value="2021.4 &lt;x&gt;"/><cli_parameters>'
+        '<framework value="onnx"/></cli_parameters></meta_data></net>',
+    )
+    (tmp_path / "m.xml").write_text(text, "utf-8")
+    (tmp_path / "m.bin").write_bytes(RECURRENT.with_suffix(".bin").read_bytes())
+    (model,) = embedded(irloop.view(tmp_path / "m.xml"))["models"]
+    assert dict(model["about"]["metadata"]) == {"MO_version": "2021.4 <x>", "framework": "onnx"}
+
+
+def test_operations_are_described(tmp_path: Path) -> None:
+    (model,) = embedded(irloop.view(RECURRENT))["models"]
+    assert set(model["descriptions"]) == {
+        node["type"] for node in model["nodes"] if node["kind"] in ("operation", "owner")
+    }
+    assert all(model["descriptions"].values())
+
+
+def test_the_first_elements_of_large_constants() -> None:
+    found = weights.Weights().of(ArrayTensor(np.arange(1000, dtype=np.float32)))
+    assert found["values"] == list(range(weights.FIRST))
 
 
 def test_small_arrays_are_kept_whole(monkeypatch: pytest.MonkeyPatch) -> None:

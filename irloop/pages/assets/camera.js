@@ -18,6 +18,13 @@ class Camera {
   show(world, scene) {
     this.world = world;
     this.size = scene.root;
+    /** The boxes without texts. */
+    this.blank = new Map(
+      [...world.querySelectorAll("[data-id]")].map((element) => [
+        element,
+        scene.boxes.get(element.dataset.id),
+      ]),
+    );
     this.names = [...world.querySelectorAll("[data-name]")].map((text) => {
       const { width, height, parent } = scene.boxes.get(text.dataset.name);
       const { length } = text.textContent;
@@ -33,6 +40,27 @@ class Camera {
     if (this.level !== level) this.frame.dataset.level = level;
     this.level = level;
     this.enlarge();
+    if (this.level !== "names") this.write();
+  }
+
+  /** Write the texts of the boxes in sight and around: those of all boxes take long to draw. */
+  write() {
+    const { width, height } = this.frame.getBoundingClientRect();
+    const [left, top] = [-(this.x + width / 2) / this.zoom, -(this.y + height) / this.zoom];
+    const [right, bottom] = [left + (2 * width) / this.zoom, top + (3 * height) / this.zoom];
+    const near = [...this.blank].filter(
+      ([, { x, y, width: wide, height: high }]) =>
+        x < right && x + wide > left && y < bottom && y + high > top,
+    );
+    this.writeBoxes(near);
+  }
+
+  writeBoxes(boxes = [...this.blank]) {
+    for (const [element, box] of boxes) {
+      writeTexts(element, box);
+      this.blank.delete(element);
+    }
+    if (boxes.length) this.frame.dispatchEvent(new CustomEvent("written"));
   }
 
   /** Names of groups keep a readable size while the picture shrinks, as far as they fit. */

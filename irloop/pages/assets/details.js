@@ -43,6 +43,7 @@ class Details {
       html("p", { class: "path" }, node.path),
       ...(mark ? [html("p", { class: "badge" }, MARKS[mark] ?? mark)] : []),
       ...(node.role ? [html("p", {}, node.role)] : []),
+      ...this.described(model, node),
       ...this.place(node),
       ...section("Attributes", pairs(node.attributes)),
       ...section("Inputs", this.ends(model, number, node)),
@@ -53,6 +54,11 @@ class Details {
       html("div", { class: "values" }),
     );
     this.showValues(node, values);
+  }
+
+  described(model, node) {
+    const words = model.descriptions[node.type];
+    return words ? [html("p", { class: "hint" }, words)] : [];
   }
 
   place(node) {
@@ -211,7 +217,7 @@ function constantOf(model, number) {
         html("dd", {}, value),
       ]),
     ),
-    found.values ? html("pre", {}, listed(found.values)) : null,
+    found.values ? html("pre", {}, listed(found.values, found.count)) : null,
     npyButton(found.array, constant.name),
     found.bars?.length ? histogram(found) : null,
     constant.line === null ? null : html("p", { class: "place" }, `line ${constant.line}`),
@@ -230,8 +236,10 @@ function ranges(found) {
   return rows;
 }
 
-function listed(values) {
-  return `[${values.map(shown).join(", ")}]`;
+/** Elements as text; `count` is the number of all, if only the first are given. */
+function listed(values, count = values.length) {
+  const more = count > values.length ? ", …" : "";
+  return `[${values.map(shown).join(", ")}${more}]`;
 }
 
 function valueOf(node, at, value) {

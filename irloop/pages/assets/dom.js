@@ -47,16 +47,17 @@ function counted(count, word) {
   return `${count.toLocaleString("en")} ${word}${ending}`;
 }
 
-const ruler = document.createElement("canvas").getContext("2d");
-
-const measured = new Map();
+/** For each font a context that measures with it, and the widths of texts that were asked for. */
+const rulers = new Map();
 
 /** The width of a text in pixels. */
 function widthOf(text, font) {
-  const key = `${font}|${text}`;
-  if (!measured.has(key)) {
-    ruler.font = font;
-    measured.set(key, ruler.measureText(text).width);
+  if (!rulers.has(font)) {
+    const context = document.createElement("canvas").getContext("2d");
+    context.font = font;
+    rulers.set(font, { context, widths: new Map() });
   }
-  return measured.get(key);
+  const { context, widths } = rulers.get(font);
+  if (!widths.has(text)) widths.set(text, context.measureText(text).width);
+  return widths.get(text);
 }

@@ -47,13 +47,12 @@ function drawnBox(box, actions) {
   }
   group.append(svg("rect", { ...size, rx, class: "frame" }));
   group.append(svg("path", { class: "cap", d: barOf(box, rx) }));
-  group.append(...textsOf(box));
   if (box.key) group.append(toggleOf(box, box.key, box.isOpen, box.width - 15, "", actions));
   if (box.all) {
     const words = box.all.isOpen ? "once" : "all";
     group.append(toggleOf(box, box.all.key, box.all.isOpen, box.width - 46, words, actions));
   }
-  group.append(svg("title", {}, [box.title, ...box.lines.map(([, line]) => line)].join("\n")));
+  hinted(group, [box.title, ...box.lines.map(([, line]) => line)].join("\n"));
   group.setAttribute("tabindex", "-1");
   group.addEventListener("click", (event) => {
     event.stopPropagation();
@@ -61,6 +60,17 @@ function drawnBox(box, actions) {
   });
   group.addEventListener("dblclick", () => box.key && actions.toggle(box.key));
   return group;
+}
+
+/** Give an element a tooltip when it is pointed at: a large picture has thousands of elements. */
+function hinted(element, words) {
+  const add = () => element.prepend(svg("title", {}, words));
+  element.addEventListener("pointerenter", add, { once: true });
+}
+
+/** Write the texts of a box; the camera asks for it when the box comes into sight. */
+function writeTexts(element, box) {
+  element.append(svg("g", { class: "texts" }, textsOf(box)));
 }
 
 /** The coloured bar behind a title; that of an open box is behind all its texts. */
@@ -154,7 +164,7 @@ function drawnEdge({ wire, count, ends, start, end, bends, rowStart, rowEnd }) {
   }
   group.append(svg("path", { d }), arrow(end, 90));
   const edges = count > 1 ? ` (${count} edges)` : "";
-  group.append(svg("title", {}, (wire.words || "edge") + edges));
+  hinted(group, (wire.words || "edge") + edges);
   return group;
 }
 

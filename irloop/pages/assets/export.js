@@ -22,6 +22,7 @@ function pictureStyle() {
 /** The whole picture as the text of an SVG file. */
 function svgText(picture) {
   const { width, height } = picture.scene.root;
+  picture.camera.writeBoxes();
   const world = picture.canvas.querySelector(".world").cloneNode(true);
   world.removeAttribute("transform");
   world.querySelector(".names").remove();

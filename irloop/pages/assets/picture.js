@@ -26,6 +26,7 @@ class Picture {
     });
     this.camera = new Camera(this.canvas);
     this.canvas.addEventListener("keydown", (event) => this.key(event));
+    this.canvas.addEventListener("written", () => this.showValues());
     this.canvas.addEventListener("click", () => this.select(null));
     this.actions = { select: (id) => this.select(id), toggle: (key) => this.toggle(key) };
     this.element = html("div", { class: "stage" }, this.canvas);
@@ -54,7 +55,6 @@ class Picture {
     }
     this.page.drawn(this);
     this.highlight();
-    this.showValues();
   }
 
   toggle(key) {

@@ -312,7 +312,8 @@ function fewOf(words) {
 /** One name, or "layer.0 … 11" for several that begin alike. */
 function namesOf(names) {
   const [first, last] = [names[0], names.at(-1)];
-  if (first === last) return first;
+  const whole = `${first} … ${last}`;
+  if (first === last || whole.length <= 34) return first === last ? first : whole;
   let same = 0;
   while (first[same] === last[same]) same += 1;
   // Numbers stay whole.
