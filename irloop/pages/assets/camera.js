@@ -26,9 +26,9 @@ class Camera {
       ]),
     );
     this.names = [...world.querySelectorAll("[data-name]")].map((text) => {
-      const { width, height, parent } = scene.boxes.get(text.dataset.name);
+      const { width, height, parent, isOpen } = scene.boxes.get(text.dataset.name);
       const { length } = text.textContent;
-      return { text, width, height, length, isOutermost: parent === scene.root };
+      return { text, width, height, length, isOpen, isOutermost: parent === scene.root };
     });
     this.apply();
   }
@@ -69,11 +69,13 @@ class Camera {
     if (this.enlarged === size && this.enlargedWorld === this.world) return;
     this.enlarged = size;
     this.enlargedWorld = this.world;
-    for (const { text, width, height, isOutermost, length } of this.names) {
+    for (const { text, width, height, isOpen, isOutermost, length } of this.names) {
       const fits = ((isOutermost ? 2.6 : 1.6) * width) / Math.max(4, length);
-      const most = Math.min(2 ** (size / 6), fits, height / 2);
+      const most = Math.min(2 ** (size / 6), fits, height * (isOutermost ? 0.85 : 0.5));
       // Names in small boxes would cover each other.
-      const isShown = size && most * this.zoom > 6 && (isOutermost || height * this.zoom > 44);
+      const hasRoom = isOutermost || height * this.zoom > 44;
+      const isDue = isOpen || this.zoom < NAMES;
+      const isShown = size && isDue && hasRoom && most * this.zoom > 6;
       text.style.display = isShown ? "" : "none";
       text.style.fontSize = `${most}px`;
       text.setAttribute("dy", most);

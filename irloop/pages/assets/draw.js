@@ -88,8 +88,10 @@ function textsOf(box) {
   const x = box.isOpen ? 12 : box.width / 2 - (box.key ? 10 : 0);
   const middle = box.isOpen ? 12 : box.width / 2;
   const anchor = box.isOpen ? "start" : "middle";
+  const title = svg("text", { class: "title", x, y: 17, "text-anchor": anchor }, box.shownTitle);
+  if (!box.isOpen) enlargeable(title, box);
   const texts = [
-    svg("text", { class: "title", x, y: 17, "text-anchor": anchor }, box.shownTitle),
+    title,
     ...box.shownLines.map(([kind, line], at) => {
       const place = { x: middle, y: HEAD + 3 + LINE * at + 11, "text-anchor": anchor };
       return svg("text", { class: `line ${kind}`, ...place }, line);
@@ -99,6 +101,13 @@ function textsOf(box) {
   const y = HEAD + 3 + LINE * box.shownLines.length + 11;
   const value = { class: "value", x: middle, y, "text-anchor": anchor, "data-value": box.number };
   return [...texts, svg("text", value)];
+}
+
+/** How large a title may be, and where, when nothing else is written in its box. */
+function enlargeable(title, box) {
+  const size = Math.min(26, (13 * (box.width - 8)) / widthOf(box.shownTitle, BOLD), box.height - 4);
+  title.style.setProperty("--large", `${size}px`);
+  title.style.setProperty("--middle", `${box.height / 2 - 17 + size * 0.36}px`);
 }
 
 function toggleOf(box, key, isOpen, x, words, actions) {
