@@ -21,6 +21,9 @@ __all__ = ["Group", "Item", "members", "outline"]
 #: A scope with fewer nodes is no group, and neither is a repetition that hides fewer nodes.
 SMALLEST, HIDDEN = 3, 8
 
+#: More items than this beside each other are put into parts of about `PART`.
+WIDEST, PART = 2000, 200
+
 #: Repetitions are nested at most this deep within a scope.
 ROUNDS = 8
 
@@ -74,7 +77,7 @@ class _Outline:
 
     def items(self) -> list[Item]:
         """The outline of the graph."""
-        return self._folded(self._scoped(0, len(self._nodes), 0))
+        return self._parted(self._folded(self._scoped(0, len(self._nodes), 0)))
 
     def _alive_before(self) -> list[int]:
         """For each node, how many values earlier nodes compute and this or a later one reads."""
@@ -104,7 +107,7 @@ class _Outline:
                 # The part of the name is common to all, so it separates nothing.
                 found += self._scoped(at, stop, depth + 1)
             else:
-                content = self._folded(self._scoped(at, stop, depth + 1))
+                content = self._parted(self._folded(self._scoped(at, stop, depth + 1)))
                 found.append(_scope(self._title(at, stop, depth), content))
             at = stop
         return found
@@ -141,6 +144,24 @@ class _Outline:
                 items += [*level.items[at : run.start], _repeated(level, run)]
                 at = run.end
             items += level.items[at:]
+        return items
+
+    def _parted(self, items: list[Item]) -> list[Item]:
+        """The items in parts if there are more than people or browsers can look at.
+
+        Parts end where few values are passed on.
+        """
+        while len(items) > WIDEST:
+            level = _Level(items, [])
+            parts: list[Item] = []
+            at = 0
+            while at < len(items):
+                near = range(at + 3 * PART // 4, min(at + 5 * PART // 4, len(items)))
+                stop = min(near, key=lambda end: self._alive[self._place(level, end)], default=0)
+                stop = stop or len(items)
+                parts.append(Group((f"part {len(parts) + 1}",), (tuple(items[at:stop]),)))
+                at = stop
+            items = parts
         return items
 
     def _repetitions(self, level: _Level) -> list[Run]:

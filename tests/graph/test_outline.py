@@ -163,6 +163,17 @@ def test_blocks_with_other_attributes_are_not_the_same() -> None:
     assert [len(group.copies) for group in found] == [6, 6]
 
 
+def test_a_very_large_graph_without_structure_is_in_parts() -> None:
+    chosen = random.Random(0)  # noqa: S311
+    kinds = [chosen.choice(["Relu", "Tanh", "Exp", "Abs", "Neg", "Sin"]) for _ in range(2500)]
+    nodes = nodes_of(chain((f"op{at}" for at in range(2500)), kinds.__getitem__))
+    items = outline(nodes)
+    assert len(items) < 30
+    assert all(isinstance(item, Group) for item in items)
+    assert [node for item in items for node in members(item)] == nodes
+    assert max(sum(1 for _ in members(item)) for item in items) <= 250 + 20
+
+
 def test_runs_of_a_text() -> None:
     assert Run(1, 9, 2) in runs("xababababy")
     assert Run(0, 6, 1) in runs("aaaaaa")
