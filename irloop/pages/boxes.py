@@ -9,6 +9,7 @@ from irloop.drawing.text import clipped
 from irloop.graph.describe import SHOWN, constant
 from irloop.graph.model import Node
 from irloop.graph.op import Constant, Op, UnknownOp
+from irloop.graph.types import ElementType
 
 __all__ = ["description", "family", "label", "rows"]
 
@@ -64,9 +65,18 @@ def _constants(node: Node, dialect: str) -> Iterator[str]:
             continue
         name = _name(dialect, type(node.op), position)
         if op.tensor.count <= SHOWN and op.tensor.element.bits >= 8 and not op.tensor.is_absent:
-            yield clipped(f"{name} = {constant(op)}", LONGEST)
+            yield clipped(f"{name} = {_flat(op)}", LONGEST)
         else:
             yield clipped(f"{name} ⟨{'×'.join(map(str, op.tensor.shape))}⟩", LONGEST)
+
+
+def _flat(op: Constant) -> str:
+    """The elements of a small constant, without the brackets of inner axes."""
+    text, tensor = constant(op), op.tensor
+    has_brackets = len(tensor.shape) > 1 and text.startswith("[")
+    if not has_brackets or tensor.element is ElementType.STRING:
+        return text
+    return f"[{text.replace('[', '').replace(']', '')}]"
 
 
 def _name(dialect: str, cls: type[Op], position: int) -> str:

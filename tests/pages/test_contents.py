@@ -122,11 +122,13 @@ def test_the_boxes_show_constants(tmp_path: Path) -> None:
     x = b.input("x", "f32", [1, 3, 8, 8])
     weights = b.constant(np.zeros((4, 3, 3, 3), np.float32))
     y = b.op("Conv", x, weights, b.constant(np.zeros(4, np.float32) + 0.5), name="conv")
-    b.output("y", b.op("Div", y, b.constant(np.float32(16000)), name="scaled"))
+    y = b.op("Div", y, b.constant(np.float32(16000)), name="scaled")
+    b.output("y", b.op("Add", y, b.constant(np.ones((1, 1, 1, 1), np.float32)), name="moved"))
     (model,) = embedded(irloop.view(b.model()))["models"]
     rows = {node["name"]: (node["label"], node["rows"]) for node in model["nodes"]}
     assert rows["conv"] == ("Conv", ["W ⟨4×3×3×3⟩", "B = [0.5, 0.5, 0.5, 0.5]"])
     assert rows["scaled"] == ("Div", ["B = 16000"])
+    assert rows["moved"] == ("Add", ["B = [1]"])
 
 
 def test_the_panel_of_the_model(tmp_path: Path) -> None:
