@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -16,10 +16,10 @@ from .console import common_options, console_of
 from .files import lacks_weights, require_folder, write_whole, writer_for
 from .names import ModelPath
 from .options import format_option, weights_option
-from .summary import summary_of
 
 if TYPE_CHECKING:
     from irloop import Graph, Model, Node, Value
+    from irloop.graph.outline import Group, Item
 
 __all__ = ["command"]
 
@@ -47,6 +47,12 @@ def _set_json(context: click.Context, parameter: click.Parameter, value: bool) -
 @click.argument("model", type=ModelPath())
 @weights_option()
 @click.option("--depth", type=click.IntRange(min=0), help="Show bodies only down to this depth.")
+@click.option(
+    "--all",
+    "every_copy",
+    is_flag=True,
+    help="Show every copy of a block of operations that repeats.",
+)
 @click.option(
     "--json",
     is_flag=True,
@@ -76,7 +82,9 @@ def _set_json(context: click.Context, parameter: click.Parameter, value: bool) -
 def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     """Show MODEL as a tree: inputs, outputs and operations, bodies indented.
 
-    The inputs and outputs of each body, and its states, are described in words.
+    The inputs and outputs of each body, and its states, are described in words. Of a block of
+    operations that repeats, such as the layers of a transformer, the first copy is shown; JSON has
+    all operations.
     """
     from irloop import infer, read_model
 
@@ -106,7 +114,7 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
         click.echo(text)
     else:
         console.done()
-        for line in _lines(loaded, depth):
+        for line in _lines(loaded, depth, is_folded=not options["every_copy"]):
             click.echo(one_line(console.named(line)))
 
 
@@ -117,7 +125,9 @@ def _draw(model: Model, path: str, depth: int | None, limit: int) -> None:
     write_whole(path, draw(model, style, depth=depth, limit=limit, info=True).rstrip("\n"))
 
 
-def _lines(model: Model, depth: int | None) -> Iterator[str]:
+def _lines(model: Model, depth: int | None, *, is_folded: bool) -> Iterator[str]:
+    from irloop.graph.summary import summary_of
+
     yield f"{model.source or '<model>'}: {_format(model)}"
     yield from (f"  {line}" for line in summary_of(model).lines())
     yield from (f"  {note.message}" for note in model.notes)
@@ -128,41 +138,71 @@ def _lines(model: Model, depth: int | None) -> Iterator[str]:
     for index, (name, value) in enumerate(_outputs(model)):
         yield f"  {index}  {name}  {value.type}"
     yield "operations"
-    yield from _graph_lines(model.graph, "  ", depth)
+    yield from _Operations(is_folded=is_folded).lines(model.graph, "  ", depth)
 
 
-def _graph_lines(graph: Graph, indent: str, depth: int | None) -> Iterator[str]:
-    from irloop.graph.op import Constant
+class _Operations:
+    """The lines of operations; if `is_folded`, only the first copy of a repeated block is shown."""
 
-    for node in graph.nodes:
-        if not isinstance(node.op, Constant):
-            yield from _node_lines(node, indent, depth)
+    def __init__(self, *, is_folded: bool) -> None:
+        self._is_folded = is_folded
+
+    def lines(self, graph: Graph, indent: str, depth: int | None) -> Iterator[str]:
+        """The lines of a graph, with bodies down to `depth`."""
+        from irloop.graph.op import Constant
+        from irloop.graph.outline import outline
+
+        nodes = [node for node in graph.nodes if not isinstance(node.op, Constant)]
+        if self._is_folded:
+            found = outline([*graph.parameters, *nodes, *graph.results])
+            borders = {*graph.parameters, *graph.results}
+            yield from self._items([item for item in found if item not in borders], indent, depth)
+        else:
+            yield from self._items(nodes, indent, depth)
+
+    def _items(self, items: Sequence[Item], indent: str, depth: int | None) -> Iterator[str]:
+        from irloop.graph.outline import Group, members
+
+        for item in items:
+            if not isinstance(item, Group):
+                yield from self._node(item, indent, depth)
+                continue
+            deeper = indent
+            if len(item.copies) > 1:
+                deeper = f"{indent}  "
+                count = sum(1 for _ in members(item)) // len(item.copies)
+                yield f"{indent}{len(item.copies)} times{_names(item)}, {count} operations each:"
+            yield from self._items(item.copies[0], deeper, depth)
+
+    def _node(self, node: Node, indent: str, depth: int | None) -> Iterator[str]:
+        from .graph_text import attributes, iterations, operand, wires
+
+        inputs = ", ".join(operand(value) for value in node.inputs)
+        outputs = ", ".join(
+            str(value.type) if value.name == node.name else f"{value.name} {value.type}"
+            for value in node.outputs
+        )
+        settings = ", ".join(f"{key}={_short(value)}" for key, value in attributes(node).items())
+        line = f'{indent}{node.op.label} "{node.name}" ({inputs}) -> {outputs}'
+        yield f"{line}  {{{settings}}}" if settings else line
+        inner = f"{indent}  "
+        often = iterations(node)
+        if often:
+            yield f"{inner}{often}"
+        for body in node.bodies:
+            yield f"{inner}{body.label}"
+            rows = list(wires(node, body))
+            width = max((len(what) for what, _ in rows), default=0)
+            for what, how in rows:
+                yield f"{inner}  {what:<{width}}  {how}"
+            if depth is None or depth > 0:
+                deeper = None if depth is None else depth - 1
+                yield from self.lines(body.graph, f"{inner}  ", deeper)
 
 
-def _node_lines(node: Node, indent: str, depth: int | None) -> Iterator[str]:
-    from .graph_text import attributes, iterations, operand, wires
-
-    inputs = ", ".join(operand(value) for value in node.inputs)
-    outputs = ", ".join(
-        str(value.type) if value.name == node.name else f"{value.name} {value.type}"
-        for value in node.outputs
-    )
-    settings = ", ".join(f"{key}={_short(value)}" for key, value in attributes(node).items())
-    line = f'{indent}{node.op.label} "{node.name}" ({inputs}) -> {outputs}'
-    yield f"{line}  {{{settings}}}" if settings else line
-    inner = f"{indent}  "
-    often = iterations(node)
-    if often:
-        yield f"{inner}{often}"
-    for body in node.bodies:
-        yield f"{inner}{body.label}"
-        rows = list(wires(node, body))
-        width = max((len(what) for what, _ in rows), default=0)
-        for what, how in rows:
-            yield f"{inner}  {what:<{width}}  {how}"
-        if depth is None or depth > 0:
-            deeper = None if depth is None else depth - 1
-            yield from _graph_lines(body.graph, f"{inner}  ", deeper)
+def _names(group: Group) -> str:
+    first, last = group.names[0], group.names[-1]
+    return f" ({first} to {last})" if first and last else ""
 
 
 def _format(model: Model) -> str:
@@ -186,6 +226,8 @@ def _short(value: Any) -> str:
 
 
 def _tree(model: Model, depth: int | None) -> dict[str, Any]:
+    from irloop.graph.summary import summary_of
+
     graph = model.graph
     return {
         "schema": "irloop-inspect/1",

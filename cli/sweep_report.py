@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import html as html_escapes
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -31,15 +31,6 @@ SHOWN = 20
 FAMILIES = 200
 
 KINDS = ("broken", "mended", "changed", "new", "gone")
-
-_STYLE = """\
-:root { color-scheme: light dark; }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 80rem; margin: auto; padding: 1rem; }
-table { border-collapse: collapse; margin: 1rem 0; }
-th, td { border-bottom: 1px solid #8884; padding: .2rem .8rem; text-align: left; }
-td { vertical-align: top; overflow-wrap: anywhere; }
-td.number { text-align: right; white-space: nowrap; }
-"""
 
 Table = tuple[str, Sequence[str], list[Sequence[Any]]]
 
@@ -218,42 +209,34 @@ def _junit(found: Summary) -> str:
     return report_junit.render(findings, found.paths, Severity.ERROR, "irloop sweep")
 
 
-def _html(found: Summary) -> str:
-    """Return the summary of a sweep as an HTML page without scripts.
+def _html(summary: Summary) -> str:
+    """Return the page of a sweep. Its links lead to models and to conversions, nowhere else."""
+    from irloop.fleet.page import table_page
 
-    Its links lead to its own tables, to models and to conversions, and nowhere else.
-    """
-    title = f"irloop sweep: {found.models:,} models, {found.findings:,} findings"
-    parts = [
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
-        f"<title>{title}</title><style>{_STYLE}</style></head>\n<body><h1>{title}</h1>\n<ul>",
-        *(f"<li>{_safe(text)}: {count:,}</li>" for text, count in sorted(found.versions.items())),
-        "</ul>\n<p>",
+    tables = [
+        (
+            name,
+            head,
+            [[_cell(label, cell) for label, cell in zip(head, row, strict=True)] for row in rows],
+        )
+        for name, head, rows in _tables(summary, 1000)
     ]
-    tables = _tables(found, 1000)
-    parts += [f'<a href="#t{at}">{_safe(item[0])}</a> ' for at, item in enumerate(tables)]
-    parts.append("</p>")
-    for at, (name, head, rows) in enumerate(tables):
-        parts.append(f'<h2 id="t{at}">{_safe(name)}</h2>\n<table><tr>')
-        parts += [f"<th>{cell}</th>" for cell in head]
-        parts.append("</tr>")
-        for row in rows:
-            cells = (_cell(label, cell) for label, cell in zip(head, row, strict=True))
-            parts.append(f"<tr>{''.join(cells)}</tr>")
-        parts.append("</table>")
-    return "\n".join([*parts, "</body></html>"])
+    count = f"{summary.findings:,} findings"
+    return table_page(
+        f"Sweep of {summary.models:,} models",
+        ("bad", count) if summary.findings else ("good", "no findings"),
+        [f"{text}: {number:,}" for text, number in sorted(summary.versions.items())],
+        tables,
+    )
 
 
-def _safe(value: Any) -> str:
-    return html_escapes.escape(one_line(str(value)))
-
-
-def _cell(label: str, value: Any) -> str:
-    if isinstance(value, int) or label in ("seconds", "MB", "absolute error"):
-        text = f"{value:,}" if isinstance(value, int) else _safe(value)
-        return f'<td class="number">{text}</td>'
+def _cell(label: str, value: Any) -> Any:
+    if label in ("seconds", "MB", "absolute error"):
+        return float(value) if math.isfinite(float(value)) else str(value)
+    if isinstance(value, int):
+        return value
     link = _link(label, str(value))
-    return f'<td><a href="{link}">{_safe(value)}</a></td>' if link else f"<td>{_safe(value)}</td>"
+    return {"text": str(value), "href": link} if link else str(value)
 
 
 def _link(label: str, value: str) -> str:
@@ -266,7 +249,7 @@ def _link(label: str, value: str) -> str:
     if label not in ("model", "for example") or "!/" in value:
         return ""
     if value.startswith(("https://", "http://")):
-        return html_escapes.escape(quote(value, safe=":/?&=%"))
+        return quote(value, safe=":/?&=%")
     return f"file://{quote(value)}" if value.startswith("/") else ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import webbrowser
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,10 +13,13 @@ from irloop.errors import UsageError
 
 from .arrays import matched
 from .completion import files
-from .console import common_options, console_of
+from .console import Console, common_options, console_of
 from .files import lacks_weights, require_free, weight_files, write_whole, writer_for
 from .names import ArraysPath, ModelPath
 from .options import weights_option
+
+if TYPE_CHECKING:
+    from irloop import Model
 
 __all__ = ["command"]
 
@@ -26,6 +29,7 @@ Examples:
   irloop view model.xml -o model.html
   irloop view model.onnx --open
   irloop view model.xml --inputs in.npz -o run.html
+  irloop view old.onnx --against new.onnx -o both.html
 """
 
 
@@ -46,6 +50,13 @@ Examples:
     type=ArraysPath(),
     help="Show the values of a run with these arrays: a .npz or .npy, as for 'irloop run'.",
 )
+@click.option(
+    "--against",
+    "other",
+    metavar="MODEL",
+    type=ModelPath(),
+    help="Show a second model beside the first, and mark what differs.",
+)
 @click.option("--open", "opened", is_flag=True, help="Open the page in the browser.")
 @common_options
 @click.pass_context
@@ -54,7 +65,8 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
 
     Bodies of loops open in place, with their port maps drawn as wires and their back edges in
     colour. A click on an operation shows attributes, types, weights, and its line in the file. With
-    --inputs the page shows the value of each operation in each iteration.
+    --inputs the page shows the value of each operation in each iteration. With --against it shows
+    two models side by side: corresponding operations are selected together.
     """
     from irloop import infer, read_arrays, read_model, view
 
@@ -70,14 +82,31 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     loaded = read_model(model, options["weights"], without_weights=absent)
     if not absent:
         infer(loaded)
-    given = [options["inputs"]] if options["inputs"] else []
+    other = options["other"]
+    if other and options["inputs"]:
+        raise UsageError("--inputs shows the values of one model", fix="leave out --against")
+    second = None if other is None else _second(other, console)
+    given = [item for item in (options["inputs"], other) if item]
     require_free(output, [model, *given, *weight_files(loaded)])
     console.progress(f"writing the page of {model}")
     file = options["inputs"]
-    text = view(loaded, inputs=None if file is None else matched(loaded, read_arrays(file)))
+    arrays = None if file is None else matched(loaded, read_arrays(file))
+    text = view(loaded, inputs=arrays, against=second)
     console.done()
     write_whole(output, text.rstrip("\n"))
     if output != "-":
         console.note(f"wrote {output}")
     if options["opened"] and not webbrowser.open(Path(output).resolve().as_uri()):
         console.note(f"no browser was found: open {output} yourself")
+
+
+def _second(path: str, console: Console) -> Model:
+    """Read the model beside the first one."""
+    from irloop import infer, read_model
+
+    console.progress(f"reading {path}")
+    absent = lacks_weights(path, None, console)
+    model = read_model(path, without_weights=absent)
+    if not absent:
+        infer(model)
+    return model

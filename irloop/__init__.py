@@ -621,7 +621,9 @@ def draw(
 
 
 @guarded("making a page")
-def view(model: Source, path: Path | None = None, inputs: Any = None) -> str:
+def view(
+    model: Source, path: Path | None = None, inputs: Any = None, *, against: Source | None = None
+) -> str:
     """Make an interactive page of a model: one HTML file that loads nothing from the network.
 
     Bodies open in place; port maps are drawn as wires, back edges in colour. A click on an
@@ -635,23 +637,35 @@ def view(model: Source, path: Path | None = None, inputs: Any = None) -> str:
         inputs: arrays by name or by position, as for `run`: the page then shows the values of each
             operation in each iteration (summaries of large values). For a long loop it shows only
             the first and the last iterations.
+        against: a second model, which the page shows beside the first: corresponding operations are
+            selected together, and what differs is marked.
 
     Returns:
         The text of the page.
 
     Raises:
         ReadError: when the file is not the model it claims to be.
-        UsageError: for inputs that do not match the model.
+        UsageError: for inputs that do not match the model, or inputs together with `against`.
         UnsupportedError: for inputs of a model that the executor cannot run.
         WriteError: when the page cannot be written.
     """
+    from irloop.errors import UsageError
     from irloop.pages.page import save_page
+    from irloop.pages.side_by_side import against as both
     from irloop.pages.view import view as page_of
 
     source = read_model(model)
     if source is not model:
         infer(source)
-    text = page_of(source, inputs)
+    if against is None:
+        text = page_of(source, inputs)
+    else:
+        if inputs is not None:
+            raise UsageError("values of a run are shown of one model", fix="leave out `against`")
+        other = read_model(against)
+        if other is not against:
+            infer(other)
+        text = both(source, other)
     if path is not None:
         save_page(text, path)
     return text
@@ -692,7 +706,8 @@ def save_report(
             expected="the result of compare, diff or validate",
         )
     sources = []
-    for model in drawn_models(result, several("models", models)):
+    every = several("models", models)
+    for model in drawn_models(result, every):
         try:
             sources.append(read_model(model))
         except IrloopError:
@@ -702,7 +717,7 @@ def save_report(
             continue
         if sources[-1] is not model:
             infer(sources[-1])
-    save_page(report_page(result, sources), path)
+    save_page(report_page(result, sources, len(every)), path)
 
 
 @guarded("running a model")

@@ -18,7 +18,7 @@ from irloop.dialects.openvino import OPENVINO, state
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.op import Constant, Op, Parameter, Registry, Result
 
-__all__ = ["Coverage", "operations"]
+__all__ = ["Coverage", "operands", "operations"]
 
 #: Operations without a kernel that the executor runs itself: control flow and session variables.
 _BY_EXECUTOR: tuple[type[Op], ...] = (
@@ -109,7 +109,7 @@ def _row(dialect: str, cls: type[Op], newer: type[Op] | None) -> Coverage:
     basic = issubclass(cls, _BASICS)
     last = None if newer is None else newer.since - 1
     converted, notes = _conversion(dialect, cls)
-    inputs, outputs = _operands(dialect, cls)
+    inputs, outputs = operands(dialect, cls)
     until = last if cls.until is None else cls.until
     attributes = tuple(attributes_of(cls).values())
     later: tuple[tuple[int, str, str], ...] = ()
@@ -139,7 +139,7 @@ def _row(dialect: str, cls: type[Op], newer: type[Op] | None) -> Coverage:
     )
 
 
-def _operands(dialect: str, cls: type[Op]) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
+def operands(dialect: str, cls: type[Op]) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
     """Return the inputs and the outputs of an operation class.
 
     For an ONNX operation they come from the schema of the onnx package, if the class does not list

@@ -7,11 +7,10 @@ and graphs are numbered, and refer to each other by these numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from irloop.drawing.port_words import fed, given, input_label
-from irloop.drawing.text import clipped
 from irloop.graph.describe import attributes, constant
 from irloop.graph.loops import (
     Carried,
@@ -23,8 +22,10 @@ from irloop.graph.loops import (
 )
 from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.op import Constant
+from irloop.graph.outline import Group, Item, outline
 from irloop.graph.walk import node_path
-from irloop.pages.groups import grouped
+from irloop.pages.about import LISTED, about, pairs
+from irloop.pages.boxes import description, family, label, rows
 from irloop.pages.source_text import source_lines
 from irloop.pages.weights import Weights
 from irloop.progress import counted
@@ -34,12 +35,6 @@ __all__ = ["MOST_NODES", "Contents"]
 #: Maximum number of nodes of a page. Nodes of deeper bodies are left out first; the page then has a
 #: note.
 MOST_NODES = 50_000
-
-#: Maximum length of the text of an attribute or of runtime information, in characters.
-LONGEST = 500
-
-#: Maximum number of attributes, inputs or outputs of a node that are listed.
-LISTED = 200
 
 
 class Contents:
@@ -57,15 +52,19 @@ class Contents:
         self.graphs: list[dict[str, Any]] = []
         self.constants: list[dict[str, Any]] = []
         self._constant_numbers: dict[Node, int] = {}
+        #: What operations of each type do.
+        self._descriptions: dict[str, str] = {}
         self._left_out = 0
         self._add_graphs()
         self._add_source()
         self.data: dict[str, Any] = {
             "title": title,
             "format": _format(model),
+            "about": about(model, self.numbers),
             "graphs": self.graphs,
             "nodes": self.nodes,
             "constants": self.constants,
+            "descriptions": self._descriptions,
             "left_out": self._left_out,
         }
 
@@ -102,10 +101,18 @@ class Contents:
                 if value is not None and value.producer in self.numbers:
                     source = self.numbers[value.producer]
                     entry["edges"].append([source, value.index, self.numbers[node], at])
-        ends = [(source, target) for source, _, target, _ in entry["edges"]]
-        entry["nodes"] = grouped([self.numbers[node] for node in shown], ends)
+        entry["nodes"] = self._tree(outline(shown))
         if owner is not None and body is not None:
             self._add_wires(entry, owner, body)
+
+    def _tree(self, items: Sequence[Item]) -> list[Any]:
+        """The outline of a graph with numbers for nodes."""
+        return [
+            {"names": item.names, "copies": [self._tree(copy) for copy in item.copies]}
+            if isinstance(item, Group)
+            else self.numbers[item]
+            for item in items
+        ]
 
     def _members(self, graph: Graph) -> Iterator[Node]:
         """Yield the nodes that are drawn as boxes; a constant is drawn only if it is a result."""
@@ -122,21 +129,26 @@ class Contents:
         entry: dict[str, Any] = {
             "kind": _kind(node),
             "type": node.op.label,
+            "label": label(node),
+            "family": family(node),
+            "rows": rows(node, self._model.dialect),
             "name": node.name,
             "path": node_path(node),
             "graph": graph,
-            "attributes": list(_pairs({**attributes(node), **node.attributes})),
+            "attributes": list(pairs({**attributes(node), **node.attributes})),
             "inputs": [self._input(value) for value in node.inputs[:LISTED]],
             "outputs": [
                 {"name": value.name, "type": str(value.type)} for value in node.outputs[:LISTED]
             ],
-            "info": list(_pairs(node.info)),
+            "info": list(pairs(node.info)),
             "line": node.location.line,
             "layer": node.location.layer_id,
         }
         if isinstance(node.op, Constant):
             entry["constant"] = self._constant(node)
             entry["role"] = constant(node.op)
+        if entry["kind"] in ("operation", "owner"):
+            self._descriptions.setdefault(node.op.label, description(node))
         self.numbers[node] = len(self.nodes)
         self.nodes.append(entry)
         return True
@@ -234,19 +246,6 @@ def _kind(node: Node) -> str:
     if node.graph is not None and not node.inputs and node in node.graph.parameters:
         return "parameter"
     return "result" if not node.outputs else "operation"
-
-
-def _pairs(items: Mapping[str, Any]) -> Iterator[list[str]]:
-    for at, (key, value) in enumerate(items.items()):
-        if at == LISTED:
-            yield ["…", f"{len(items) - LISTED} more"]
-            return
-        if isinstance(value, (list, tuple)):
-            more = ", …" if len(value) > LISTED else ""
-            text = f"[{', '.join(str(item) for item in value[:LISTED])}{more}]"
-        else:
-            text = str(value)
-        yield [clipped(str(key), LONGEST), clipped(text, LONGEST)]
 
 
 def _input_kind(port: InputPort, body: Body) -> str:

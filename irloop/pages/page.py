@@ -1,13 +1,15 @@
 """Assembles a page: one template, one style, one script, and the data.
 
-The data is the only part that depends on a model. It is embedded once, as JSON in which `<` is
-escaped, and the script puts it into the page as text, never as markup. The Content-Security-Policy
-of the page allows only the scripts and the style that are in the page, and no network.
+The data is the only part that depends on a model. It is embedded once, as JSON that is compressed
+and written in base64, and the script puts it into the page as text, never as markup. The
+Content-Security-Policy of the page allows only the script and the style that are in the page, and
+no network.
 """
 
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import os
@@ -19,20 +21,20 @@ from irloop.diagnostics import one_line
 from irloop.errors import WriteError
 from irloop.files import reason_of, write_report
 
-__all__ = ["ELKJS_VERSION", "page", "save_page"]
-
-#: The version of elkjs, which lays out graphs. It is in the folder elkjs, with its licence.
-ELKJS_VERSION = "0.12.1"
+__all__ = ["page", "save_page"]
 
 #: The modules of the page's script, in order; they share one scope.
 SCRIPTS = (
     "dom.js",
     "data.js",
+    "layers.js",
     "layout.js",
     "scene.js",
     "draw.js",
     "camera.js",
+    "picture.js",
     "details.js",
+    "export.js",
     "values.js",
     "search.js",
     "table.js",
@@ -43,24 +45,19 @@ SCRIPTS = (
 
 
 def page(data: Mapping[str, Any]) -> str:
-    """The text of a page, in ASCII; the comment in `main.js` describes `data`."""
+    """The text of a page; the comment in `main.js` describes `data`."""
     script = "\n".join(
         ['"use strict";', "(() => {", *(_asset(name) for name in SCRIPTS), "main();", "})();", ""]
     )
-    engine = _text("elkjs/elk.bundled.js")
-    style = _asset("page.css")
-    allowed = " ".join(_hash(text) for text in (script, engine))
     policy = (
-        f"default-src 'none'; script-src {allowed} blob:; worker-src blob:; "
-        f"style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src {_hash(script)}; style-src 'unsafe-inline'; "
+        f"img-src data:; base-uri 'none'; form-action 'none'"
     )
     content = json.dumps(_visible(data), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     parts = {
         "policy": policy,
-        "style": style,
-        "elk": engine,
-        "version": ELKJS_VERSION,
-        "data": content.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"),
+        "style": _asset("page.css"),
+        "data": base64.b64encode(gzip.compress(content.encode("ascii"), mtime=0)).decode("ascii"),
         "script": script,
     }
     pieces = _asset("page.html").split("@@")
@@ -83,11 +80,7 @@ def save_page(text: str, path: str | os.PathLike[str]) -> None:
 
 
 def _asset(name: str) -> str:
-    return _text(f"assets/{name}")
-
-
-def _text(name: str) -> str:
-    return resources.files("irloop.pages").joinpath(name).read_text(encoding="utf-8")
+    return resources.files("irloop.pages").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:

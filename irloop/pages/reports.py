@@ -7,13 +7,21 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from irloop.comparison.compare import Comparison
-from irloop.comparison.diff import Change, ModelDiff
+from irloop.comparison.diff import ModelDiff
 from irloop.comparison.outcome import OUTCOMES
 from irloop.comparison.report import EngineReport, Evidence, OutputReport
 from irloop.diagnostics import Diagnostic, Report, Severity
 from irloop.errors import IrloopError
 from irloop.graph.model import Model
+from irloop.pages.contents import Contents
 from irloop.pages.page import page
+from irloop.pages.side_by_side import (
+    Places,
+    changes_marked,
+    model_name,
+    model_names,
+    node_pairs,
+)
 from irloop.pages.tensors import Row, tensors_of
 from irloop.pages.view import model_data
 
@@ -24,8 +32,6 @@ Section = dict[str, Any]
 
 #: The largest number of models that the report of a validation draws.
 DRAWN = 5
-
-_MARKS = {"added": "new", "removed": "gone"}
 
 
 def drawn_models(result: Result, models: Sequence[Any]) -> list[Any]:
@@ -38,24 +44,28 @@ def drawn_models(result: Result, models: Sequence[Any]) -> list[Any]:
     return [models[at] for at in order[:DRAWN]]
 
 
-def report_page(result: Result, models: Sequence[Model]) -> str:
+def report_page(result: Result, models: Sequence[Model], count: int = 1) -> str:
     """The text of the page of a result.
 
-    `models` are the two that were compared, or the validated ones that can be read.
+    `models` are the two that were compared, or some of the `count` validated ones.
     """
     if isinstance(result, Comparison):
         return page(_comparison(result, models))
     if isinstance(result, ModelDiff):
         return page(_diff(result, models))
-    return page(_validation(result, models))
+    return page(_validation(result, models, count))
 
 
-def _name(model: Model) -> str:
-    return os.path.basename(model.source) if model.source else model.graph.name or "model"
-
-
-def _labels(models: Sequence[Model], words: Sequence[str]) -> list[str]:
-    return [f"{word}: {_name(model)}" for word, model in zip(words, models, strict=False)]
+def _side_by_side(
+    models: Sequence[Model], words: Sequence[str]
+) -> tuple[list[dict[str, Any]], list[list[int]] | None]:
+    """The data of models whose titles begin with `words`, and the pairs of nodes of two models."""
+    sides = [
+        Contents(model, f"{word}: {name}")
+        for word, model, name in zip(words, models, model_names(models), strict=False)
+    ]
+    pairs = node_pairs(models, sides) if len(sides) == len(models) == 2 else None
+    return [side.data for side in sides], pairs
 
 
 def _table(columns: Iterable[tuple[str, str]], rows: list[list[Any]]) -> dict[str, Any]:
@@ -70,9 +80,8 @@ def _comparison(result: Comparison, models: Sequence[Model]) -> dict[str, Any]:
     evidence = result.evidence
     outcome = OUTCOMES[result.outcome]
     sides = list(models or (() if evidence is None else evidence.models))
-    labels = _labels(sides, ("A", "B"))
-    drawn = [model_data(model, None, label) for model, label in zip(sides, labels, strict=True)]
-    culprits = _culprits(result, drawn)
+    drawn, pairs = _side_by_side(sides, ("A", "B"))
+    culprits = _culprits(result, drawn, pairs)
     for data, path in zip(drawn, culprits, strict=False):
         data["marks"] = {path: "culprit"} if path else {}
     focus = next(((at, culprits[at]) for at in (1, 0) if at < len(drawn) and culprits[at]), None)
@@ -81,8 +90,9 @@ def _comparison(result: Comparison, models: Sequence[Model]) -> dict[str, Any]:
     after += [] if evidence is None else _tensors(evidence)
     after += _notes(result)
     return {
-        "title": " against ".join(map(_name, sides)) or "check",
+        "title": " against ".join(model_names(sides)) or "check",
         "models": drawn,
+        "pairs": pairs,
         "focus": focus,
         "report": {
             "verdict": {"level": outcome.level, "text": outcome.words},
@@ -92,32 +102,27 @@ def _comparison(result: Comparison, models: Sequence[Model]) -> dict[str, Any]:
     }
 
 
-def _culprits(result: Comparison, drawn: Sequence[dict[str, Any]]) -> list[str]:
+def _culprits(
+    result: Comparison, drawn: Sequence[dict[str, Any]], pairs: list[list[int]] | None
+) -> list[str]:
     """Return the path of the differing node in the first and in the second model.
 
-    `drawn` holds the drawing data of the two models. A path is empty if no such node is known in
-    that model.
+    `drawn` holds the drawing data of the two models, and `pairs` their corresponding nodes. A path
+    is empty if no such node is known in that model.
     """
     paths = ["", ""]
     if result.divergence is not None:
         paths = [result.divergence.path, result.divergence.other]
-    if result.cause is not None:
-        paths[1] = _shown_place(result.cause.path, drawn[1:]) or paths[1]
-        paths[0] = paths[0] or _shown_place(result.cause.path, drawn[:1])
+    if result.cause is None or len(drawn) < 2:
+        return paths
+    places = [Places(data).shown(result.cause.path) for data in drawn]
+    paths = [paths[0] or places[0], places[1] or paths[1]]
+    # The cause may be far before the first output that differs: show it in both models.
+    second = drawn[1]["nodes"]
+    twins = [first for first, other in pairs or () if second[other]["path"] == paths[1]]
+    if twins:
+        paths[0] = drawn[0]["nodes"][twins[0]]["path"]
     return paths
-
-
-def _shown_place(path: str, drawn: Sequence[dict[str, Any]]) -> str:
-    """Return the path of the drawn node that contains the location `path`.
-
-    A location may name a node, a body of a node or a wire. The result is empty if no drawn node
-    contains it.
-    """
-    known = {node["path"] for data in drawn for node in data["nodes"]}
-    place = path.partition(" (")[0]
-    while place and place not in known:
-        place = place.rpartition("/")[0]
-    return path if path in known else place
 
 
 def _cause(result: Comparison) -> list[Section]:
@@ -235,23 +240,20 @@ def _number(value: float) -> float | str:
 
 
 def _diff(result: ModelDiff, models: Sequence[Model]) -> dict[str, Any]:
-    labels = _labels(models, ("old", "new"))
-    drawn = [model_data(model, None, label) for model, label in zip(models, labels, strict=True)]
-    for data in drawn:
-        data["marks"] = {}
+    drawn, pairs = _side_by_side(models, ("old", "new"))
     rows, focus = [], None
-    for change in result.changes:
-        at, path = _changed_place(change, drawn)
-        if path:
-            drawn[at]["marks"][path] = _MARKS.get(change.kind, "changed")
-            focus = focus or (at, path)
+    for change, (at, path) in zip(
+        result.changes, changes_marked(result, drawn, pairs), strict=True
+    ):
+        focus = focus or ((at, path) if path else None)
         cell = {"text": change.path, "model": at, "path": path}
         rows.append([change.kind, cell, change.message])
     columns = [("change", "text"), ("place", "text"), ("what", "text")]
     level = "good" if result.same else "bad"
     return {
-        "title": " to ".join(map(_name, models)) or "diff",
+        "title": " to ".join(model_names(models)) or "diff",
         "models": drawn,
+        "pairs": pairs,
         "focus": focus,
         "report": {
             "verdict": {"level": level, "text": "the same" if result.same else "different"},
@@ -261,22 +263,16 @@ def _diff(result: ModelDiff, models: Sequence[Model]) -> dict[str, Any]:
     }
 
 
-def _changed_place(change: Change, drawn: Sequence[dict[str, Any]]) -> tuple[int, str]:
-    """Return the index of the drawn model that shows a change, and the path of the changed node.
-
-    A removed node is in the first model, any other changed node in the last.
-    """
-    at = 0 if change.kind == "removed" else len(drawn) - 1
-    return max(at, 0), _shown_place(change.path, drawn[at : at + 1]) if drawn else ""
-
-
-def _validation(result: Report, models: Sequence[Model]) -> dict[str, Any]:
+def _validation(result: Report, models: Sequence[Model], count: int) -> dict[str, Any]:
     findings = result.sorted()
     drawn = [model_data(model) for model in models]
+    places = {
+        model.source: (at, Places(data))
+        for at, (model, data) in enumerate(zip(models, drawn, strict=True))
+    }
     for model, data in zip(models, drawn, strict=True):
-        data["marks"] = _severities(findings, model.source, data)
-    places = {model.source: at for at, model in enumerate(models)}
-    rows = [_finding(item, places, drawn) for item in findings]
+        data["marks"] = _severities(findings, model.source, places[model.source][1])
+    rows = [_finding(item, places) for item in findings]
     marked = ((at, path) for at, data in enumerate(drawn) for path in data["marks"])
     columns = [
         ("severity", "text"),
@@ -295,9 +291,10 @@ def _validation(result: Report, models: Sequence[Model]) -> dict[str, Any]:
         if count
     ]
     level = "bad" if counts[Severity.ERROR] else "unsure" if counts[Severity.WARNING] else "good"
+    one = model_name(models[0]) if models else ""
     note = f"{len(result.suppressed)} suppressed in the files" if result.suppressed else ""
     return {
-        "title": ", ".join(map(_name, models)) or "validation",
+        "title": f"Validation of {count} files" if count > 1 else one or "validation",
         "models": drawn,
         "focus": next(marked, None),
         "report": {
@@ -308,27 +305,22 @@ def _validation(result: Report, models: Sequence[Model]) -> dict[str, Any]:
     }
 
 
-def _severities(
-    findings: Sequence[Diagnostic], file: str | None, data: dict[str, Any]
-) -> dict[str, str]:
+def _severities(findings: Sequence[Diagnostic], file: str | None, places: Places) -> dict[str, str]:
     """Map the path of each drawn node to the highest severity of the findings about it.
 
-    A finding counts if it is about `file`; it belongs to the node of the drawn model `data` that
-    contains its location.
+    A finding counts if it is about `file`; it belongs to the drawn node that contains its location.
     """
     marks: dict[str, str] = {}
     for item in sorted(findings, key=lambda item: item.severity.rank):
-        path = _shown_place(item.location.path, [data]) if item.location.file == file else ""
+        path = places.shown(item.location.path) if item.location.file == file else ""
         if path:
             marks.setdefault(path, item.severity.value)
     return marks
 
 
-def _finding(
-    item: Diagnostic, places: dict[str | None, int], drawn: Sequence[dict[str, Any]]
-) -> list[Any]:
-    at = places.get(item.location.file)
-    path = "" if at is None else _shown_place(item.location.path, drawn[at : at + 1])
+def _finding(item: Diagnostic, places: dict[str | None, tuple[int, Places]]) -> list[Any]:
+    at, known = places.get(item.location.file, (None, None))
+    path = "" if known is None else known.shown(item.location.path)
     line = "" if item.location.line is None else f":{item.location.line}"
     return [
         item.severity.value,

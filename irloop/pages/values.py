@@ -11,7 +11,7 @@ import numpy as np
 
 from irloop.execution.trace import TraceEvent
 from irloop.graph.model import Node, Value
-from irloop.pages.weights import small_values, summary
+from irloop.pages.weights import Kept, small_values, summary
 
 __all__ = ["Values"]
 
@@ -35,6 +35,7 @@ class Values:
         self._kept: dict[tuple[int, Iterations], dict[int, Any]] = {}
         self._last: dict[int, tuple[Iterations, dict[int, Any]]] = {}
         self._left_out = 0
+        self._arrays = Kept()
 
     def __call__(self, event: TraceEvent) -> None:
         # Parameters are not traced; their values are seen only as inputs of other nodes.
@@ -49,21 +50,26 @@ class Values:
         """Add the outputs of a run as the values of the model's Result nodes."""
         for node, made in zip(results, outputs, strict=False):
             if node in self._numbers:
-                self._kept[self._numbers[node], ()] = {0: described(made)}
+                self._kept[self._numbers[node], ()] = {0: self._described(made)}
 
     def _keep(self, value: Value, at: Iterations, made: Any) -> None:
         number = self._numbers.get(value.producer)
         if number is None or value.index in self._kept.get((number, at), ()):
             return
         if len(self._kept) < MOST and max(at, default=0) < FIRST:
-            self._kept.setdefault((number, at), {})[value.index] = described(made)
+            self._kept.setdefault((number, at), {})[value.index] = self._described(made)
             return
         before = self._last.get(number)
         if before is None or before[0] != at:
             self._last[number] = (at, {})
             self._left_out += before is not None
         if value.index not in self._last[number][1]:
-            self._last[number][1][value.index] = described(made)
+            self._last[number][1][value.index] = self._described(made)
+
+    def _described(self, made: Any) -> dict[str, Any]:
+        if made is None or isinstance(made, list):
+            return described(made)
+        return described(made) | self._arrays.of(np.asarray(made))
 
     def data(self) -> dict[str, Any]:
         """The values that were kept, as data for the page: `by_node` and `left_out`.

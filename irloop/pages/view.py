@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from irloop.errors import IrloopError
@@ -10,6 +9,7 @@ from irloop.execution.session import Session
 from irloop.graph.model import Model
 from irloop.pages.contents import Contents
 from irloop.pages.page import page
+from irloop.pages.side_by_side import model_name
 from irloop.pages.values import Values
 
 __all__ = ["model_data", "view"]
@@ -26,18 +26,16 @@ def view(model: Model, inputs: Any = None) -> str:
     return page({"title": data["title"], "models": [data]})
 
 
-def model_data(model: Model, inputs: Any = None, label: str = "") -> dict[str, Any]:
+def model_data(model: Model, inputs: Any = None) -> dict[str, Any]:
     """The data that a page shows for a model.
 
     With `inputs` the model is run, and the data includes the values of the run. If the run fails,
-    the data includes the values up to the failure and the error message. `label` is the title; if
-    it is empty, the title is the file name or the name of the graph.
+    the data includes the values up to the failure and the error message.
 
     Raises:
         IrloopError: when the run fails before any node has a value.
     """
-    name = os.path.basename(model.source) if model.source else model.graph.name or "model"
-    contents = Contents(model, label or name)
+    contents = Contents(model, model_name(model))
     if inputs is None:
         return contents.data
     values = Values(contents.numbers)

@@ -5,6 +5,7 @@ For a large constant, only a part of the elements is read.
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from irloop.errors import IrloopError
 from irloop.graph.tensor import Tensor
 from irloop.kernels.precision import silence
 
-__all__ = ["Weights", "number", "small_values", "summary"]
+__all__ = ["Kept", "Weights", "number", "small_values", "summary"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -23,6 +24,32 @@ ONE, ALL = 1 << 20, 1 << 25
 #: The number of bars of a histogram, and the maximum number of elements of a tensor that is shown
 #: whole.
 BARS, WHOLE = 24, 64
+
+#: The number of elements that are shown of a larger tensor, from its start.
+FIRST = 16
+
+
+#: Maximum number of bytes that a page keeps of one array, and of all.
+ONE_KEPT, ALL_KEPT = 16 << 10, 160 << 10
+
+
+class Kept:
+    """Keeps whole arrays that can be saved from the page, until there are `ALL_KEPT` bytes."""
+
+    def __init__(self) -> None:
+        self._left = ALL_KEPT
+
+    def of(self, array: Array) -> dict[str, Any]:
+        """The array as an entry for the page; empty for one that NumPy's files cannot hold.
+
+        The entry is empty, too, if the array is large or if there is no room left.
+        """
+        if array.nbytes > min(ONE_KEPT, self._left) or array.dtype.kind not in "biufc":
+            return {}
+        self._left -= array.nbytes
+        little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+        content = base64.b64encode(little.tobytes()).decode("ascii")
+        return {"array": {"type": little.dtype.str, "shape": list(array.shape), "bytes": content}}
 
 
 class Weights:
@@ -34,6 +61,7 @@ class Weights:
 
     def __init__(self) -> None:
         self._left = ALL
+        self._kept = Kept()
 
     def of(self, tensor: Tensor) -> dict[str, Any]:
         """The statistics of a constant; only every k-th element of a large one is read."""
@@ -43,7 +71,8 @@ class Weights:
         if self._left <= 0 or (tensor.element.bits < 8 and tensor.count > self._left):
             return {**statistics, "problem": "the limit of weights that a page reads is reached"}
         try:
-            array = tensor.numpy().reshape(-1)
+            whole = tensor.numpy()
+            array = whole.reshape(-1)
             step = -(-array.size // min(ONE, self._left))
             # The elements in between are not read from disk.
             sample = np.array(array[::step])
@@ -52,8 +81,9 @@ class Weights:
         self._left -= sample.size
         statistics["sampled"] = int(sample.size)
         statistics |= summary(sample)
-        if tensor.count <= WHOLE:
-            statistics["values"] = small_values(sample)
+        shown = sample if tensor.count <= WHOLE else np.array(array[:FIRST])
+        statistics["values"] = small_values(shown)
+        statistics |= self._kept.of(whole)
         finite = _finite(sample)
         if finite is not None and finite.size > 1:
             statistics["bars"] = _bars(finite)

@@ -11,6 +11,7 @@ import pytest
 from click.testing import Result
 
 import irloop as api
+from tests.pages.models import embedded
 
 Irloop = Callable[..., Result]
 
@@ -192,9 +193,31 @@ def test_an_ir_without_its_weights_is_shown(
     assert result.exit_code == 0
     assert f"{path.with_suffix('.bin')} is absent" in result.stderr
     if command == "view":
-        assert "TensorIterator" in page.read_text("utf-8")
+        (model,) = embedded(page.read_text("utf-8"))["models"]
+        assert "TensorIterator" in [node["label"] for node in model["nodes"]]
         return
     whole = irloop("inspect", recurrent).stdout.replace(str(recurrent), str(path))
     assert result.stdout.splitlines()[:9] == whole.splitlines()[:9]
     with pytest.raises(api.ReadError):
         api.run(api.read_model(path, without_weights=True), api.random_inputs(recurrent))
+
+
+def test_repeated_blocks_are_shown_once(irloop: Irloop, tmp_path: Path) -> None:
+    b = api.Builder("onnx", opset=17)
+    value = b.input("x", "f32", [2, 2])
+    for at in range(9):
+        inner = b.op("Relu", b.op("MatMul", value, value, name=f"/layer.{at}/mul"),
+                     name=f"/layer.{at}/relu")  # fmt: skip
+        value = b.op("Add", value, inner, name=f"/layer.{at}/add")
+    b.output("y", value)
+    api.save_model(b.model(), tmp_path / "m.onnx")
+    lines = irloop("inspect", tmp_path / "m.onnx").stdout.splitlines()
+    at = lines.index("  9 times (layer/0 to layer/8), 3 operations each:")
+    assert [line.split('"')[1] for line in lines[at + 1 :]] == [
+        "/layer.0/mul", "/layer.0/relu", "/layer.0/add",
+    ]  # fmt: skip
+    every = irloop("inspect", tmp_path / "m.onnx", "--all").stdout
+    assert every.count('"/layer.') == 27
+    assert "times" not in every
+    tree = json.loads(irloop("inspect", tmp_path / "m.onnx", "--json").stdout)
+    assert len(tree["operations"]) == 27

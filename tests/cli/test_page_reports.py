@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.pages.models import embedded
+
 MODEL = Path(__file__).parents[1] / "fixtures" / "models" / "recurrent" / "model.xml"
 
 
@@ -49,7 +51,8 @@ def test_the_option_report_writes_a_page(
     assert (done.returncode, done.stdout) == (status, plain.stdout)
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
-    assert f'"verdict":{{"level":"{"bad" if status else "good"}","text":"{verdict}"}}' in page
+    level = "bad" if status else "good"
+    assert embedded(page)["report"]["verdict"] == {"level": level, "text": verdict}
 
 
 def test_validate_has_html_beside_other_formats(changed: Path, tmp_path: Path) -> None:

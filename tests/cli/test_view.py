@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.pages.models import embedded
+
 MODEL = Path(__file__).parents[1] / "fixtures" / "models" / "recurrent" / "model.xml"
 
 
@@ -28,7 +30,7 @@ def test_the_page_is_named_after_the_model(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "wrote model.html\n")
     text = (tmp_path / "model.html").read_text(encoding="utf-8")
     assert text.startswith("<!doctype html>")
-    assert '"title":"model.xml"' in text
+    assert embedded(text)["title"] == "model.xml"
 
 
 def test_a_page_next_to_the_model_and_its_weights(tmp_path: Path) -> None:
@@ -46,7 +48,8 @@ def test_the_page_of_a_run(tmp_path: Path) -> None:
     np.savez(tmp_path / "in.npz", x=np.ones((1, 6, 3), np.float32))
     done = irloop("view", str(MODEL), "--inputs", "in.npz", "-o", "run.html", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert '"by_node":{"' in (tmp_path / "run.html").read_text(encoding="utf-8")
+    (model,) = embedded((tmp_path / "run.html").read_text(encoding="utf-8"))["models"]
+    assert model["values"]["by_node"]
 
 
 def test_inputs_that_do_not_fit(tmp_path: Path) -> None:
@@ -70,3 +73,19 @@ def test_the_page_is_written_to_standard_output(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert done.stdout.startswith("<!doctype html>")
     assert irloop("view", str(MODEL), "-o", "-", "--open", cwd=tmp_path).returncode == 2
+
+
+def test_two_models_side_by_side(tmp_path: Path) -> None:
+    (tmp_path / "new.xml").write_text(
+        MODEL.read_text("utf-8").replace('type="Tanh"', 'type="Sigmoid"'), "utf-8"
+    )
+    shutil.copy(MODEL.with_suffix(".bin"), tmp_path / "new.bin")
+    done = irloop("view", str(MODEL), "--against", "new.xml", "-o", "both.html", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "wrote both.html\n")
+    data = embedded((tmp_path / "both.html").read_text(encoding="utf-8"))
+    assert data["title"] == "model.xml against new.xml"
+    assert data["models"][1]["marks"] == {"rnn/body/h_next": "changed"}
+    np.savez(tmp_path / "in.npz", x=np.ones((1, 6, 3), np.float32))
+    refused = irloop("view", str(MODEL), "--against", "new.xml", "--inputs", "in.npz", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "leave out --against" in refused.stderr

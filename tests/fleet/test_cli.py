@@ -18,6 +18,7 @@ import pytest
 
 from tests.fleet.conftest import Verdicts
 from tests.fleet.test_driver import EXPECTED, HOSTILE
+from tests.pages.models import embedded
 
 Irloop = Callable[..., subprocess.CompletedProcess[str]]
 ReadVerdicts = Callable[[Path | str], Verdicts]
@@ -41,7 +42,13 @@ def test_a_local_cluster_and_reports(
     assert report.returncode == 0, report.stderr
     content = json.loads(report.stdout)
     assert (content["models"], content["findings"]) == (6, 8)
-    assert "IRL203" in page.read_text("utf-8")
+    data = embedded(page.read_text("utf-8"))
+    sections = {item["title"]: item.get("table") for item in data["report"]["before"]}
+    assert data["title"] == "Sweep of 6 models"
+    assert data["report"]["verdict"] == {"level": "bad", "text": "8 findings"}
+    assert "IRL203" in [row[0] for row in sections["Codes"]["rows"]]
+    # The example of a code links to its file.
+    assert all(row[2]["href"].startswith("file:///") for row in sections["Codes"]["rows"])
     found = json.loads(sarif.read_text("utf-8"))["runs"][0]["results"]
     assert {item["ruleId"] for item in found} >= {"IRL203"}
     suite = ElementTree.parse(junit).getroot()  # noqa: S314 (our own file)
@@ -60,10 +67,12 @@ def test_hostile_names_are_escaped_in_reports(tmp_path: Path, irloop: Irloop, zo
     page = tmp_path / "page.html"
     report = irloop("sweep", "report", results, "-o", page)
     assert (done.returncode, report.returncode) == (1, 1), done.stderr + report.stderr
-    for shown in (done.stdout + done.stderr, report.stdout, page.read_text("utf-8")):
+    # In the page names are data, in which no control characters are left.
+    data = json.dumps(embedded(page.read_text("utf-8")), ensure_ascii=False)
+    assert "<script>" in data
+    for shown in (done.stdout + done.stderr, report.stdout, data):
         assert "\x1b" not in shown
         assert "\n::error" not in shown
-        assert "<script>" not in shown or "<html" not in shown
 
 
 def test_without_the_extra_the_command_names_it(tmp_path: Path, irloop: Irloop) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-__all__ = ["Browser", "chromium"]
+__all__ = ["PATIENCE", "Browser", "chromium"]
 
 #: Run Chromium without a window, and without connections of its own.
 FLAGS = (
@@ -57,11 +57,8 @@ class Browser:
         self.settle()
 
     def settle(self) -> None:
-        """Wait until the picture is laid out."""
-        self.wait(
-            "const s = document.querySelector('.status');"
-            "return Boolean(s && s.textContent) && !s.textContent.includes('laying out')"
-        )
+        """Wait until there is a picture."""
+        self.wait("const s = document.querySelector('.status'); return Boolean(s && s.textContent)")
 
     def wait(self, script: str) -> None:
         """Wait until a script returns true."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import re
 from pathlib import Path
@@ -86,6 +88,6 @@ def read(path: Path) -> irloop.Model:
 
 def embedded(text: str) -> Any:
     """The data that a page contains."""
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    found = re.search(r'<script type="text/plain" id="data">([^<]*)</script>', text)
     assert found is not None
-    return json.loads(found[1])
+    return json.loads(gzip.decompress(base64.b64decode(found[1], validate=True)))

@@ -4,15 +4,20 @@ there are no errors on the console.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from lxml import etree
 
 import irloop
-from tests.pages.browser import Browser, chromium
-from tests.pages.models import counting, long_chain
+from tests.pages.browser import PATIENCE, Browser, chromium
+from tests.pages.models import counting, embedded, long_chain, saved
+
+RECURRENT = Path(__file__).parents[1] / "fixtures" / "models" / "recurrent" / "model.xml"
 
 HOSTILE = "</script><script>document.title='broken'</script><img src=x onerror=alert(1)>\u202egnp"
 
@@ -37,26 +42,28 @@ def test_a_body_opens_and_closes(counted: Browser) -> None:
     assert "acc" in counted.texts(".box .title")
     counted.click("[data-toggle]")
     counted.wait("return !document.querySelector('.box.operation')")
-    counted.settle()
     assert "acc" not in counted.texts(".box .title")
     counted.click("[data-toggle]")
     counted.wait("return Boolean(document.querySelector('.box.operation'))")
-    counted.settle()
     # There are two states, one of them the condition; each back edge has its own colour.
     colours = counted.run(
         "return [...document.querySelectorAll('.canvas .wire.back')]"
         ".map(item => getComputedStyle(item.querySelector('path')).stroke)"
     )
     assert len(colours) == len(set(colours)) == 2
-    assert counted.texts(".canvas .wire.state .words") == ["state", "state"]
+    assert len(counted.texts(".canvas .wire.state")) == 2
+    assert counted.texts(".box.parameter .line").count("state") == 2
     assert counted.complaints() == []
 
 
-def test_the_slider_changes_values(counted: Browser) -> None:
-    number = counted.run(
-        "const data = JSON.parse(document.getElementById('data').textContent);"
-        "return data.models[0].nodes.findIndex(node => node.path === 'count/body/move')"
-    )
+def numbered(page: Path, path: str) -> int:
+    """The number in a page of the node with this path."""
+    (model,) = embedded(page.read_text(encoding="utf-8"))["models"]
+    return [node["path"] for node in model["nodes"]].index(path)
+
+
+def test_the_slider_changes_values(counted: Browser, tmp_path: Path) -> None:
+    number = numbered(tmp_path / "page.html", "count/body/move")
     move = f"[data-id='n{number}']"
     assert counted.texts(f"{move} .value") == ["[1, 2]"]
     counted.click(move)
@@ -71,12 +78,8 @@ def test_the_slider_changes_values(counted: Browser) -> None:
     assert counted.complaints() == []
 
 
-def test_a_click_shows_weights(counted: Browser) -> None:
-    found = counted.run(
-        "const data = JSON.parse(document.getElementById('data').textContent);"
-        "return data.models[0].nodes.findIndex(node => node.name === 'count')"
-    )
-    counted.click(f"[data-id='n{found}']")
+def test_a_click_shows_weights(counted: Browser, tmp_path: Path) -> None:
+    counted.click(f"[data-id='n{numbered(tmp_path / 'page.html', 'count')}']")
     (text,) = counted.texts("aside .constant")
     assert "10 … 10" in text
     assert "NaN1" in text
@@ -84,10 +87,10 @@ def test_a_click_shows_weights(counted: Browser) -> None:
     assert title.startswith("Loop-")
 
 
-def test_the_search_opens_the_body_that_contains_a_node(browser: Browser, tmp_path: Path) -> None:
+def test_the_search_opens_the_block_that_contains_a_node(browser: Browser, tmp_path: Path) -> None:
     irloop.view(long_chain(tmp_path, 1000), tmp_path / "page.html")
     browser.open(tmp_path / "page.html")
-    assert len(browser.texts(".box.group")) >= 2
+    assert browser.texts(".box.repeated .title") == ["Add  × 1000"]
     assert "add_777" not in browser.texts(".box .line")
     browser.run(
         "const input = document.querySelector('.search input');"
@@ -98,29 +101,205 @@ def test_the_search_opens_the_body_that_contains_a_node(browser: Browser, tmp_pa
     browser.wait("return Boolean(document.querySelector('.selected'))")
     assert "add_777" in browser.texts(".selected .line")
     assert browser.texts("aside .path")[0] == "add_777"
+    # The other copies are in boxes of 50.
+    assert "copies 1 to 50" in browser.texts(".box .title")
     assert browser.complaints() == []
 
 
-def test_5000_operations_open_as_groups(browser: Browser, tmp_path: Path) -> None:
-    irloop.view(long_chain(tmp_path, 5000), tmp_path / "page.html")
+def layers(path: Path, count: int, scope: str = "/encoder/layer.{}/") -> Path:
+    """A page of a model with `count` layers of five operations."""
+    b = irloop.Builder("onnx", opset=17)
+    value = b.op("Tanh", b.input("x", "f32", [4, 4]), name="/stem/tanh")
+    for at in range(count):
+        prefix = scope.format(at)
+        inner = b.op("MatMul", value, value, name=f"{prefix}scores")
+        inner = b.op("Softmax", inner, axis=-1, name=f"{prefix}softmax")
+        inner = b.op("MatMul", inner, value, name=f"{prefix}values")
+        inner = b.op("Relu", inner, name=f"{prefix}relu")
+        value = b.op("Add", value, inner, name=f"{prefix}sum")
+    b.output("y", value)
+    irloop.view(b.model(), path)
+    return path
+
+
+def test_the_first_picture_names_repeated_layers(browser: Browser, tmp_path: Path) -> None:
+    browser.open(layers(tmp_path / "page.html", 88))
+    assert browser.texts(".box.repeated .title") == ["encoder/layer/0 … encoder/layer/87  × 88"]
+    # The block is drawn once, with the operations of the first layer.
+    assert browser.texts(".box.operation .title") == [
+        "Tanh", "MatMul", "Softmax", "MatMul", "Relu", "Add",
+    ]  # fmt: skip
+    browser.click("[data-toggle='g0*']")
+    assert "copies 51 to 88" in browser.texts(".box .title")
+    assert browser.complaints() == []
+
+
+def test_a_large_graph_is_drawn_as_a_whole(browser: Browser, tmp_path: Path) -> None:
+    # All scopes differ, so nothing repeats.
+    kinds = ["Relu", "Tanh", "Exp", "Abs", "Neg", "Sin", "Cos"]
+    b = irloop.Builder("onnx", opset=17)
+    value = b.input("x", "f32", [2])
+    for at in range(2000):
+        value = b.op(kinds[(at * at + at // 7) % 7], value, name=f"block{at // 50}/op{at}")
+    b.output("y", value)
+    irloop.view(b.model(), tmp_path / "page.html")
     browser.open(tmp_path / "page.html")
-    # The page is fast because it has few boxes at first; the time itself depends on the machine.
     assert len(browser.texts(".box")) <= 60
+    browser.run(press("Open all"))
+    assert len(browser.texts(".box:not(.group)")) == 2002
+    # Everything is within the canvas, and the names of scopes are still written.
+    assert browser.run(
+        "const a = document.querySelector('.world').getBoundingClientRect();"
+        "const b = document.querySelector('.canvas').getBoundingClientRect();"
+        "return a.top >= b.top - 1 && a.bottom <= b.bottom + 1 && a.width > 0"
+    )
+    assert browser.run("return document.querySelector('.canvas').dataset.level") == "names"
     assert browser.complaints() == []
 
 
-def test_a_browser_without_workers(
-    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
-) -> None:
-    irloop.view(counting(tmp_path), tmp_path / "page.html")
-    with chromium(tmp_path_factory.mktemp("profile")) as browser:
-        browser.driver.execute_cdp_cmd(
-            "Page.addScriptToEvaluateOnNewDocument", {"source": "delete window.Worker"}
+def press(words: str) -> str:
+    """A script that presses a button."""
+    found = f"[...document.querySelectorAll('.bar button')].find(b => b.textContent === '{words}')"
+    return f"{found}.click()"
+
+
+#: Counts the points of wires that lie on the text of a title.
+CROSSINGS = """
+document.querySelector('.canvas').dataset.level = 'texts';
+const titles = [...document.querySelectorAll('.box .title, .box .line')]
+  .map(item => item.getBoundingClientRect()).filter(item => item.width > 0);
+let count = 0;
+for (const path of document.querySelectorAll('.canvas .wire path:not(.arrow)')) {
+  const matrix = path.getScreenCTM();
+  const length = path.getTotalLength();
+  for (let at = 0; at <= length; at += 3) {
+    const p = path.getPointAtLength(at).matrixTransform(matrix);
+    count += titles.some(t => p.x > t.left && p.x < t.right && p.y > t.top && p.y < t.bottom);
+  }
+}
+return [count, titles.length];
+"""
+
+
+@pytest.mark.parametrize("name", ["counting", "recurrent", "branches", "layers"])
+def test_no_wire_crosses_a_title(browser: Browser, tmp_path: Path, name: str) -> None:
+    page = tmp_path / "page.html"
+    if name == "layers":
+        layers(page, 20, scope="/net.{}/")
+    else:
+        models = {"counting": counting, "recurrent": lambda _: RECURRENT, "branches": branches}
+        irloop.view(models[name](tmp_path), page)
+    browser.open(page)
+    browser.run(press("Open all"))
+    for _ in range(4):
+        browser.run(press("+"))
+    found, titles = browser.run(CROSSINGS)
+    assert (found, titles > 8) == (0, True)
+
+
+def branches(folder: Path) -> Path:
+    """A wide model whose last operation is an If with two large branches."""
+    from onnx import TensorProto, helper
+
+    def branch(kind: str) -> Any:
+        nodes = [helper.make_node(kind, ["s"], [f"{kind}{at}"]) for at in range(6)]
+        nodes.append(helper.make_node("Sum", [f"{kind}{at}" for at in range(6)], ["out"]))
+        return helper.make_graph(
+            nodes, kind, [], [helper.make_tensor_value_info("out", TensorProto.FLOAT, [2])]
         )
-        browser.open(tmp_path / "page.html")
-        assert browser.run("return typeof Worker") == "undefined"
-        assert "acc" in browser.texts(".box .title")
-        assert browser.complaints() == []
+
+    wide = [helper.make_node("Relu", ["x"], [f"r{at}"], name=f"relu_{at}") for at in range(12)]
+    total = helper.make_node("Sum", [f"r{at}" for at in range(12)], ["s"], name="total")
+    branching = helper.make_node(
+        "If", ["c"], ["y"], name="choice", then_branch=branch("Sin"), else_branch=branch("Cos")
+    )
+    graph = helper.make_graph(
+        [*wide, total, branching],
+        "branches",
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, [2]),
+            helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])],
+    )
+    return saved(graph, folder / "branches.onnx")
+
+
+def test_an_opened_body_stays_in_sight(browser: Browser, tmp_path: Path) -> None:
+    irloop.view(branches(tmp_path), tmp_path / "page.html")
+    browser.open(tmp_path / "page.html")
+    browser.run(press("Close all"))
+    browser.run(
+        "const input = document.querySelector('.search input');"
+        "input.value = 'choice'; input.dispatchEvent(new Event('input'));"
+        "document.querySelector('.found button').click()"
+    )
+    in_sight = (
+        "const a = document.querySelector('.box.owner').getBoundingClientRect();"
+        "const b = document.querySelector('.canvas').getBoundingClientRect();"
+        "return [a.left < b.right && a.right > b.left, a.top >= b.top && a.top < b.bottom - 60]"
+    )
+    for _ in range(3):
+        browser.click(".box.owner [data-toggle]")
+        assert browser.run(in_sight) == [True, True]
+    assert "then" in browser.texts(".box.body .title")
+    browser.run(press("Open all"))
+    assert browser.run(in_sight)[0]
+    assert browser.complaints() == []
+
+
+def test_the_keyboard_walks_through_the_graph(browser: Browser, tmp_path: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    browser.open(layers(tmp_path / "page.html", 30))
+    canvas = browser.driver.find_element("css selector", ".canvas")
+
+    def selected(*keys: str) -> list[str]:
+        for key in keys:
+            canvas.send_keys(key)
+        return browser.texts(".selected .title")
+
+    browser.run("document.querySelector('.canvas').focus()")
+    assert selected(Keys.ARROW_DOWN) == ["x"]
+    assert selected(Keys.ARROW_DOWN) == ["Tanh"]
+    assert selected(Keys.ARROW_DOWN, Keys.ARROW_DOWN) == ["Softmax"]
+    assert selected(Keys.ARROW_UP) == ["MatMul"]
+    assert selected(Keys.BACKSPACE) == ["encoder/layer/0 … encoder/layer/29  × 30"]
+    assert selected(Keys.ENTER) == ["encoder/layer/0 … encoder/layer/29  × 30"]
+    assert "Softmax" not in browser.texts(".box .title")
+    assert selected(Keys.ESCAPE) == []
+    assert "Metadata" in browser.texts("aside h3") or "Keys" in browser.texts("aside h3")
+    assert browser.complaints() == []
+
+
+def test_pictures_and_values_are_saved(browser: Browser, tmp_path: Path) -> None:
+    irloop.view(counting(tmp_path), tmp_path / "page.html")
+    browser.driver.execute_cdp_cmd(
+        "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path / "got")}
+    )
+    browser.open(tmp_path / "page.html")
+    browser.run(press("SVG"))
+    root = etree.fromstring(waited(tmp_path / "got" / "counting.onnx.svg"))
+    assert {"Loop", "Cast", "Add", "x"} <= {
+        text for item in root.iter() for text in item.itertext()
+    }
+    browser.run(press("PNG"))
+    assert waited(tmp_path / "got" / "counting.onnx.png")[:8] == b"\x89PNG\r\n\x1a\n"
+    number = browser.run("return document.querySelector('.box.owner').dataset.id")
+    browser.click(f"[data-id='{number}']")
+    browser.click("aside .constant .npy")
+    waited(tmp_path / "got" / "w.npy")
+    array = np.load(tmp_path / "got" / "w.npy")
+    np.testing.assert_array_equal(array, np.array([10, np.nan], np.float32), strict=True)
+    assert browser.complaints() == []
+
+
+def waited(path: Path) -> bytes:
+    """The content of a file when it has been downloaded."""
+    end = time.monotonic() + PATIENCE
+    while not path.exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    return path.read_bytes()
 
 
 def test_hostile_names_are_only_text(browser: Browser, tmp_path: Path) -> None:

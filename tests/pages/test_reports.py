@@ -126,7 +126,8 @@ def test_a_report_of_changes(tmp_path: Path) -> None:
     assert data["report"]["verdict"] == {"level": "bad", "text": "different"}
     ((kind, place, what),) = tables(data)["Changes"]
     assert (kind, place["path"], what) == ("changed", "rnn/body/h_next", "Tanh-1 -> Sigmoid-1")
-    assert [model["marks"] for model in data["models"]] == [{}, {"rnn/body/h_next": "changed"}]
+    # The operation is marked in both models.
+    assert [model["marks"] for model in data["models"]] == [{"rnn/body/h_next": "changed"}] * 2
     assert data["focus"] == [1, "rnn/body/h_next"]
 
 
@@ -208,13 +209,67 @@ def test_the_differing_operation_is_in_the_picture(
     irloop.save_report(compared(pair), tmp_path / "page.html", pair)
     browser.open(tmp_path / "page.html")
     browser.wait("return Boolean(document.querySelector('.mark-culprit.selected'))")
-    browser.run(
-        "const model = document.getElementById('model');"
-        "model.value = 0; model.dispatchEvent(new Event('change'))"
-    )
-    browser.settle()
-    assert len(browser.texts(".canvas .mark-culprit")) == 1
+    # The cause is shown in both models, not the Loop whose output differs.
+    assert browser.texts(".canvas .mark-culprit.selected .line")[::2] == ["next_node"] * 2
+    assert browser.texts("aside .path")[0] == "count/body/next_node"
     assert browser.complaints() == []
+
+
+def test_the_culprit_is_the_operation_and_not_the_result_behind_it(
+    browser: Browser, tmp_path: Path
+) -> None:
+    for name, scale in (("a", 1.0), ("b", 1.5)):
+        b = irloop.Builder("onnx", opset=17)
+        x = b.input("x", "f32", [1, 4])
+        weights = b.constant(np.eye(4, dtype=np.float32) * np.float32(scale), name="weights")
+        y = b.op("MatMul", b.op("Relu", x, name="pre"), weights, name="product")
+        b.output("y", y)
+        b.output("z", b.op("Tanh", y, name="post"))
+        irloop.save_model(b.model(), tmp_path / f"{name}.onnx")
+    # In the IR the operation has the name of the result.
+    converted, _ = irloop.convert(tmp_path / "b.onnx")
+    irloop.save_model(converted, tmp_path / "b.xml")
+    paths = [tmp_path / "a.onnx", tmp_path / "b.xml"]
+    irloop.save_report(irloop.compare(*paths, engines="numpy"), tmp_path / "page.html", paths)
+    browser.open(tmp_path / "page.html")
+    assert browser.texts(".mark-culprit.selected .title") == ["MatMul", "MatMul"]
+    assert browser.texts("aside h2") == ["MatMul-1"]
+    assert browser.complaints() == []
+
+
+def test_two_models_side_by_side(browser: Browser, pair: tuple[Path, Path], tmp_path: Path) -> None:
+    irloop.view(pair[0], tmp_path / "page.html", against=pair[1])
+    browser.open(tmp_path / "page.html")
+    assert browser.texts(".side") == ["a/counting.onnx", "b/counting.onnx"]
+    # The constant w differs; the operation that reads it is marked in both models.
+    assert browser.texts(".canvas .mark-changed .line")[::2] == ["next_node"] * 2
+    browser.run(
+        "const left = document.querySelectorAll('.canvas')[0];"
+        "[...left.querySelectorAll('.box')].find(item => item.textContent.includes('watch'))"
+        ".dispatchEvent(new MouseEvent('click', {bubbles: true}))"
+    )
+    assert browser.texts(".selected .title") == ["Identity", "Identity"]
+    assert browser.texts(".selected .line")[::2] == ["watch", "watch"]
+    assert browser.complaints() == []
+
+
+def test_models_of_two_formats_side_by_side(tmp_path: Path) -> None:
+    irloop.save_model(irloop.convert(RECURRENT)[0], tmp_path / "new.onnx")
+    data = embedded(irloop.view(RECURRENT, against=tmp_path / "new.onnx"))
+    first, second = (model["nodes"] for model in data["models"])
+    found = {first[one]["path"]: second[two]["path"] for one, two in data["pairs"]}
+    assert {"rnn", "rnn/body/h_next", "x", "states"} <= set(found)
+    assert second[dict(map(tuple, data["pairs"]))[0]]["name"] == first[0]["name"]
+    with pytest.raises(irloop.UsageError, match="one model"):
+        irloop.view(RECURRENT, inputs={}, against=RECURRENT)
+
+
+def test_a_validation_of_many_files_has_a_heading(tmp_path: Path) -> None:
+    report = irloop.validate(RECURRENT)
+    irloop.save_report(report, tmp_path / "page.html", [RECURRENT] * 7)
+    data = embedded((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert data["title"] == "Validation of 7 files"
+    assert len(data["models"]) == 5
 
 
 def test_hostile_names_in_reports(browser: Browser, tmp_path: Path) -> None:
@@ -239,7 +294,7 @@ def test_hostile_names_in_reports(browser: Browser, tmp_path: Path) -> None:
         irloop.save_report(result, path, models)
         browser.open(path)
         assert browser.run("return document.title").endswith("· irloop")
-        assert browser.run("return document.querySelectorAll('script').length") == 3
+        assert browser.run("return document.querySelectorAll('script').length") == 2
         assert browser.complaints() == []
         shown = browser.run("return document.body.innerText")
         assert "\u202e" not in shown

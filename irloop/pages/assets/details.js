@@ -6,19 +6,44 @@ class Details {
     this.actions = actions;
   }
 
-  clear() {
-    const hint = "Select a box to see its attributes, types, weights and its line in the file.";
-    this.element.replaceChildren(html("p", { class: "hint" }, hint));
+  /** The whole model: what it reads and returns, what it consists of, and who made it. */
+  showModel(model) {
+    const { about } = model;
+    const border = (items) =>
+      items.map(([number, name, type], at) =>
+        row(at, number === null ? name : this.link(name, number), type),
+      );
+    const keys = KEYS.map(([key, words]) => [html("kbd", {}, key), words]);
+    this.element.replaceChildren(
+      html("h2", {}, model.title),
+      html("p", { class: "path" }, model.format),
+      ...section("Inputs", border(about.inputs)),
+      ...section("Outputs", border(about.outputs)),
+      ...section("Size", pairs(about.sizes)),
+      ...section("Operations", pairs(about.operations)),
+      ...section("Metadata", pairs(about.metadata)),
+      ...section("Keys", pairs(keys)),
+    );
+  }
+
+  /** A closed or open group. */
+  showGroup(box) {
+    this.element.replaceChildren(
+      html("h2", {}, box.title, box.times),
+      ...box.lines.map(([, line]) => html("p", { class: "path" }, line)),
+      html("p", { class: "hint" }, "Enter or a double click opens and closes it."),
+    );
   }
 
   show(model, number, values) {
     const node = model.nodes[number];
-    const mark = model.marks[node.path];
+    const mark = model.marks.get(number);
     this.element.replaceChildren(
       html("h2", {}, node.kind === "parameter" || node.kind === "result" ? node.name : node.type),
       html("p", { class: "path" }, node.path),
       ...(mark ? [html("p", { class: "badge" }, MARKS[mark] ?? mark)] : []),
       ...(node.role ? [html("p", {}, node.role)] : []),
+      ...this.described(model, node),
       ...this.place(node),
       ...section("Attributes", pairs(node.attributes)),
       ...section("Inputs", this.ends(model, number, node)),
@@ -29,6 +54,11 @@ class Details {
       html("div", { class: "values" }),
     );
     this.showValues(node, values);
+  }
+
+  described(model, node) {
+    const words = model.descriptions[node.type];
+    return words ? [html("p", { class: "hint" }, words)] : [];
   }
 
   place(node) {
@@ -187,7 +217,8 @@ function constantOf(model, number) {
         html("dd", {}, value),
       ]),
     ),
-    found.values ? html("pre", {}, listed(found.values)) : null,
+    found.values ? html("pre", {}, listed(found.values, found.count)) : null,
+    npyButton(found.array, constant.name),
     found.bars?.length ? histogram(found) : null,
     constant.line === null ? null : html("p", { class: "place" }, `line ${constant.line}`),
     constant.xml ? html("pre", {}, constant.xml) : null,
@@ -205,8 +236,10 @@ function ranges(found) {
   return rows;
 }
 
-function listed(values) {
-  return `[${values.map(shown).join(", ")}]`;
+/** Elements as text; `count` is the number of all, if only the first are given. */
+function listed(values, count = values.length) {
+  const more = count > values.length ? ", …" : "";
+  return `[${values.map(shown).join(", ")}${more}]`;
 }
 
 function valueOf(node, at, value) {
@@ -220,6 +253,7 @@ function valueOf(node, at, value) {
       ranges(value).map(([key, text]) => [html("dt", {}, key), html("dd", {}, text)]),
     ),
     value.values ? html("pre", {}, listed(value.values)) : "",
+    npyButton(value.array, name) ?? "",
   ];
 }
 

@@ -43,13 +43,21 @@ function shown(value) {
 
 /** A count and its noun, with thousands separated. */
 function counted(count, word) {
-  return `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
+  const ending = count === 1 ? "" : word.endsWith("x") ? "es" : "s";
+  return `${count.toLocaleString("en")} ${word}${ending}`;
 }
 
-const ruler = document.createElement("canvas").getContext("2d");
+/** For each font a context that measures with it, and the widths of texts that were asked for. */
+const rulers = new Map();
 
 /** The width of a text in pixels. */
 function widthOf(text, font) {
-  ruler.font = font;
-  return ruler.measureText(text).width;
+  if (!rulers.has(font)) {
+    const context = document.createElement("canvas").getContext("2d");
+    context.font = font;
+    rulers.set(font, { context, widths: new Map() });
+  }
+  const { context, widths } = rulers.get(font);
+  if (!widths.has(text)) widths.set(text, context.measureText(text).width);
+  return widths.get(text);
 }

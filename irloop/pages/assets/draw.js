@@ -1,133 +1,186 @@
-// Draws a scene with positions as SVG.
+// Draws a laid out scene as SVG.
 
 const CORNER = 6;
 
-/** The drawing of a laid out scene; `actions` has `select` and `toggle`. */
-function drawing(scene, laid, actions) {
-  const places = new Map();
+/** The drawing of a scene; `actions` has `select` and `toggle`. */
+function drawing(scene, actions) {
   const boxes = [];
-  // The texts of open boxes are drawn over the wires that cross them.
-  const heads = [];
-  const walk = (item) => {
-    for (const port of item.ports ?? []) places.set(port.id, port);
-    for (const child of item.children ?? []) {
-      places.set(child.id, child);
-      const box = scene.boxes.get(child.id);
-      const group = drawnBox(box, child, actions);
-      const head = svg("g", { class: "head", transform: group.getAttribute("transform") });
-      const place = box.isOpen ? head : group;
-      place.append(...textsOf(box, child));
-      if (box.key) place.append(toggleOf(box, child, actions));
-      boxes.push(group);
-      if (box.isOpen) heads.push(head);
-      walk(child);
+  const wires = [];
+  const ports = [];
+  const names = [];
+  const walk = (container) => {
+    for (const { from, to, ...edge } of container.edges) wires.push(drawnEdge(edge));
+    for (const back of container.backs) wires.push(drawnBack(back));
+    for (const port of [...container.ins, ...container.outs]) ports.push(drawnPort(port));
+    for (const child of container.children) {
+      boxes.push(drawnBox(child, actions));
+      if (child.children || child.key) names.push(nameOf(child));
+      if (child.children) walk(child);
     }
   };
-  walk(laid);
-  const edges = laid.edges.map((edge) => drawnEdge(scene.wires.get(edge.id), edge));
-  const ports = [...places.values()]
-    .filter((place) => scene.boxes.get(place.id)?.kind === "port")
-    .map((place) => drawnPort(scene.boxes.get(place.id), place));
-  const group = svg("g", { class: "world" }, boxes, edges, ports, heads);
-  return { group, places };
+  walk(scene.root);
+  return svg("g", { class: "world" }, boxes, wires, ports, svg("g", { class: "names" }, names));
 }
 
-function drawnBox(box, place, actions) {
-  const classes = ["box", box.kind, box.mark ? `mark-${box.mark}` : "", box.isOpen ? "open" : ""];
+/** The name of a box that is written over it while the picture is small. */
+function nameOf(box) {
+  return svg("text", { x: box.x + 6, y: box.y, "data-name": box.id }, box.shownTitle);
+}
+
+function drawnBox(box, actions) {
+  const classes = [
+    "box",
+    box.kind,
+    box.family ? `of-${box.family}` : "",
+    box.mark ? `mark-${box.mark}` : "",
+    box.isOpen ? "open" : "",
+  ];
   const group = svg("g", {
     class: classes.filter(Boolean).join(" "),
-    transform: `translate(${place.x},${place.y})`,
+    transform: `translate(${box.x},${box.y})`,
     "data-id": box.id,
   });
-  const size = { width: place.width, height: place.height };
-  group.append(
-    svg("rect", { ...size, rx: box.kind === "parameter" || box.kind === "result" ? 14 : 6 }),
-  );
-  if (box.number !== undefined) {
-    group.append(svg("title", {}, box.title));
-    group.setAttribute("tabindex", "0");
-    group.addEventListener("click", () => actions.select(box.number));
-    group.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") actions.select(box.number);
-    });
+  const size = { width: box.width, height: box.height };
+  const rx = box.kind === "parameter" || box.kind === "result" ? 12 : 5;
+  if (box.kind.includes("repeated")) {
+    for (const shift of [8, 4]) group.append(svg("rect", { ...size, rx, x: shift, y: shift }));
   }
+  group.append(svg("rect", { ...size, rx, class: "frame" }));
+  group.append(svg("path", { class: "cap", d: barOf(box, rx) }));
+  if (box.key) group.append(toggleOf(box, box.key, box.isOpen, box.width - 15, "", actions));
+  if (box.all) {
+    const words = box.all.isOpen ? "once" : "all";
+    group.append(toggleOf(box, box.all.key, box.all.isOpen, box.width - 46, words, actions));
+  }
+  hinted(group, [box.title, ...box.lines.map(([, line]) => line)].join("\n"));
+  group.setAttribute("tabindex", "-1");
+  group.addEventListener("click", (event) => {
+    event.stopPropagation();
+    actions.select(box.id);
+  });
+  group.addEventListener("dblclick", () => box.key && actions.toggle(box.key));
   return group;
 }
 
-/** Title, lines, and room for a value. */
-function textsOf(box, place) {
-  const x = place.width / 2;
-  const rows = box.shownLines.map((line, at) =>
-    svg("text", { class: "line", x, y: 21 + LINE * (at + 1) }, line),
-  );
-  const title = svg("text", { class: "title", x, y: 21 }, box.shownTitle);
-  if (box.number === undefined) return [title, ...rows];
-  const value = { class: "value", x, y: 21 + LINE * (rows.length + 1), "data-value": box.number };
-  return [title, ...rows, svg("text", value)];
+/** Give an element a tooltip when it is pointed at: a large picture has thousands of elements. */
+function hinted(element, words) {
+  const add = () => element.prepend(svg("title", {}, words));
+  element.addEventListener("pointerenter", add, { once: true });
 }
 
-function toggleOf(box, place, actions) {
-  const x = place.width - 17;
-  const words = box.isOpen ? "close" : "open";
+/** Write the texts of a box; the camera asks for it when the box comes into sight. */
+function writeTexts(element, box) {
+  element.append(svg("g", { class: "texts" }, textsOf(box)));
+}
+
+/** The coloured bar behind a title; that of an open box is behind all its texts. */
+function barOf(box, rx) {
+  const height = box.isOpen ? box.head : Math.min(HEAD, box.height);
+  const round = height === box.height;
+  const foot = round
+    ? `V${height - rx}Q${box.width},${height} ${box.width - rx},${height}H${rx}Q0,${height} 0,${height - rx}`
+    : `V${height}H0`;
+  return `M0,${rx}Q0,0 ${rx},0H${box.width - rx}Q${box.width},0 ${box.width},${rx}${foot}Z`;
+}
+
+/** Title, lines, and room for a value. */
+function textsOf(box) {
+  const x = box.isOpen ? 12 : box.width / 2 - (box.key ? 10 : 0);
+  const middle = box.isOpen ? 12 : box.width / 2;
+  const anchor = box.isOpen ? "start" : "middle";
+  const title = svg("text", { class: "title", x, y: 17, "text-anchor": anchor }, box.shownTitle);
+  if (!box.isOpen) enlargeable(title, box);
+  const texts = [
+    title,
+    ...box.shownLines.map(([kind, line], at) => {
+      const place = { x: middle, y: HEAD + 3 + LINE * at + 11, "text-anchor": anchor };
+      return svg("text", { class: `line ${kind}`, ...place }, line);
+    }),
+  ];
+  if (box.number === undefined) return texts;
+  const y = HEAD + 3 + LINE * box.shownLines.length + 11;
+  const value = { class: "value", x: middle, y, "text-anchor": anchor, "data-value": box.number };
+  return [...texts, svg("text", value)];
+}
+
+/** How large a title may be, and where, when nothing else is written in its box. */
+function enlargeable(title, box) {
+  const size = Math.min(26, (13 * (box.width - 8)) / widthOf(box.shownTitle, BOLD), box.height - 4);
+  title.style.setProperty("--large", `${size}px`);
+  title.style.setProperty("--middle", `${box.height / 2 - 17 + size * 0.36}px`);
+}
+
+function toggleOf(box, key, isOpen, x, words, actions) {
+  const title = words ? (isOpen ? "show one copy" : "show all copies") : isOpen ? "close" : "open";
   const toggle = svg(
     "g",
-    { class: "toggle", role: "button", tabindex: "0", "data-toggle": box.key, "aria-label": words },
-    svg("title", {}, words),
-    svg("circle", { cx: x, cy: 16, r: 8 }),
-    svg("path", { d: `M${x - 4},16h8${box.isOpen ? "" : `M${x},12v8`}` }),
+    { class: "toggle", role: "button", "data-toggle": key, "aria-label": title },
+    svg("title", {}, title),
   );
-  const act = (event) => {
+  if (words) {
+    toggle.append(
+      svg("rect", { x: x - 18, y: 4, width: 34, height: 16, rx: 8 }),
+      svg("text", { class: "words", x: x - 1, y: 16 }, words),
+    );
+  } else {
+    toggle.append(
+      svg("circle", { cx: x, cy: 12, r: 8 }),
+      svg("path", { d: `M${x - 4},12h8${isOpen ? "" : `M${x},8v8`}` }),
+    );
+  }
+  toggle.addEventListener("click", (event) => {
     event.stopPropagation();
-    actions.toggle(box.key);
-  };
-  toggle.addEventListener("click", act);
-  toggle.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") act(event);
+    actions.toggle(key);
   });
   return toggle;
 }
 
-function drawnPort(box, place) {
-  const x = place.x + place.width / 2;
-  const y = place.y + place.height / 2;
-  const labels = (place.labels ?? []).map((label) => {
-    const at = { x: label.x + label.width / 2, y: label.y + 10 };
-    return svg("text", { class: "words", ...at }, label.text);
-  });
-  return svg(
-    "g",
-    { class: "port" },
-    svg("circle", { cx: x, cy: y, r: 4 }, svg("title", {}, box.label)),
-    labels,
-  );
+function drawnPort(port) {
+  const x = port.x + port.width / 2;
+  const y = port.side === "in" ? port.y : port.y + port.height;
+  const group = svg("g", { class: "port" });
+  if (port.title) {
+    group.append(svg("circle", { cx: x, cy: y, r: 4 }, svg("title", {}, port.title)));
+  }
+  if (port.words) {
+    const place = { class: "words", x, y: port.side === "in" ? y + 16 : y - 9 };
+    group.append(svg("text", place, port.words));
+  }
+  return group;
 }
 
-function drawnEdge(wire, edge) {
+function wireGroup(wire) {
   const group = svg("g", { class: `wire ${wire.kind}` });
   if (wire.state !== undefined && wire.state !== null) {
     group.style.setProperty("--wire", `var(--state${wire.state % 8})`);
   }
-  for (const section of edge.sections ?? []) {
-    const points = [section.startPoint, ...(section.bendPoints ?? []), section.endPoint];
-    if (wire.kind === "back") points.reverse();
-    group.append(svg("path", { d: rounded(points) }), arrow(points));
+  return group;
+}
+
+function drawnEdge({ wire, count, ends, start, end, bends, rowStart, rowEnd }) {
+  const group = wireGroup(wire);
+  const numbers = new Set(ends.flatMap((pair) => pair ?? []));
+  if (numbers.size) group.dataset.ends = [...numbers].slice(0, 40).join(" ");
+  const points = [start, { x: start.x, y: Math.max(rowStart, start.y) }];
+  for (const { x, top, bottom } of bends) points.push({ x, y: top }, { x, y: bottom });
+  points.push({ x: end.x, y: Math.min(rowEnd, end.y) }, end);
+  let d = `M${start.x},${start.y}`;
+  for (let at = 1; at < points.length; at++) {
+    const [before, next] = [points[at - 1], points[at]];
+    const middle = (before.y + next.y) / 2;
+    if (Math.abs(before.x - next.x) < 0.5) d += `L${next.x},${next.y}`;
+    else d += `C${before.x},${middle} ${next.x},${middle} ${next.x},${next.y}`;
   }
-  for (const label of edge.labels ?? []) {
-    const x = label.x + label.width / 2;
-    group.append(
-      svg("rect", {
-        class: "plate",
-        x: label.x,
-        y: label.y,
-        width: label.width,
-        height: label.height,
-        rx: 4,
-      }),
-      svg("text", { class: "words", x, y: label.y + 11 }, label.text),
-    );
-  }
-  const count = wire.count > 1 ? ` (${wire.count} edges)` : "";
-  group.append(svg("title", {}, (wire.words || "edge") + count));
+  group.append(svg("path", { d }), arrow(end, 90));
+  const edges = count > 1 ? ` (${count} edges)` : "";
+  hinted(group, (wire.words || "edge") + edges);
+  return group;
+}
+
+function drawnBack({ wire, points }) {
+  const group = wireGroup(wire);
+  group.append(svg("path", { d: rounded(points) }), arrow(points.at(-1), 90));
+  group.append(svg("title", {}, wire.words));
   return group;
 }
 
@@ -150,10 +203,7 @@ function towards(start, end) {
   return { x: start.x + (end.x - start.x) * part, y: start.y + (end.y - start.y) * part };
 }
 
-function arrow(points) {
-  const tip = points.at(-1);
-  const from = points.at(-2);
-  const angle = (Math.atan2(tip.y - from.y, tip.x - from.x) * 180) / Math.PI;
+function arrow(tip, angle) {
   const place = `translate(${tip.x},${tip.y}) rotate(${angle})`;
   return svg("path", { class: "arrow", d: "M0,0L-7,-3.4L-7,3.4z", transform: place });
 }

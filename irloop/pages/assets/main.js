@@ -1,5 +1,6 @@
-// Puts the page together. The data has `title` and `models`; for a report also `report`, and `focus`
-// where a node is shown at first: the number of the model and the path of the node.
+// Puts the page together. The data has `title` and `models`; for a report also `report`, `focus`
+// where a node is shown at first: the number of the model and the path of the node, and `pairs` for
+// two models side by side: the numbers of nodes that correspond.
 
 const MARKS = {
   culprit: "differs first",
@@ -24,15 +25,9 @@ class Page {
   constructor(data) {
     this.data = data;
     this.models = data.models.map((item) => new Model(item));
-    this.layouter = this.models.length ? new Layouter() : null;
-    this.selected = null;
-    this.turn = 0;
-    this.places = new Map();
-    this.actions = {
-      select: (number) => this.select(number),
-      toggle: (key) => this.toggle(key),
-      reveal: (number) => this.reveal(number),
-    };
+    /** The node that corresponds to one, for each of two models. */
+    this.twins = [new Map(data.pairs ?? []), new Map((data.pairs ?? []).map(([a, b]) => [b, a]))];
+    this.isPair = Boolean(data.pairs);
   }
 
   build() {
@@ -42,12 +37,15 @@ class Page {
     page.className = report ? "report" : "view";
     page.append(this.header());
     if (report) page.append(...sectionsOf(report.before, this));
-    if (this.models.length) page.append(this.picture());
+    if (this.models.length) page.append(this.stage());
     if (report) page.append(...sectionsOf(report.after, this));
     if (!this.models.length) return;
-    const drawn = this.use(focus ? focus[0] : 0);
-    const number = focus && this.model.byPath.get(focus[1]);
-    if (number !== undefined && number !== null) drawn.then(() => this.reveal(number));
+    const first = focus ? focus[0] : 0;
+    this.pictures.forEach((picture, at) => this.use(picture, this.isPair ? at : first));
+    this.active = this.isPair ? this.pictures[first] : this.picture;
+    this.selected(this.active, true);
+    const number = focus && this.models[first].byPath.get(focus[1]);
+    if (number !== undefined && number !== null) this.reveal(number);
   }
 
   header() {
@@ -58,73 +56,96 @@ class Page {
     return html("header", {}, parts);
   }
 
-  picture() {
-    this.search = new Search(this.actions);
+  stage() {
+    this.pictures = (this.isPair ? [0, 1] : [0]).map(() => new Picture(this));
+    [this.active] = this.pictures;
+    this.search = new Search({ reveal: (number) => this.reveal(number) });
     this.panel = html("aside", { "aria-label": "details" });
-    this.details = new Details(this.panel, this.actions);
-    this.canvas = svg("svg", {
-      class: "canvas",
-      tabindex: 0,
-      role: "application",
-      "aria-label": "graph",
-    });
-    this.camera = new Camera(this.canvas);
+    this.details = new Details(this.panel, { reveal: (number) => this.reveal(number) });
     this.status = html("span", { class: "status", role: "status" });
     this.sliders = html("div", { class: "sliders" });
-    const choice = html(
+    this.legend = html("div", { class: "legend", "aria-label": "wires" });
+    const split = html("div", { class: "split" }, this.frames(), this.panel);
+    return html("main", {}, this.bar(), this.legend, split, this.sliders);
+  }
+
+  frames() {
+    if (!this.isPair) return this.pictures.map((picture) => picture.element);
+    return this.pictures.map((picture, at) => {
+      const head = html("h2", { class: "side" }, this.models[at].title);
+      picture.element.prepend(head);
+      return picture.element;
+    });
+  }
+
+  bar() {
+    this.choice = html(
       "select",
-      { "aria-label": "model", id: "model", onchange: () => this.use(Number(choice.value)) },
+      { "aria-label": "model", id: "model", onchange: () => this.choose(Number(this.choice.value)) },
       this.models.map((model, at) => html("option", { value: at }, model.title)),
     );
-    this.choice = choice;
     const button = (words, title, act) => html("button", { title, onclick: act }, words);
-    const bar = html(
+    const each = (act) => () => this.pictures.forEach(act);
+    const name = () => this.picture.model.title.replace(/[^\w.-]+/g, "_");
+    return html(
       "div",
       { class: "bar" },
-      this.models.length > 1 ? choice : null,
+      this.models.length > 1 ? this.choice : null,
       this.search.element,
-      button("Open all", "open every body and group, up to 1,000 boxes", () => this.openAll()),
-      button("Close all", "close every body and group", () => this.closeAll()),
-      button("−", "smaller (-)", () => this.camera.scale(0.8)),
-      button("+", "larger (+)", () => this.camera.scale(1.25)),
-      button("Fit", "show everything (0)", () => this.camera.whole()),
+      button("Open all", "open every body and group (A)", each((picture) => picture.openAll())),
+      button("Close all", "close every body and group (C)", each((picture) => picture.closeAll())),
+      button("−", "smaller (-)", each(({ camera }) => camera.scale(0.8))),
+      button("+", "larger (+)", each(({ camera }) => camera.scale(1.25))),
+      button("Fit", "show everything (0)", each(({ camera }) => camera.whole())),
+      button("SVG", "save the picture as SVG", () => saveSvg(this.picture, name())),
+      button("PNG", "save the picture as PNG", () => savePng(this.picture, name())),
+      button("Model", "about the whole model (Escape)", () => this.picture.select(null)),
       this.status,
     );
-    this.legend = html("div", { class: "legend", "aria-label": "wires" });
-    const stage = html("div", { class: "stage" }, this.canvas);
-    const split = html("div", { class: "split" }, stage, this.panel);
-    return html("main", {}, bar, this.legend, split, this.sliders);
   }
 
-  use(at) {
-    this.model = this.models[at];
-    this.choice.value = at;
-    this.values = new Values(this.model);
-    this.search.use(this.model);
-    this.select(null);
+  /** The picture to which buttons and the panel refer. */
+  get picture() {
+    return this.active;
+  }
+
+  choose(at) {
+    if (this.isPair) this.active = this.pictures[at];
+    else this.use(this.picture, at);
+    this.selected(this.active, true);
+  }
+
+  use(picture, at) {
+    picture.use(this.models[at]);
+    if (!this.isPair) this.active = picture;
+    const controls = picture.values.controls(() => {
+      picture.showValues();
+      this.showValues();
+    });
+    this.sliders.replaceChildren(...[controls, this.note(picture)].filter(Boolean));
     this.showLegend();
-    const controls = this.values.controls(() => this.showValues());
-    this.sliders.replaceChildren(...[controls, this.note()].filter(Boolean));
-    return this.draw({ fit: true });
   }
 
-  note() {
+  note({ model }) {
     const words = [];
-    const { values, left_out: leftOut } = this.model;
-    if (leftOut)
-      words.push(`The page leaves out ${counted(leftOut, "node")} of deep bodies.`);
+    const { values, left_out: leftOut } = model;
+    if (leftOut) words.push(`The page leaves out ${counted(leftOut, "node")} of deep bodies.`);
     if (values?.problem) words.push(`The run failed: ${values.problem}`);
     if (values?.left_out)
       words.push("Of long loops the page keeps only the first iterations and the last one.");
     return words.length ? html("p", { class: "hint" }, words.join(" ")) : null;
   }
 
-  /** The styles of wires that occur in the model. */
+  /** The styles of wires and marks that occur in the models shown. */
   showLegend() {
     const kinds = new Set();
-    for (const graph of this.model.graphs) {
-      for (const [kind] of [...(graph.in ?? []), ...(graph.out ?? [])]) kinds.add(kind);
-      if (graph.back?.length) kinds.add("back");
+    const marks = new Set();
+    for (const { model } of this.pictures.filter((picture) => picture.model)) {
+      for (const graph of model.graphs) {
+        for (const [kind] of [...(graph.in ?? []), ...(graph.out ?? [])]) kinds.add(kind);
+        if (graph.back?.length) kinds.add("back");
+      }
+      for (const mark of model.marks.values()) marks.add(mark);
     }
     const rows = LEGEND.filter(([kind]) => kinds.has(kind)).map(([kind, words]) =>
       html(
@@ -134,10 +155,9 @@ class Page {
         words,
       ),
     );
-    const marks = new Set(Object.values(this.model.marks));
     for (const [mark, words] of Object.entries(MARKS)) {
       if (!marks.has(mark)) continue;
-      const sample = svg("rect", { x: 1, y: 1, width: 16, height: 10, rx: 3 });
+      const sample = svg("rect", { class: "frame", x: 1, y: 1, width: 16, height: 10, rx: 3 });
       const box = svg("svg", { class: `box mark-${mark}`, width: 18, height: 12 }, sample);
       rows.push(html("div", { class: "row" }, box, words));
     }
@@ -145,105 +165,60 @@ class Page {
     this.legend.replaceChildren(...rows);
   }
 
-  /** Lay out and draw what is open; `keep` is a box that stays where it is on the screen. */
-  async draw({ fit = false, keep = null } = {}) {
-    const turn = ++this.turn;
-    this.status.textContent = "laying out …";
-    const scene = new Scene(this.model, this.values.any);
-    let laid;
-    try {
-      laid = await this.layouter.layout(scene.root);
-    } catch (error) {
-      this.status.textContent = `the layout failed: ${error.message}`;
-      return;
-    }
-    // A later click has asked for another picture.
-    if (turn !== this.turn) return;
-    const before = keep && this.places.get(keep);
-    const { group, places } = drawing(scene, laid, this.actions);
-    this.places = places;
-    this.canvas.replaceChildren(group);
-    this.camera.show(group, laid);
-    if (fit) this.camera.fit();
-    const after = before && places.get(keep);
-    if (after) {
-      this.camera.x += (before.x - after.x) * this.camera.zoom;
-      this.camera.y += (before.y - after.y) * this.camera.zoom;
-      this.camera.apply();
-    }
-    const boxes = this.canvas.querySelectorAll(".box").length;
-    this.status.textContent = `${boxes} boxes, ${counted(this.model.nodes.length, "node")}`;
-    this.highlight();
-    this.showValues();
+  /** A picture has been drawn anew. */
+  drawn(picture) {
+    const count = this.pictures.reduce((sum, each) => sum + (each.scene?.boxes.size ?? 0), 0);
+    this.status.textContent = `${counted(count, "box")}, ${counted(picture.model.nodes.length, "node")}`;
   }
 
-  toggle(key) {
-    if (!this.model.open.delete(key)) this.model.open.add(key);
-    return this.draw({ keep: key });
+  /** Something was selected in a picture: describe it, and show its counterpart. */
+  selected(picture, isEcho) {
+    if (isEcho && picture !== this.active) return;
+    this.active = picture;
+    this.choice.value = this.models.indexOf(picture.model);
+    if (this.search.model !== picture.model) this.search.use(picture.model);
+    const box = picture.selectedBox;
+    this.panel.classList.toggle("empty", !box);
+    if (!box) this.details.showModel(picture.model);
+    else if (box.number === undefined) this.details.showGroup(box);
+    else this.details.show(picture.model, box.number, picture.values.of(box.number));
+    if (this.isPair && !isEcho) this.showTwin(picture, box);
   }
 
-  openAll() {
-    const { model } = this;
-    let seen = 0;
-    // From the outside in, so that a limit leaves out the deepest.
-    model.graphs.forEach((graph, at) => {
-      const members = graph.nodes.flat(Infinity);
-      if (seen + members.length > 1000 || (graph.owner !== null && !model.isVisible(graph.owner)))
-        return;
-      seen += members.length;
-      if (graph.owner !== null) model.open.add(`n${graph.owner}`);
-      for (const number of members) for (const key of model.inside[number]) model.open.add(key);
-    });
-    return this.draw({ fit: true });
+  showTwin(picture, box) {
+    const at = this.pictures.indexOf(picture);
+    const other = this.pictures[1 - at];
+    const twin = box?.number === undefined ? undefined : this.twins[at].get(box.number);
+    if (twin === undefined) return other.select(null, true);
+    if (other.model.reveal(twin)) other.draw();
+    other.select(`n${twin}`, true);
+    return other.show(`n${twin}`);
   }
 
-  closeAll() {
-    this.model.open.clear();
-    return this.draw({ fit: true });
-  }
-
-  async reveal(number) {
-    if (this.model.reveal(number)) await this.draw();
-    this.select(number);
-    const place = this.places.get(`n${number}`);
-    if (place) this.camera.centre(place);
+  reveal(number) {
+    this.active.reveal(number);
   }
 
   /** Show the node with a path in one of the models. */
-  async revealPath(at, path) {
-    if (this.models[at] !== this.model) await this.use(at);
-    const number = this.model.byPath.get(path);
+  revealPath(at, path) {
+    if (this.isPair) this.active = this.pictures[at];
+    else if (this.models[at] !== this.picture.model) this.use(this.picture, at);
+    const number = this.picture.model.byPath.get(path);
     if (number === undefined) return;
-    this.canvas.scrollIntoView({ block: "center" });
-    await this.reveal(number);
-  }
-
-  select(number) {
-    if (this.canvas.classList.contains("moving")) return;
-    this.selected = number;
-    this.panel.classList.toggle("empty", number === null);
-    if (number === null) this.details.clear();
-    else this.details.show(this.model, number, this.values.of(number));
-    this.highlight();
-  }
-
-  highlight() {
-    for (const box of this.canvas.querySelectorAll(".selected")) box.classList.remove("selected");
-    const id = `n${this.selected}`;
-    this.canvas.querySelector(`[data-id="${id}"]`)?.classList.add("selected");
+    this.picture.canvas.scrollIntoView({ block: "center" });
+    this.reveal(number);
   }
 
   showValues() {
-    if (!this.values.any) return;
-    for (const text of this.canvas.querySelectorAll(".value")) {
-      text.textContent = this.values.line(Number(text.dataset.value));
-    }
-    if (this.selected === null) return;
-    this.details.showValues(this.model.nodes[this.selected], this.values.of(this.selected));
+    const { selectedBox: box, model, values } = this.picture;
+    if (box?.number === undefined) return;
+    this.details.showValues(model.nodes[box.number], values.of(box.number));
   }
 }
 
-function main() {
-  const data = JSON.parse(document.getElementById("data").textContent);
-  new Page(data).build();
+async function main() {
+  const packed = document.getElementById("data").textContent;
+  const bytes = Uint8Array.from(atob(packed), (char) => char.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  new Page(await new Response(stream).json()).build();
 }

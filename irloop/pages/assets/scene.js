@@ -1,231 +1,322 @@
-// Makes the graph for elkjs from what is open: boxes with sizes, ports, edges and wires.
+// Makes what is open into containers for the layout: boxes with texts and sizes, ports, wires.
 
 const BOLD = "600 13px system-ui, sans-serif";
 const PLAIN = "11.5px system-ui, sans-serif";
+const MONO = "11px ui-monospace, Menlo, Consolas, monospace";
 const SMALL = "10.5px system-ui, sans-serif";
 const LINE = 15;
-
-const OPTIONS = {
-  "elk.algorithm": "layered",
-  "elk.direction": "DOWN",
-  "elk.hierarchyHandling": "INCLUDE_CHILDREN",
-  "elk.edgeRouting": "ORTHOGONAL",
-  "elk.json.shapeCoords": "ROOT",
-  "elk.json.edgeCoords": "ROOT",
-  "elk.layered.considerModelOrder.strategy": "PREFER_EDGES",
-  "elk.layered.nodePlacement.strategy": "BRANDES_KOEPF",
-  "elk.layered.nodePlacement.bk.fixedAlignment": "BALANCED",
-  "elk.layered.thoroughness": "3",
-  "elk.layered.spacing.nodeNodeBetweenLayers": "30",
-  "elk.spacing.nodeNode": "22",
-  "elk.spacing.edgeNode": "14",
-  "elk.spacing.edgeEdge": "10",
-  "elk.spacing.edgeLabel": "3",
-};
+const HEAD = 24;
+const RANKS = { weights: 0, loop: 0, types: 3, shape: 2 };
 
 class Scene {
   constructor(model, withValues) {
     this.model = model;
     this.withValues = withValues;
-    /** The drawn boxes and ports by their id in elkjs. */
+    /** The drawn boxes and containers by id. */
     this.boxes = new Map();
-    this.wires = new Map();
-    this.edges = [];
-    this.seen = new Map();
-    const children = this.items(0, model.trees[0]);
+    /** The pairs of boxes that wires connect. */
+    this.links = [];
+    this.root = container({ id: "root", kind: "root" }, null, 0);
+    this.items(this.root, model.trees[0]);
     this.connect(0);
-    this.root = {
-      id: "root",
-      layoutOptions: { ...OPTIONS, "elk.padding": "[top=20,left=20,bottom=20,right=20]" },
-      children,
-      edges: this.edges,
-    };
+    layout(this.root);
+    absolute(this.root);
   }
 
-  items(graph, tree) {
-    return tree.map((item) =>
-      typeof item === "number" ? this.node(item) : this.group(graph, item),
-    );
+  items(parent, tree) {
+    for (const item of tree) {
+      if (typeof item === "number") this.node(parent, item);
+      else this.group(parent, item);
+    }
   }
 
-  node(number) {
+  add(parent, box) {
+    box.parent = parent;
+    parent.children.push(box);
+    this.boxes.set(box.id, box);
+    return box;
+  }
+
+  node(parent, number) {
     const node = this.model.nodes[number];
     const id = `n${number}`;
-    const box = { id, kind: node.kind, number, title: node.type, lines: this.lines(node) };
-    if (node.kind === "parameter" || node.kind === "result") box.title = node.name;
-    box.mark = this.model.marks[node.path];
-    box.key = node.bodies ? id : undefined;
-    this.boxes.set(id, box);
-    if (node.bodies && this.model.open.has(id)) return this.openOwner(node, box);
-    if (node.bodies) {
-      const inside = node.bodies.reduce(
-        (sum, at) => sum + this.model.graphs[at].nodes.flat(9).length,
-        0,
-      );
-      box.lines.push(counted(inside, "node") + " inside");
-    }
-    return this.sized(box);
+    const isBorder = node.kind === "parameter" || node.kind === "result";
+    const box = { id, number, kind: node.kind, family: node.family, mark: this.model.marks.get(number) };
+    if (this.model.markedInside.has(number)) box.mark ??= "inside";
+    box.title = isBorder ? node.name : node.label;
+    box.lines = this.lines(node, isBorder);
+    if (node.bodies) box.key = id;
+    if (node.bodies && this.model.open.has(id)) return this.openOwner(parent, node, box);
+    if (node.bodies) box.lines.push(["soft", `${counted(this.model.insideOf(number), "node")} inside`]);
+    return this.add(parent, this.sized(box));
   }
 
-  /** The lines below a title: name or role, the type of the first output, room for a value. */
-  lines(node) {
-    const border = node.kind === "parameter" || node.kind === "result";
-    const lines = border ? [] : [node.name];
-    if (node.role) lines.push(node.role);
+  /** The lines below a title: name or role, constants, the type of the first output. */
+  lines(node, isBorder) {
+    const lines = isBorder ? [] : [["soft", node.name]];
+    if (node.role) lines.push(["soft", node.role]);
+    for (const row of node.rows ?? []) lines.push(["constant", row]);
     const type = node.outputs.length ? node.outputs[0].type : node.inputs[0]?.type;
-    if (type)
-      lines.push(node.outputs.length > 1 ? `${type} and ${node.outputs.length - 1} more` : type);
+    const more = node.outputs.length > 1 ? ` and ${node.outputs.length - 1} more` : "";
+    if (type) lines.push(["type", `${type}${more}`]);
     return lines;
   }
 
   sized(box) {
-    const title = shortened(box.title, 34);
-    box.shownTitle = title;
-    box.shownLines = box.lines.map((line) => shortened(line, 38));
+    box.shownTitle = shortened(box.title, 34) + (box.times ?? "");
+    box.shownLines = box.lines.map(([kind, line]) => [kind, shortened(line, 38)]);
+    const hasValue = this.withValues && box.number !== undefined;
     const widths = [
-      widthOf(title, BOLD) + (box.key ? 22 : 0),
-      ...box.shownLines.map((line) => widthOf(line, PLAIN)),
+      widthOf(box.shownTitle, BOLD) + (box.key ? 44 : 0),
+      ...box.shownLines.map(([kind, line]) => widthOf(line, kind === "constant" ? MONO : PLAIN)),
+      hasValue ? 160 : 48,
     ];
-    if (this.withValues && box.number !== undefined) widths.push(160);
-    const rows = box.shownLines.length + (this.withValues && box.number !== undefined ? 1 : 0);
-    box.width = Math.ceil(Math.max(64, ...widths) + 22);
-    box.height = 16 + LINE * (rows + 1);
-    return { id: box.id, width: box.width, height: box.height };
+    const rows = box.shownLines.length + (hasValue ? 1 : 0);
+    box.width = Math.ceil(Math.max(...widths) + 20);
+    box.height = HEAD + (rows ? LINE * rows + 7 : 0);
+    return box;
   }
 
-  openOwner(node, box) {
-    box.isOpen = true;
-    const own = this.sized(box);
-    const head = own.height + 14;
+  /** A container with the texts of a box on its bar. */
+  opened(parent, box) {
+    this.sized(box);
+    const made = container(box, parent, box.height);
+    made.isOpen = true;
+    made.leastWidth = box.width + 44;
+    return this.add(parent, made);
+  }
+
+  openOwner(parent, node, box) {
+    box.lines = box.lines.filter(([kind]) => kind !== "constant");
+    const owner = this.opened(parent, box);
     const graphs = node.bodies.map((at) => ({ at, graph: this.model.graphs[at] }));
-    const inner = graphs.map(({ at }) => this.items(at, this.model.trees[at]));
-    const ports = this.ports(node, box);
-    let children = inner[0];
-    if (graphs.length > 1) {
-      children = graphs.map(({ at, graph }, index) => {
-        const id = `b${at}`;
-        this.boxes.set(id, {
-          id,
-          kind: "body",
-          shownTitle: graph.label,
-          shownLines: [],
-          isOpen: true,
-        });
-        const padding = "[top=36,left=14,bottom=18,right=14]";
-        return { id, children: inner[index], layoutOptions: { "elk.padding": padding } };
-      });
+    this.ports(owner, node, graphs);
+    for (const { at, graph } of graphs) {
+      let inside = owner;
+      if (graphs.length > 1) {
+        const body = { id: `b${at}`, kind: "body", title: graph.label, lines: [] };
+        inside = this.opened(owner, body);
+      }
+      this.items(inside, this.model.trees[at]);
+      this.wire(owner, at, graph);
     }
-    for (const { at, graph } of graphs) this.wire(box.number, at, graph);
-    return {
-      id: box.id,
-      children,
-      ports,
-      layoutOptions: {
-        "elk.padding": `[top=${head},left=18,bottom=26,right=18]`,
-        "elk.portConstraints": "FIXED_SIDE",
-        "elk.portLabels.placement": "OUTSIDE",
-        "elk.nodeSize.constraints": "MINIMUM_SIZE",
-        "elk.nodeSize.minimum": `(${own.width}, ${head})`,
-      },
-    };
   }
 
   /** The ports of an open operation: inputs at the top, outputs at the bottom. */
-  ports(node, box) {
-    const port = (id, side, label, words) => {
-      this.boxes.set(id, { id, kind: "port", label, owner: box.number });
-      const made = { id, width: 8, height: 8, layoutOptions: { "elk.port.side": side } };
-      if (words)
-        made.labels = [{ text: words, width: Math.ceil(widthOf(words, SMALL)) + 6, height: 14 }];
-      return made;
-    };
-    const wired = new Set(
-      node.bodies.flatMap((at) => this.model.graphs[at].in.map(([, external]) => external)),
+  ports(owner, node, graphs) {
+    const wired = new Map(
+      graphs.flatMap(({ graph }) => graph.in.map(([, external, , words]) => [external, words])),
     );
-    const ins = Object.entries(node.ports ?? {}).map(([at, label]) => {
-      // A port without a wire, or without an edge from outside, gets a label.
-      const words = label.length > 1 || !wired.has(Number(at)) ? label : null;
-      const shownWords =
-        words && shortened(wired.has(Number(at)) ? words.at(-1) : words.join(" = "), 26);
-      return port(`${box.id}:i${at}`, "NORTH", label.join(" = "), shownWords);
+    const count = Math.max(0, ...wired.keys(), ...Object.keys(node.ports ?? {}).map(Number)) + 1;
+    for (let at = 0; at < count; at++) {
+      const label = node.ports?.[at];
+      if (!label && !wired.has(at)) continue;
+      const words = wired.has(at) ? (label?.[1] ?? "") : label.join(" = ");
+      const title = [label?.join(" = ") ?? `input ${at}`, wired.get(at)].filter(Boolean).join(": ");
+      this.port(owner, `i${at}`, "in", shortened(words, 26), title);
+    }
+    node.outputs.forEach((output, at) => {
+      const words = graphs.map(({ graph }) => graph.out.find(([, , to]) => to === at)?.[3]);
+      const title = `output ${at}: ${output.name} ${output.type}`;
+      this.port(owner, `o${at}`, "out", words.find(Boolean) ?? "", title);
     });
-    const outs = node.outputs.map((output, at) =>
-      port(`${box.id}:o${at}`, "SOUTH", `output ${at}: ${output.name} ${output.type}`),
-    );
-    return [...ins, ...outs];
+  }
+
+  port(owner, name, side, words, title) {
+    const known = owner.ports.get(name);
+    if (known) return known;
+    const width = words ? Math.ceil(widthOf(words, SMALL)) + 8 : 12;
+    const port = { id: `${owner.id}:${name}`, isPort: true, side, words, title, width };
+    port.height = words ? 20 : 6;
+    owner.ports.set(name, port);
+    (side === "in" ? owner.ins : owner.outs).push(port);
+    return port;
   }
 
   /** The wires of a body, and the edges inside of it. */
   wire(owner, at, graph) {
     for (const [kind, external, parameter, words, state] of graph.in) {
-      this.add(`n${owner}:i${external}`, this.shownAs(parameter), kind, words, state);
+      const port = owner.ports.get(`i${external}`);
+      this.link({ item: port, parent: owner }, this.end(parameter), { kind, words, state });
     }
     for (const [kind, result, external, words] of graph.out) {
-      this.add(this.shownAs(result), `n${owner}:o${external}`, kind, words);
+      const port = owner.ports.get(`o${external}`);
+      if (port) this.link(this.end(result), { item: port, parent: owner }, { kind, words });
     }
     for (const [result, parameter, state] of graph.back) {
-      const words = "next iteration";
-      this.add(this.shownAs(result), this.shownAs(parameter), "back", words, state);
+      const [from, to] = [this.end(result), this.end(parameter)];
+      if (from.parent !== to.parent || from.item === to.item) continue;
+      from.parent.backs.push({ from, to, wire: { kind: "back", words: "next iteration", state } });
     }
     this.connect(at);
   }
 
   connect(at) {
     for (const [source, output, target, input] of this.model.graphs[at].edges) {
-      this.add(this.shownAs(source, `o${output}`), this.shownAs(target, `i${input}`), "edge");
+      if (this.model.isBetweenCopies(source, target)) continue;
+      const from = this.end(source);
+      const to = this.end(target);
+      from.port = from.item.ports?.get(`o${output}`);
+      from.output = from.item.number === undefined ? 0 : output;
+      from.outputs = from.item.number === undefined ? 1 : this.model.nodes[source].outputs.length;
+      to.port = to.item.ports?.get(`i${input}`);
+      from.value = `${source}:${output}`;
+      const { type } = this.model.nodes[source].outputs[output] ?? {};
+      this.link(from, to, { kind: "edge", words: type, ends: [source, target] });
     }
   }
 
-  /** The box or port where an edge ends: a closed group stands for its nodes. */
-  shownAs(number, port) {
-    const hidden = this.model.inside[number].find((key) => !this.model.open.has(key));
-    if (hidden) return hidden;
-    const id = `n${number}`;
-    const box = this.boxes.get(id);
-    return box?.isOpen && port ? `${id}:${port}` : id;
+  end(number) {
+    const item = this.boxes.get(this.model.shownAs(number));
+    return { item, parent: item.parent };
   }
 
-  add(source, target, kind, words, state) {
-    if (source === target && kind !== "back") return;
-    const key = `${source}>${target}>${kind}>${state ?? ""}`;
-    const known = this.seen.get(key);
-    if (known) {
-      known.count += 1;
+  /** Lead a wire from one end to another, through the borders of the containers between them. */
+  link(from, to, wire) {
+    if (from.item === to.item) return;
+    this.links.push([from.item, to.item]);
+    const around = new Set();
+    for (let each = to.parent; each; each = each.parent) around.add(each);
+    const key = `${from.item.id}:${from.value ?? from.port?.id ?? ""}:${wire.kind}`;
+    let tail = from;
+    let parent = from.parent;
+    for (; !around.has(parent); parent = parent.parent) {
+      const port = this.port(parent, `>${key}`, "out", "", wire.words);
+      segment(parent, tail, { item: port }, wire);
+      tail = { item: parent, port };
+    }
+    let head = to;
+    for (let each = to.parent; each !== parent; each = each.parent) {
+      const port = this.port(each, `<${key}`, "in", "", wire.words);
+      segment(each, { item: port }, head, wire);
+      head = { item: each, port };
+    }
+    segment(parent, tail, head, wire);
+  }
+
+  group(parent, group) {
+    const box = this.groupBox(group.key, group.members, group.names);
+    if (!this.model.open.has(group.key)) {
+      this.add(parent, this.sized(box));
       return;
     }
-    const wire = { id: `e${this.edges.length}`, kind, words, state, count: 1 };
-    this.seen.set(key, wire);
-    this.wires.set(wire.id, wire);
-    // A back edge is laid out the other way round, so that there are no cycles.
-    const [above, below] = kind === "back" ? [target, source] : [source, target];
-    const edge = { id: wire.id, sources: [above], targets: [below] };
-    if (words && kind !== "plain" && kind !== "back") {
-      edge.labels = [{ text: words, width: Math.ceil(widthOf(words, SMALL)) + 8, height: 15 }];
+    const opened = this.opened(parent, box);
+    if (group.times === 1) {
+      this.items(opened, group.parts[0].items);
+      return;
     }
-    this.edges.push(edge);
+    opened.all = { key: `${group.key}*`, isOpen: this.model.open.has(`${group.key}*`) };
+    if (!opened.all.isOpen) this.items(opened, group.parts[0].items);
+    else this.copiesOf(opened, group);
   }
 
-  group(graph, group) {
-    const first = this.model.nodes[group.members[0]];
-    const last = this.model.nodes[group.members.at(-1)];
-    const box = {
-      id: group.key,
-      key: group.key,
-      kind: "group",
-      title: counted(group.members.length, "node"),
-      lines: [`from ${first.name}`, `to ${last.name}`],
-    };
-    if (group.members.some((number) => this.model.marks[this.model.nodes[number].path])) {
+  copiesOf(opened, group) {
+    for (let first = 0; first < group.times; first += PART) {
+      const parts = group.parts.slice(first, first + PART);
+      const span = spanOf(group, first);
+      if (span) this.span(opened, span, parts, first);
+      else this.copies(opened, parts);
+    }
+  }
+
+  /** Neighbouring copies of a block that has many. */
+  span(parent, key, parts, first) {
+    const members = parts.flatMap((part) => part.members);
+    const name = `copies ${first + 1} to ${first + parts.length}`;
+    const box = this.groupBox(key, members, [name]);
+    if (this.model.open.has(key)) this.copies(this.opened(parent, box), parts);
+    else this.add(parent, this.sized(box));
+  }
+
+  copies(parent, parts) {
+    for (const part of parts) {
+      if (part.items.length === 1) {
+        this.items(parent, part.items);
+        continue;
+      }
+      const copy = this.groupBox(part.key, part.members, [part.name]);
+      if (this.model.open.has(part.key)) this.items(this.opened(parent, copy), part.items);
+      else this.add(parent, this.sized(copy));
+    }
+  }
+
+  /** A box for several nodes: its scope, how often it occurs, its operations, and its result. */
+  groupBox(key, members, names) {
+    const nodes = members.map((number) => this.model.nodes[number]);
+    const once = nodes.slice(0, members.length / names.length);
+    const operations = summaryOf(once);
+    const name = namesOf(names);
+    const box = { id: key, key, kind: names.length > 1 ? "group repeated" : "group" };
+    const isTelling = /[a-z]/i.test(name);
+    box.title = isTelling ? name : operations.slice(0, 2).join(", ");
+    box.times = names.length > 1 ? `  × ${names.length}` : "";
+    box.lines = [["soft", fewOf(operations)]];
+    if (!isTelling && name) box.lines.unshift(["soft", name]);
+    const each = names.length > 1 ? `${once.length} nodes each` : counted(members.length, "node");
+    const { outputs } = nodes.at(-1);
+    box.lines.push(["type", [each, outputs[0]?.type].filter(Boolean).join(" → ")]);
+    const { marks, markedInside } = this.model;
+    if (members.some((number) => marks.has(number) || markedInside.has(number))) {
       box.mark = "inside";
     }
-    this.boxes.set(box.id, box);
-    const own = this.sized(box);
-    if (!this.model.open.has(group.key)) return own;
-    box.isOpen = true;
-    return {
-      id: box.id,
-      children: this.items(graph, group.items),
-      layoutOptions: { "elk.padding": `[top=${own.height + 14},left=16,bottom=16,right=16]` },
-    };
+    box.family = "group";
+    return box;
   }
+}
+
+function container(box, parent, head) {
+  const empty = { children: [], ins: [], outs: [], edges: [], backs: [], ports: new Map() };
+  return Object.assign(box, empty, { parent, head, seen: new Map() });
+}
+
+/** A wire between two ends in one container; equal ones are drawn once. */
+function segment(parent, from, to, wire) {
+  const key = [
+    from.item.id,
+    from.port?.id ?? from.output,
+    to.item.id,
+    to.port?.id,
+    wire.kind,
+    wire.state,
+  ].join(">");
+  const known = parent.seen.get(key);
+  if (known) {
+    known.ends.push(wire.ends);
+    known.count += 1;
+    return;
+  }
+  const edge = { from: { ...from }, to: { ...to }, wire, count: 1, ends: [wire.ends] };
+  parent.seen.set(key, edge);
+  parent.edges.push(edge);
+}
+
+/** "Conv 3", "Relu 2", "Add": what computes most first, conversions and shapes last. */
+function summaryOf(nodes) {
+  const counts = new Map();
+  for (const { label, family } of nodes) {
+    const known = counts.get(label) ?? { count: 0, rank: RANKS[family] ?? 1 };
+    counts.set(label, { ...known, count: known.count + 1 });
+  }
+  return [...counts]
+    .sort(([, a], [, b]) => a.rank - b.rank || b.count - a.count)
+    .map(([label, { count }]) => (count > 1 ? `${label} ${count}` : label));
+}
+
+/** As many words as fit into a line. */
+function fewOf(words) {
+  const fits = words.findIndex((_, at) => words.slice(0, at + 1).join(", ").length > 34);
+  const count = fits < 0 ? words.length : Math.max(1, fits);
+  return words.slice(0, count).join(", ") + (count < words.length ? ", …" : "");
+}
+
+/** One name, or "layer.0 … 11" for several that begin alike. */
+function namesOf(names) {
+  const [first, last] = [names[0], names.at(-1)];
+  const whole = `${first} … ${last}`;
+  if (first === last || whole.length <= 34) return first === last ? first : whole;
+  let same = 0;
+  while (first[same] === last[same]) same += 1;
+  // Numbers stay whole.
+  while (same && /\d/.test(first[same - 1])) same -= 1;
+  return `${first} … ${last.slice(same) || last}`;
 }

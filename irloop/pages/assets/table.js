@@ -1,7 +1,7 @@
 // Tables that are sorted by a click on the head of a column, and can be filtered.
 //
 // A cell is a text, a number, null, or {text, model, path}: the place of a node in a model,
-// or {text, key}: a text that is sorted by a number.
+// {text, key}: a text that is sorted by a number, or {text, href}: a link to a file.
 
 const ROWS_AT_FIRST = 100;
 
@@ -64,6 +64,7 @@ function contentOf(cell, page) {
   if (cell === null) return "–";
   if (typeof cell !== "object") return shown(cell);
   const words = html("span", { class: "name" }, cell.text);
+  if (cell.href) return html("a", { href: cell.href, rel: "noreferrer" }, words);
   if (page.models[cell.model]?.byPath.get(cell.path) === undefined) return words;
   const act = () => page.revealPath(cell.model, cell.path);
   return html("button", { class: "link", title: "show it in the picture", onclick: act }, words);

@@ -1,14 +1,17 @@
-"""The summary with which ``irloop inspect`` begins: operations, weights, work and memory."""
+"""The size of a model: operations, weights, work and memory."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from irloop import Model, Node, Value
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Model, Node, Value
+from irloop.graph.op import Constant
+from irloop.graph.types import ElementType
+from irloop.graph.walk import all_nodes
 
 __all__ = ["Summary", "summary_of"]
 
@@ -81,9 +84,6 @@ class Summary:
 
 def summary_of(model: Model) -> Summary:
     """Count what is in a model whose types have been inferred."""
-    from irloop.graph.op import Constant
-    from irloop.graph.walk import all_nodes
-
     operations: Counter[str] = Counter()
     weights: dict[str, tuple[int, int]] = {}
     inside = constants = 0
@@ -131,15 +131,10 @@ def _multiply_adds(node: Node) -> int | None:
 
 
 def _dims(value: Value) -> tuple[int, ...] | None:
-    from irloop.graph.builder import shape_of
-
     return shape_of(value).static()
 
 
 def _bytes_of(value: Value) -> int | None:
-    from irloop.graph.builder import element_of
-    from irloop.graph.types import ElementType
-
     dims, element = _dims(value), element_of(value)
     if dims is None or element in (ElementType.DYNAMIC, ElementType.STRING):
         return None
