@@ -185,8 +185,8 @@ class _Copies:
         return [self.forms.named_apart(outputs[value], value) for value in self.node.outputs]
 
     def _parameter(self, parameter: Value, number: int) -> Value:
-        item = self.entering.get(parameter)
-        port = None if item is None else item.port
+        entering = self.entering.get(parameter)
+        port = None if entering is None else entering.port
         if isinstance(port, Carried):
             state = self.states[parameter]
             if state is None:
@@ -194,13 +194,13 @@ class _Copies:
                 return self.forms.constant(np.ones(one_element(parameter)), ElementType.BOOLEAN)
             return state
         type = parameter.type
-        if item is None or port is None:
+        if entering is None or port is None:
             assert isinstance(type, TensorType)
             made = np.full(one_element(parameter), number)
             if parameter is not iteration_number(self.body):
                 made = np.zeros(type.shape.static() or ())
             return self.forms.constant(made, type.element)
-        outer = item.outer
+        outer = entering.outer
         assert outer is not None
         if isinstance(port, Invariant):
             return outer
