@@ -16,7 +16,7 @@ from irloop.files import scratch
 from . import report_text
 from .arrays import describe, matched
 from .console import common_options, console_of
-from .files import require_free, weight_files, write_whole
+from .files import require_free, weight_files, write_whole, writer_for
 from .names import ArraysPath, ModelPath
 from .options import dims_option, input_type_options, weights_option
 
@@ -83,12 +83,15 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     Without --inputs, the inputs are generated from the seed. Without --outputs, each output is
     described on one line.
     """
-    from irloop import RunProfile, Session, TextTracer, infer, read_model, run
+    from irloop import RunProfile, Session, TextTracer, infer, read_model, run, write_arrays
     from irloop.graph.input_types import set_input_shapes, set_input_types
 
     measured = options["profile"] or options["profile_trace"] is not None
     if measured and options["trace"]:
         raise UsageError("--trace shows every node in its body, --profile where it is computed")
+    piped = options["outputs"] == "-"
+    if options["outputs"] is not None and not piped:
+        writer_for(options["outputs"], {".npz": write_arrays}, "outputs are")
     console = console_of(ctx)
     console.progress(f"reading {model}")
     loaded = read_model(model, options["weights"])
@@ -97,7 +100,6 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     if options["types"] or options["shapes"]:
         infer(loaded)
     given = [options["inputs"]] if options["inputs"] else []
-    piped = options["outputs"] == "-"
     for written in (options["outputs"], options["profile_trace"]):
         if written not in (None, "-"):
             require_free(written, [model, *given, *weight_files(loaded)])
@@ -125,8 +127,6 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
         for name, value in results.items():
             click.echo(one_line(f"{name}: {describe(value)}"))
         return
-    from irloop import write_arrays
-
     if piped:
         path = Path(ctx.with_resource(scratch()), "stdout.npz")
         write_arrays(path, results)

@@ -131,6 +131,15 @@ def test_outputs_into_a_folder_that_does_not_exist(
     assert f"{tmp_path / 'no'}: no such folder" in result.stderr
 
 
+def test_outputs_in_another_format_are_refused(
+    irloop: Irloop, halving: Path, tmp_path: Path
+) -> None:
+    result = irloop("run", halving, "-o", tmp_path / "out.txt")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "out.txt: outputs are written as .npz" in result.stderr
+    assert not (tmp_path / "out.txt").exists()
+
+
 def test_generated_inputs_follow_the_seed(irloop: Irloop, recurrent: Path) -> None:
     first = irloop("run", recurrent, "--seed", 1)
     assert first.exit_code == 0
@@ -181,11 +190,12 @@ def test_outputs_replace_neither_the_model_nor_its_inputs(
     irloop: Irloop, halving: Path, tmp_path: Path
 ) -> None:
     inputs = save(tmp_path / "in.npz", x=X)
-    for taken in (halving, inputs):
+    why_not = {halving: "outputs are written as .npz", inputs: "would be written over"}
+    for taken, words in why_not.items():
         before = taken.read_bytes()
         result = irloop("run", halving, "--inputs", inputs, "--outputs", taken)
         assert result.exit_code == 2
-        assert "would be written over" in result.stderr
+        assert words in result.stderr
         assert taken.read_bytes() == before
 
 
