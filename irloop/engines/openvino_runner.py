@@ -68,8 +68,9 @@ def _read(path: str) -> Any:
     The frontend keeps them. What was a string in the file cannot be compiled after the change.
     """
     read = _ov.Core().read_model(path)
-    kind = "onnx" if path.endswith(".onnx") else "ir"
-    frontend = _ov.frontend.FrontEndManager().load_by_framework(kind)
+    if path.endswith(".onnx"):
+        return read
+    frontend = _ov.frontend.FrontEndManager().load_by_framework("ir")
     kept = frontend.convert(frontend.load(path))
     pairs = zip([*kept.inputs, *kept.outputs], [*read.inputs, *read.outputs], strict=True)
     types = [(own.get_element_type(), other.get_element_type()) for own, other in pairs]
