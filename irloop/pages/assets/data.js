@@ -160,10 +160,6 @@ class Model {
     return [...outer, ...own];
   }
 
-  isVisible(number) {
-    return this.keysAround(number).every((key) => this.open.has(key));
-  }
-
   /** Open everything that hides a node; returns true if something was closed. */
   reveal(number) {
     const closed = this.keysAround(number).filter((key) => !this.open.has(key));

@@ -241,8 +241,14 @@ class Page {
 }
 
 async function main() {
-  const packed = document.getElementById("data").textContent;
-  const bytes = Uint8Array.from(atob(packed), (char) => char.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  new Page(await new Response(stream).json()).build();
+  try {
+    const packed = document.getElementById("data").textContent;
+    const bytes = Uint8Array.from(atob(packed), (char) => char.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    new Page(await new Response(stream).json()).build();
+  } catch (error) {
+    // Browsers before 2023 cannot unpack the data.
+    document.getElementById("page").textContent = `The page cannot be shown: ${error.message}`;
+    throw error;
+  }
 }
