@@ -302,6 +302,20 @@ def waited(path: Path) -> bytes:
     return path.read_bytes()
 
 
+def test_a_browser_that_cannot_unpack_the_data_says_so(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    irloop.view(counting(tmp_path), tmp_path / "page.html")
+    with chromium(tmp_path_factory.mktemp("profile")) as browser:
+        browser.driver.execute_cdp_cmd(
+            "Page.addScriptToEvaluateOnNewDocument",
+            {"source": "delete window.DecompressionStream"},
+        )
+        browser.driver.get((tmp_path / "page.html").resolve().as_uri())
+        (text,) = browser.texts("#page")
+        assert text == "The page cannot be shown: DecompressionStream is not defined"
+
+
 def test_hostile_names_are_only_text(browser: Browser, tmp_path: Path) -> None:
     model = irloop.read_model(counting(tmp_path))
     for graph in (model.graph, model.graph.parameters[0].graph):

@@ -30,7 +30,9 @@ class Model {
     );
     /** The operations with marks in their bodies. */
     this.markedInside = new Set(
-      [...this.marks.keys()].filter((number) => number !== undefined).flatMap((number) => this.ownersOf(number)),
+      [...this.marks.keys()]
+        .filter((number) => number !== undefined)
+        .flatMap((number) => this.ownersOf(number)),
     );
     this.openAtFirst();
   }
@@ -56,10 +58,10 @@ class Model {
       this.groups.push(group);
       group.copies = item.copies.map((copy) => membersOf(copy));
       group.members = group.copies.flat();
-      group.index = new Map(
-        group.copies.flatMap((copy) => copy.map((number, at) => [number, at])),
+      group.index = new Map(group.copies.flatMap((copy) => copy.map((number, at) => [number, at])));
+      const trees = item.copies.map((copy, at) =>
+        this.tree(copy, [...around, { group, copy: at }]),
       );
-      const trees = item.copies.map((copy, at) => this.tree(copy, [...around, { group, copy: at }]));
       group.parts = trees.map((tree, at) => ({
         key: `${group.key}.${at}`,
         name: item.names[at],
@@ -156,10 +158,6 @@ class Model {
       return [group.key, `${group.key}*`, spanOf(group, copy), part.key].filter(Boolean);
     });
     return [...outer, ...own];
-  }
-
-  isVisible(number) {
-    return this.keysAround(number).every((key) => this.open.has(key));
   }
 
   /** Open everything that hides a node; returns true if something was closed. */

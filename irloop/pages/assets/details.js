@@ -138,7 +138,7 @@ class Details {
           html(
             "p",
             { class: "hint" },
-            "No value: the operation did not run in this iteration, or the page does not keep its value.",
+            "No value: it did not run in this iteration, or the page does not keep it.",
           ),
         ];
     place.replaceChildren(html("h3", {}, "Values"), ...inside.flat(Infinity));

@@ -9,7 +9,11 @@ function pictureStyle() {
   const rules = [...document.styleSheets[0].cssRules];
   const names = new Set();
   const found = rules
-    .filter((rule) => /^\.(box|cap|of-|wire|port|toggle|owner|body|group|parameter|result|constant)/.test(rule.selectorText ?? ""))
+    .filter((rule) =>
+      /^\.(box|cap|of-|wire|port|toggle|owner|body|group|parameter|result|constant)/.test(
+        rule.selectorText ?? "",
+      ),
+    )
     .map((rule) => {
       for (const [, name] of rule.cssText.matchAll(/var\((--[\w-]+)/g)) names.add(name);
       return rule.cssText;

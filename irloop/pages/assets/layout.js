@@ -4,7 +4,7 @@
 // A container has `children` (boxes with a size, and containers) in an executable order, `ins` and
 // `outs` (ports at its top and bottom), `edges` and `backs` from one end to another. An end is
 // {item} or, at a container, {item, port}. The layout sets x, y, width and height of items, relative
-// to the container, and `points` of edges.
+// to the container, and where edges start, bend and end.
 
 const GAP = 22;
 const RISE = 34;

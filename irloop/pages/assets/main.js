@@ -81,7 +81,11 @@ class Page {
   bar() {
     this.choice = html(
       "select",
-      { "aria-label": "model", id: "model", onchange: () => this.choose(Number(this.choice.value)) },
+      {
+        "aria-label": "model",
+        id: "model",
+        onchange: () => this.choose(Number(this.choice.value)),
+      },
       this.models.map((model, at) => html("option", { value: at }, model.title)),
     );
     const button = (words, title, act) => html("button", { title, onclick: act }, words);
@@ -92,11 +96,31 @@ class Page {
       { class: "bar" },
       this.models.length > 1 ? this.choice : null,
       this.search.element,
-      button("Open all", "open every body and group (A)", each((picture) => picture.openAll())),
-      button("Close all", "close every body and group (C)", each((picture) => picture.closeAll())),
-      button("−", "smaller (-)", each(({ camera }) => camera.scale(0.8))),
-      button("+", "larger (+)", each(({ camera }) => camera.scale(1.25))),
-      button("Fit", "show everything (0)", each(({ camera }) => camera.whole())),
+      button(
+        "Open all",
+        "open every body and group (A)",
+        each((picture) => picture.openAll()),
+      ),
+      button(
+        "Close all",
+        "close every body and group (C)",
+        each((picture) => picture.closeAll()),
+      ),
+      button(
+        "−",
+        "smaller (-)",
+        each(({ camera }) => camera.scale(0.8)),
+      ),
+      button(
+        "+",
+        "larger (+)",
+        each(({ camera }) => camera.scale(1.25)),
+      ),
+      button(
+        "Fit",
+        "show everything (0)",
+        each(({ camera }) => camera.whole()),
+      ),
       button("SVG", "save the picture as SVG", () => saveSvg(this.picture, name())),
       button("PNG", "save the picture as PNG", () => savePng(this.picture, name())),
       button("Model", "about the whole model (Escape)", () => this.picture.select(null)),
@@ -217,8 +241,14 @@ class Page {
 }
 
 async function main() {
-  const packed = document.getElementById("data").textContent;
-  const bytes = Uint8Array.from(atob(packed), (char) => char.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  new Page(await new Response(stream).json()).build();
+  try {
+    const packed = document.getElementById("data").textContent;
+    const bytes = Uint8Array.from(atob(packed), (char) => char.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    new Page(await new Response(stream).json()).build();
+  } catch (error) {
+    // Browsers before 2023 cannot unpack the data.
+    document.getElementById("page").textContent = `The page cannot be shown: ${error.message}`;
+    throw error;
+  }
 }

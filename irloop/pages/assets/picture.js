@@ -155,7 +155,10 @@ class Picture {
     const middle = (each) => each.x + each.width / 2;
     const near = box.parent.children
       .filter((other) => (middle(other) - middle(box)) * direction > 1)
-      .map((other) => [Math.abs(middle(other) - middle(box)) + 3 * Math.abs(other.y - box.y), other])
+      .map((other) => [
+        Math.abs(middle(other) - middle(box)) + 3 * Math.abs(other.y - box.y),
+        other,
+      ])
       .sort((a, b) => a[0] - b[0]);
     if (near.length) this.go(near[0][1]);
   }

@@ -41,13 +41,20 @@ class Scene {
     const node = this.model.nodes[number];
     const id = `n${number}`;
     const isBorder = node.kind === "parameter" || node.kind === "result";
-    const box = { id, number, kind: node.kind, family: node.family, mark: this.model.marks.get(number) };
+    const box = {
+      id,
+      number,
+      kind: node.kind,
+      family: node.family,
+      mark: this.model.marks.get(number),
+    };
     if (this.model.markedInside.has(number)) box.mark ??= "inside";
     box.title = isBorder ? node.name : node.label;
     box.lines = this.lines(node, isBorder);
     if (node.bodies) box.key = id;
     if (node.bodies && this.model.open.has(id)) return this.openOwner(parent, node, box);
-    if (node.bodies) box.lines.push(["soft", `${counted(this.model.insideOf(number), "node")} inside`]);
+    if (node.bodies)
+      box.lines.push(["soft", `${counted(this.model.insideOf(number), "node")} inside`]);
     return this.add(parent, this.sized(box));
   }
 
