@@ -24,7 +24,7 @@ from typing import NamedTuple, TypeVar
 
 from irloop.errors import ReadError
 
-__all__ = ["ATTRIBUTE", "Edges", "Layers", "Part", "PlainPort", "Ports", "taken"]
+__all__ = ["ATTRIBUTE", "Edges", "Layers", "Part", "PlainBlob", "PlainPort", "Ports", "taken"]
 
 #: The attribute that replaces the text of a part of the file, such as the ports of a layer; its
 #: value is the number of the part.
@@ -48,12 +48,21 @@ _EDGE = (
 _EDGES = rf"<edges>{_SPACE}(?:{_EDGE}{_SPACE})++</edges>"
 _PARTS = re.compile(f"{_PORTS}|{_EDGES}")
 _NAME = "[A-Za-z_][A-Za-z0-9_]*+"
-_LAYER = re.compile(
-    rf'<layer id="([0-9]{{1,18}})" name="({_TEXT})" type="({_NAME})" version="({_NAME})">'
-    rf'({_SPACE})(?:<data((?: {_NAME}="{_TEXT}")*+) ?+/>)?+'
-    rf"({_SPACE}(?:(?:{_PORTS}){_SPACE})?+)</layer>({_SPACE})"
+#: The name of an attribute of `<data>`; in versions 2 to 7 it may have hyphens.
+_KEY = "[A-Za-z_][A-Za-z0-9_-]*+"
+_BLOB = (
+    r'<(?:weights|biases|custom) offset="[0-9]{1,20}"(?: precision="[A-Za-z0-9]{1,16}")?+ '
+    r'size="[0-9]{1,20}" ?+/>'
 )
-_ONE_ATTRIBUTE = re.compile(rf' ({_NAME})="({_TEXT})"')
+_BLOBS = rf"(?:<blobs>{_SPACE}(?:{_BLOB}{_SPACE})++</blobs>{_SPACE})?+"
+#: Layers of versions 2 to 7 have no version, but may have a precision and blobs.
+_LAYER = re.compile(
+    rf'<layer id="([0-9]{{1,18}})" name="({_TEXT})"(?: precision="({_NAME})")?+ type="({_NAME})"'
+    rf'(?: version="({_NAME})")?+>({_SPACE})(?:<data((?: {_KEY}="{_TEXT}")*+) ?+/>)?+'
+    rf"({_SPACE}(?:(?:{_PORTS}){_SPACE})?+)({_BLOBS})</layer>({_SPACE})"
+)
+_ONE_ATTRIBUTE = re.compile(rf' ({_KEY})="({_TEXT})"')
+_ONE_BLOB = re.compile(rf'(\s*)<(\w+)((?: {_NAME}="{_TEXT}")+)')
 #: One port of a part, or the tag before the outputs.
 _ITEM = re.compile(
     r'(<output>)|<port id="(\d+)"(?: precision="(\w+)")?(?: names="([^"]*)")?(/?>)'
@@ -89,10 +98,12 @@ class Ports(NamedTuple):
 #: What the reader makes of the ports of a layer.
 PortsT = TypeVar("PortsT")
 
-#: A layer of a run: the text of its id, its name, type and version, its line, the attributes of
-#: `<data>` and their line, and its ports. Attributes are None without `<data>`. Lines are counted
-#: from the line on which the run begins.
-PlainLayer = tuple[str, str, str, str, int, dict[str, str] | None, int, PortsT]
+#: The tag, the attributes and the line of an element in `<blobs>`.
+PlainBlob = tuple[str, dict[str, str], int]
+#: A layer of a run: its attributes, its line, the attributes of `<data>` and their line, its ports,
+#: and its blobs. The attributes of `<data>` are None without it. Lines are counted from the line on
+#: which the run begins.
+PlainLayer = tuple[dict[str, str], int, dict[str, str] | None, int, PortsT, tuple[PlainBlob, ...]]
 
 
 class Layers:
@@ -117,27 +128,33 @@ class Layers:
         known_ports: dict[tuple[str, str], tuple[PortsT, int, int]] = {}
         line = 0
         for match in self.matches:
-            key, name, kind, version, space, attributes, rest, end = match.groups()
+            key, name, precision, kind, version, space, attributes, rest, blobs, end = (
+                match.groups()
+            )
             if attributes not in known_data:
                 known_data[attributes] = _attributes(attributes)
             text = space, rest
             made = known_ports.get(text)
             if made is None:
-                head = space.count("\n")
+                below = space.count("\n")
                 ports, before, lines = _ports_in(rest)
-                made = make_ports(ports, head + before), head, head + lines
+                made = make_ports(ports, below + before), below, below + lines
                 known_ports[text] = made
+            own = {"id": key, "name": name, "type": kind, "version": version}
+            if precision is not None or version is None:
+                pairs = ("precision", precision), ("type", kind), ("version", version)
+                own = {"id": key, "name": name} | {key: text for key, text in pairs if text}
             yield (
-                key,
-                name,
-                kind,
-                version,
+                own,
                 line,
                 known_data[attributes],
                 line + made[1],
                 made[0],
+                _blobs(blobs, line + made[2]) if blobs else (),
             )
             line += made[2] + end.count("\n")
+            if blobs:
+                line += blobs.count("\n")
 
 
 def _attributes(text: str) -> dict[str, str]:
@@ -151,6 +168,15 @@ def _attributes(text: str) -> dict[str, str]:
     if len(attributes) < len(found):
         raise ReadError("duplicate attribute")
     return attributes
+
+
+def _blobs(text: str, line: int) -> tuple[PlainBlob, ...]:
+    """The elements in a `<blobs>` that begins on `line`."""
+    found = []
+    for match in _ONE_BLOB.finditer(text, text.index(">") + 1):
+        line += match[1].count("\n")
+        found.append((match[2], dict(_ONE_ATTRIBUTE.findall(match[3])), line))
+    return tuple(found)
 
 
 class Edges:

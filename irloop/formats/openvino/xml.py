@@ -38,7 +38,7 @@ from irloop.formats.openvino.envelope import EDGE_ATTRIBUTES, Envelope, has_plai
 from irloop.formats.openvino.joined_dims import ATTRIBUTE, joined
 from irloop.formats.openvino.numbers import canonical_id, unsigned
 from irloop.formats.openvino.plain_parts import ATTRIBUTE as PART
-from irloop.formats.openvino.plain_parts import Edges, Layers, Part, Ports, taken
+from irloop.formats.openvino.plain_parts import Edges, Layers, Part, PlainBlob, Ports, taken
 from irloop.formats.openvino.recognise import recognised, refuse_references, refused
 from irloop.formats.openvino.xml_refusals import MAX_BODIES, MAX_DEPTH
 from irloop.graph.collector import collector_paused
@@ -391,27 +391,32 @@ class _Builder:
         """
         part = self._parts[number]
         assert isinstance(part, Layers)
-        self.joined += 1
         first, net, ids = self._parser.CurrentLineNumber, self._current, self._ids
         add = net.layers.append
-        for key, name, kind, version, line, data, data_line, ports in part.read(self._made_ports):
+        is_old = self._is_old
+        for attributes, line, data, data_line, ports, blobs in part.read(self._made_ports):
+            version = attributes.get("version")
+            if (version is None) is not is_old or (blobs and not is_old):
+                return  # unusual in this version; as `joined` does not count it, all is read again
             add(
                 Layer(
-                    ids[key],
-                    name,
-                    kind,
+                    ids[attributes["id"]],
+                    attributes["name"],
+                    attributes["type"],
                     version,
                     first + line,
                     net,
-                    {"id": key, "name": name, "type": kind, "version": version},
+                    attributes,
                     _NO_DATA if data is None else data,
                     None if data is None else first + data_line,
                     ports[0],
                     ports[1],
                     _NO_BODIES,
                     _NO_PORT_MAPS,
+                    blobs=_blobs_of(blobs, first) if blobs else _NO_BLOBS,
                 )
             )
+        self.joined += 1
         for data in filter(None, part.data.values()):
             self.envelope.inside("data", data)
         self._parsed += len(part.matches)
@@ -628,7 +633,17 @@ class _Builder:
             self._ends.append(name)
 
 
+def _blobs_of(found: Sequence[PlainBlob], first: int) -> Mapping[str, Extra]:
+    """The first element of each tag; their lines are counted from the line `first`."""
+    blobs: dict[str, Extra] = {}
+    for tag, attributes, line in found:
+        if tag not in blobs:
+            blobs[tag] = Extra(tag, attributes, first + line)
+    return blobs
+
+
 _NO_DATA: Mapping[str, str] = {}
+_NO_BLOBS: Mapping[str, Extra] = {}
 _NO_BODIES: Mapping[str, Net] = {}
 _NO_PORT_MAPS: Mapping[str, PortMapSection] = {}
 

@@ -47,6 +47,25 @@ HEADS = (
     '<layer id="{}" name="l" type="Add" version="opset1" precision="FP32">',
     "<layer id='{}' name='l' type='Add' version='opset1'>",
 )
+#: The same in versions 2 to 7.
+OLD_HEADS = (
+    '<layer id="{}" name="l" precision="FP32" type="ReLU">',
+    '<layer id="{}" name="a/b" type="Convolution">',
+    '<layer id="{}" name="" precision="FP16" type="Const">',
+    '<layer id="{}" name="l" type="ReLU" precision="FP32">',
+    '<layer id="{}" name="l" type="ReLU" version="opset1">',
+    '<layer id="{}" name="l" precision="FP32" type="ReLU" version="opset1">',
+)
+#: What names bytes of the .bin; the first three may belong to a plain layer.
+BLOBS = (
+    '<weights offset="0" size="12"/>',
+    '<biases offset="12" precision="FP16" size="24" />',
+    '<custom offset="36" size="4"/>',
+    '<weights size="12" offset="0"/>',
+    '<other offset="0" size="1"/>',
+    '<weights offset="0" size="1"><a/></weights>',
+    '<weights offset="x" size="1"/>',
+)
 DATA = (
     "",
     '<data shape="1,3" element_type="f32" />',
@@ -64,7 +83,12 @@ SPACES = ("", "\n", "\n\t\t", " ", "\n\n")
 
 
 def document(draw: random.Random) -> bytes:
-    """An IR with random layers of such ports, one of them with a body, and with random edges."""
+    """An IR with random layers of such ports, one of them with a body, and with random edges.
+
+    Half of the documents are of version 6, whose layers may have blobs.
+    """
+    is_old = draw.random() < 0.5
+    heads = OLD_HEADS if is_old else HEADS
 
     def several(items: tuple[str, ...], most: int) -> str:
         # Most documents have plain items only.
@@ -76,24 +100,27 @@ def document(draw: random.Random) -> bytes:
         return f"<{tag}>{several(items, 4)}</{tag}>" if draw.random() < 0.8 else ""
 
     def layer(number: int, inside: str = "") -> str:
-        head = draw.choice(HEADS if draw.random() < 0.05 else HEADS[:3]).format(number)
+        head = draw.choice(heads if draw.random() < 0.05 else heads[:3]).format(number)
         data = draw.choice(DATA if draw.random() < 0.05 else DATA[:3])
         head += draw.choice(SPACES) + data
         space = draw.choice(SPACES)
         ports = f"{section('input', PORTS)}{space}{section('output', PORTS)}"
-        return f"{head}{draw.choice(SPACES)}{ports}{inside}</layer>"
+        blobs = section("blobs", BLOBS) if is_old or draw.random() < 0.02 else ""
+        return f"{head}{draw.choice(SPACES)}{ports}{inside}{blobs}{draw.choice(SPACES)}</layer>"
 
     def net(depth: int) -> str:
         body = f"<body>{net(depth - 1)}</body>" if depth else ""
         layers = "\n".join(layer(number, body if number == 1 else "") for number in range(3))
         return f"<layers>{layers}</layers>{section('edges', EDGES)}"
 
-    return f'<?xml version="1.0"?>\n<net name="n" version="11">{net(1)}</net>'.encode()
+    version = 6 if is_old else 11
+    return f'<?xml version="1.0"?>\n<net name="n" version="{version}">{net(1)}</net>'.encode()
 
 
 Port = tuple[str | None, str | None, str | None, tuple[str, ...], int]
 Data = tuple[list[tuple[str, str]], int] | None
-Head = tuple[list[tuple[str, str]], int, Data]
+Blobs = list[tuple[str, list[tuple[str, str]], int]]
+Head = tuple[list[tuple[str, str]], int, Data, Blobs]
 Content = list[tuple[Head, list[Port], list[Port], list[tuple[str, ...]], list[int]]]
 
 
@@ -102,10 +129,16 @@ def wanted(data: bytes) -> Content:
     inside, as libxml2 reads them.
     """
     found: Content = []
-    for layer in etree.fromstring(data).iter("layer"):
+    root = etree.fromstring(data)
+    is_old = root.get("version") == "6"
+    for layer in root.iter("layer"):
         first = next((child for child in layer if etree.QName(child).localname == "data"), None)
         inner = None if first is None else (attributes(first), line_of(first))
-        head = attributes(layer), line_of(layer), inner
+        first_blobs: dict[str, etree._Element] = {}
+        for blob in layer.findall("blobs/*") if is_old else ():
+            first_blobs.setdefault(str(blob.tag), blob)
+        blobs = [(tag, attributes(each), line_of(each)) for tag, each in first_blobs.items()]
+        head = attributes(layer), line_of(layer), inner, blobs
         sides = [
             [
                 (
@@ -162,7 +195,8 @@ def found_in(net: Net) -> Content:
         assert layer.id == canonical(layer.attributes.get("id"))
         own = (layer.name, layer.type, layer.version)
         assert own == tuple(map(layer.attributes.get, ("name", "type", "version")))
-        head = [*layer.attributes.items()], layer.line, inner
+        blobs = [(tag, [*e.attributes.items()], e.line) for tag, e in layer.blobs.items()]
+        head = [*layer.attributes.items()], layer.line, inner, blobs
         found.append((head, inputs, outputs, [*ends], [edge.line for edge in edges]))
         for body in bodies:
             found += found_in(body)

@@ -7,14 +7,14 @@ from typing import ClassVar
 
 from irloop.dialects.openvino import activation as today
 from irloop.dialects.openvino import comparison, elementwise
-from irloop.formats.openvino.legacy.base import Dims, Dims2, LayerFault, LegacyLayer
+from irloop.formats.openvino.legacy.base import Dims, Dims2, LayerFault, LegacyLayer, axis_of
 from irloop.formats.openvino.legacy.steps import F32, Steps
 from irloop.graph.model import Value
 from irloop.graph.op import Op, attribute
 
 
 class Pointwise(LegacyLayer):
-    """The base of layers whose output has the shape of their input."""
+    """The base of layers that take any input, and whose output has its shape."""
 
     def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2 | None:
         return [inputs[0]]
@@ -255,20 +255,26 @@ class ReLU(Pointwise, type="ReLU", inputs=1):
         return s(today.PReLU(), x, s.constant([self.negative_slope], F32))
 
 
-class ReLU6(Pointwise, type="ReLU6", inputs=1):
+class ReLU6(LegacyLayer, type="ReLU6", inputs=1):
     """x limited to 0 to n."""
 
     n: float = 6.0
+
+    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2 | None:
+        return [inputs[0]] if self.n >= 0 else None
 
     def build(self, s: Steps, x: Value) -> Value:
         return s(today.Clamp(0.0, self.n), x)
 
 
-class Clamp(Pointwise, type="Clamp", inputs=1):
+class Clamp(LegacyLayer, type="Clamp", inputs=1):
     """x limited to min to max."""
 
     min: float
     max: float
+
+    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2 | None:
+        return [inputs[0]] if self.min <= self.max else None
 
     def build(self, s: Steps, x: Value) -> Value:
         if self.min > self.max:
@@ -303,25 +309,33 @@ class PReLU(Pointwise, type="PReLU", inputs=1):
         return s(today.PReLU(), x, s.weights())
 
 
-class SoftMax(Pointwise, type="SoftMax", inputs=1):
+class SoftMax(LegacyLayer, type="SoftMax", inputs=1):
     """The softmax along an axis."""
 
     axis: int = 1
+
+    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2 | None:
+        axis_of(self.axis, inputs[0])
+        return [inputs[0]]
 
     def build(self, s: Steps, x: Value) -> Value:
         return s(today.SoftMax1(axis=s.axis(self.axis, x)), x)
 
 
-class LogSoftmax(Pointwise, type="LogSoftmax", inputs=1):
+class LogSoftmax(LegacyLayer, type="LogSoftmax", inputs=1):
     """The logarithm of the softmax along an axis, which may be negative."""
 
     axis: int = 1
+
+    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2 | None:
+        axis_of(self.axis, inputs[0])
+        return [inputs[0]]
 
     def build(self, s: Steps, x: Value) -> Value:
         return s(today.LogSoftmax(axis=s.axis(self.axis, x)), x)
 
 
-class Activation(Pointwise, type="Activation", inputs=1):
+class Activation(LegacyLayer, type="Activation", inputs=1):
     """The function that `type` names."""
 
     kind: str = attribute(name="type")
@@ -330,6 +344,10 @@ class Activation(Pointwise, type="Activation", inputs=1):
     n: float = 6.0
     min: float = 0.0
     max: float = 1.0
+
+    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2 | None:
+        make = _FUNCTIONS.get(self.kind.lower())
+        return None if make is None else make(self).sizes(inputs, outputs)
 
     def build(self, s: Steps, x: Value) -> Value:
         make = _FUNCTIONS.get(self.kind.lower())

@@ -101,6 +101,8 @@ class LegacyLayer(Op):
     aliases: ClassVar[Mapping[str, tuple[str | tuple[str, ...], ...]]] = {}
     #: The blobs that the layer cannot do without.
     needed: ClassVar[tuple[str, ...]] = ()
+    #: How many of the inputs count; the others repeat what the output declares. None if all count.
+    counted: ClassVar[int | None] = None
     #: The layer has at least one output.
     has_outputs: ClassVar[bool] = True
     #: Why irloop refuses the layer, or "".
@@ -149,6 +151,12 @@ class LegacyLayer(Op):
                 )
         return op
 
+    @classmethod
+    def takes(cls, count: int) -> bool:
+        """Return whether the layer may have this number of inputs."""
+        least, most = cls.arity
+        return count >= least and (most is None or count <= most)
+
     def integers(self) -> Iterator[tuple[str, int]]:
         """Yield each integer of the attributes with the name of its attribute."""
         for field in fields(self):
@@ -166,9 +174,11 @@ class LegacyLayer(Op):
         return {}
 
     def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2 | None:
-        """The dimensions of the outputs, as they follow from the inputs; None if any are right.
+        """The dimensions of the outputs as they follow from inputs of f32; None if unknown.
 
-        `outputs` are the declared dimensions, which decide where the layer leaves a choice.
+        If the file declares these dimensions (`outputs`), all of them 1 or more, and the blobs fit,
+        then the layer has no fault: `validate` does not build it. So a layer whose faults only
+        `build` finds returns None.
 
         Raises:
             LayerFault: when the inputs contradict the layer.

@@ -48,10 +48,6 @@ class Convolving(Windowed):
         ins, _, _ = self._parts(inputs)
         return {"weights": (self.output, ins, *self.kernel_size), "biases": (self.output,)}
 
-    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2:
-        _, _, spatial = self._parts(inputs)
-        return [(inputs[0][0], self.output, *self.window(spatial).sizes(spatial))]
-
     def _biased(self, s: Steps, value: Value) -> Value:
         """Add the biases, if there are any, to the channels."""
         if not s.has("biases"):
@@ -70,6 +66,10 @@ class Convolving(Windowed):
 
 class Convolution(Convolving, type="Convolution", inputs=1):  # type: ignore[misc]
     """A convolution with weights [O, I/group, k...] and biases [O]."""
+
+    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2:
+        _, _, spatial = self._parts(inputs)
+        return [(inputs[0][0], self.output, *self.window(spatial).sizes(spatial))]
 
     def build(self, s: Steps, x: Value) -> Value:
         ins, outs, spatial = self._parts([s.dims(x)])
@@ -91,13 +91,6 @@ class Deconvolution(Convolving, type="Deconvolution", inputs=1):  # type: ignore
         if self.group > 1:
             shape = (self.group, *shape)
         return {"weights": shape, "biases": (self.output,)}
-
-    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2:
-        _, _, spatial = self._parts(inputs)
-        window = self._fitted(spatial, outputs[0])
-        items = zip(spatial, *window._replace(kernel=window.extents())[:4], strict=True)
-        found = [step * (size - 1) + extent - a - b for size, extent, step, a, b in items]
-        return [(inputs[0][0], self.output, *found)]
 
     def build(self, s: Steps, x: Value) -> Value:
         _, _, spatial = self._parts([s.dims(x)])
@@ -194,8 +187,8 @@ class FullyConnected(LegacyLayer, type="FullyConnected", inputs=1):
             "biases": (self.out_size,),
         }
 
-    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2:
-        return [(inputs[0][0], self.out_size)]
+    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2 | None:
+        return None if len(inputs[0]) == 3 else [(inputs[0][0], self.out_size)]
 
     def build(self, s: Steps, x: Value) -> Value:
         dims = s.dims(x)

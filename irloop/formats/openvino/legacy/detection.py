@@ -24,6 +24,8 @@ CENTER_SIZE, CORNER = "caffe.PriorBoxParameter.CENTER_SIZE", "caffe.PriorBoxPara
 
 #: The largest number of elements of boxes that are computed while reading.
 LARGEST_BOXES = 1 << 22
+#: How many variances boxes may have.
+VARIANCES = (0, 1, 4)
 
 
 class Boxed(LegacyLayer):
@@ -35,9 +37,11 @@ class Boxed(LegacyLayer):
     variance: tuple[float, ...] = ()
     is_real: ClassVar[bool] = False
 
-    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2:
+    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2 | None:
         layer, _ = self._places(inputs)
-        return [(1, 2, 4 * product(layer) * self.boxes())]
+        count = 4 * product(layer) * self.boxes()
+        is_usual = count <= LARGEST_BOXES and len(self.variance) in VARIANCES
+        return [(1, 2, count)] if is_usual else None
 
     def _places(self, inputs: Dims2) -> tuple[Dims, Dims]:
         """The sizes of the feature map and of the image."""
@@ -59,8 +63,8 @@ class Boxed(LegacyLayer):
         raise NotImplementedError
 
     def build(self, s: Steps, data: Value, image: Value) -> Value:
-        inputs = [s.dims(data), s.dims(image)]
-        ((_, _, count),) = self.sizes(inputs, [s.out()])
+        layer, size = self._places([s.dims(data), s.dims(image)])
+        count = 4 * product(layer) * self.boxes()
         if count > LARGEST_BOXES:
             raise LayerFault(
                 "has more boxes than irloop computes",
@@ -68,7 +72,7 @@ class Boxed(LegacyLayer):
                 expected=f"at most {LARGEST_BOXES // 4}",
                 found=str(count // 4),
             )
-        found = self._computed(*self._places(inputs))
+        found = self._computed(layer, size)
         return s.constant(found.reshape(1, 2, count), F32)
 
 
@@ -210,7 +214,7 @@ def _variances(variance: tuple[float, ...], written: int, count: int) -> Array:
     """The row of variances: `written` numbers, and zeros behind them."""
     import numpy as np
 
-    if len(variance) not in (0, 1, 4):
+    if len(variance) not in VARIANCES:
         raise LayerFault(
             "has a wrong number of variances",
             code="IRL405",

@@ -51,8 +51,9 @@ class Eltwise(LegacyLayer, type="Eltwise", inputs=(1, None)):
     coeff: tuple[float, ...] = ()
     is_real: ClassVar[bool] = False
 
-    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2:
-        return [broadcast_of(inputs)]
+    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2 | None:
+        is_plain = self.operation.lower() in _REAL and not self.coeff
+        return [broadcast_of(inputs)] if is_plain else None
 
     def build(self, s: Steps, *values: Value) -> Value:
         kind = self.operation.lower()

@@ -15,7 +15,6 @@ from irloop.dialects.openvino import (
 )
 from irloop.dialects.openvino import gather as today
 from irloop.formats.openvino.legacy.base import (
-    Dims2,
     LayerFault,
     LegacyLayer,
     axis_of,
@@ -125,14 +124,6 @@ class OneHot(LegacyLayer, type="OneHot", inputs=1):
     off_value: float = 0.0
     axis: int = -1
     is_real: ClassVar[bool] = False
-
-    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2:
-        dims = list(inputs[0])
-        axis = self.axis
-        if not -1 <= axis <= len(dims):
-            raise LayerFault("names an axis that its output does not have", code="IRL405")
-        dims.insert(len(dims) if axis == -1 else axis, self.depth)
-        return [tuple(dims)]
 
     def build(self, s: Steps, x: Value) -> Value:
         whole = s.convert(x, I32)

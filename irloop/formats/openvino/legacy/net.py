@@ -7,6 +7,7 @@ Parameters either: `bound` gives the values of the ports that its owner feeds.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import cast
 
 from irloop.errors import InferenceError
 from irloop.formats.openvino import edge_problems, problems
@@ -143,9 +144,8 @@ class LegacyNet(NetReader):
         """Build a layer by its class."""
         steps, inputs = self.steps, self._inputs(layer)
         op = self._op(layer)
-        least, most = op.arity
-        if len(inputs) < least or (most is not None and len(inputs) > most):
-            raise self._error(problems.number_of_inputs(layer, len(inputs), least, most))
+        if not op.takes(len(inputs)):
+            raise self._error(problems.number_of_inputs(layer, len(inputs), *op.arity))
         if op.has_outputs:
             steps.out()  # refuses a layer without outputs
         ins = tuple(steps.dims(value) for value in inputs)
@@ -166,7 +166,11 @@ class LegacyNet(NetReader):
             raise unknown_type(layer, version)
         if cls.refusal:
             raise LayerFault(cls.refusal, code="IRL121")
-        return cls.read(layer.data)
+        key = (layer.type, *layer.data.items())
+        known = self.reader.ops.get(key)
+        if known is None:
+            known = self.reader.ops[key] = cls.read(layer.data), {}
+        return cast("LegacyLayer", known[0])
 
     @property
     def version(self) -> int:

@@ -7,15 +7,15 @@ from typing import ClassVar, Literal
 
 from irloop.dialects.openvino import activation, elementwise, pooling
 from irloop.dialects.openvino import normalization as today
-from irloop.formats.openvino.legacy.activation import Pointwise, channels_of
-from irloop.formats.openvino.legacy.base import Dims, Dims2, LayerFault
+from irloop.formats.openvino.legacy.activation import channels_of
+from irloop.formats.openvino.legacy.base import Dims, Dims2, LayerFault, LegacyLayer
 from irloop.formats.openvino.legacy.elementwise import per_channel
 from irloop.formats.openvino.legacy.steps import Steps
 from irloop.graph.model import Value
 from irloop.graph.op import attribute
 
 
-class Norm(Pointwise, type="Norm", inputs=1):
+class Norm(LegacyLayer, type="Norm", inputs=1):
     """x / (k + alpha / n * (sum of squares))^beta, over neighbours in channels or in space."""
 
     aliases: ClassVar = {"local-size": ("local_size",)}
@@ -58,7 +58,7 @@ class LRN(Norm, type="LRN", inputs=1):
     """Another name of Norm."""
 
 
-class Normalize(Pointwise, type="Normalize", inputs=1):
+class Normalize(LegacyLayer, type="Normalize", inputs=1):
     """x / sqrt(sum of squares + eps) * weights; the sum is that of the channels, or of all."""
 
     across_spatial: bool = False
@@ -78,7 +78,7 @@ class Normalize(Pointwise, type="Normalize", inputs=1):
         return s.multiply(made, s.weights("weights", per_channel(dims, s.shapes["weights"])))
 
 
-class MVN(Pointwise, type="MVN", inputs=1):
+class MVN(LegacyLayer, type="MVN", inputs=1):
     """x minus its mean, divided by sqrt(variance + eps) if `normalize_variance`."""
 
     eps: float
@@ -94,7 +94,7 @@ class MVN(Pointwise, type="MVN", inputs=1):
         return s(op, x, s.i64(axes))
 
 
-class GRN(Pointwise, type="GRN", inputs=1):
+class GRN(LegacyLayer, type="GRN", inputs=1):
     """x / sqrt(sum of squares of the channels + bias)."""
 
     bias: float = 1.0

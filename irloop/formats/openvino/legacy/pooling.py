@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from irloop.dialects.openvino import pooling as today
-from irloop.formats.openvino.legacy.base import Dims, Dims2, LayerFault, other_rank
+from irloop.formats.openvino.legacy.base import Dims, LayerFault, other_rank
 from irloop.formats.openvino.legacy.steps import Steps
 from irloop.formats.openvino.legacy.windows import Window, Windowed
 from irloop.graph.model import Value
@@ -30,9 +30,6 @@ class Pooling(Windowed, type="Pooling", inputs=1):
     method: Literal["max", "avg"] = attribute(default="max", name="pool-method")
     exclude_pad: bool = attribute(default=False, name="exclude-pad")
     rounding_type: str = ""
-
-    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2:
-        return [(*inputs[0][:2], *self._rounded(inputs[0], outputs[0])[1])]
 
     def _rounded(self, dims: Dims, declared: Dims) -> tuple[Window, Dims]:
         """The window, with pads for the declared sizes, and the sizes that it gives."""

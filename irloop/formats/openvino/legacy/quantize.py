@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from irloop.dialects.openvino import comparison
 from irloop.dialects.openvino import quantize as today
-from irloop.formats.openvino.legacy.activation import Pointwise
 from irloop.formats.openvino.legacy.base import LegacyLayer, precision_of
 from irloop.formats.openvino.legacy.steps import F32, Steps
 from irloop.graph.model import Value
@@ -14,7 +13,7 @@ from irloop.graph.op import attribute
 from irloop.graph.types import ElementType
 
 
-class Quantizing(Pointwise):
+class Quantizing(LegacyLayer):
     """Rounds to `levels` values between limits; where both limits are equal, a threshold."""
 
     levels: int = attribute(default=1, least=2)

@@ -18,16 +18,10 @@ class Reshaping(LegacyLayer):
     """The base of layers with the elements of their first input, in their order."""
 
     is_real = False
+    counted = 1
 
     def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2 | None:
-        if product(inputs[0]) != product(outputs[0]):
-            raise LayerFault(
-                "declares an output of another number of elements than its input",
-                code="IRL401",
-                expected=f"{product(inputs[0])} elements, as in {list(inputs[0])}",
-                found=str(list(outputs[0])),
-            )
-        return None
+        return [outputs[0]] if product(inputs[0]) == product(outputs[0]) else None
 
     def build(self, s: Steps, x: Value, *shape: Value) -> Value:
         return s.reshape(x, s.out())
@@ -37,18 +31,6 @@ class Reshape(Reshaping, type="Reshape", inputs=(1, 2)):
     """A new shape: `dim`, or the second input; 0 copies a size, -1 is the rest."""
 
     dim: tuple[int, ...] = attribute(default=(), least=-1)
-
-    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2 | None:
-        super().sizes(inputs, outputs)
-        for at, (wanted, found) in enumerate(zip(self.dim, outputs[0], strict=False)):
-            if wanted > 0 and wanted != found and len(self.dim) == len(outputs[0]):
-                raise LayerFault(
-                    f"declares another size of axis {at} than its attribute dim",
-                    code="IRL401",
-                    expected=str(wanted),
-                    found=str(found),
-                )
-        return None
 
 
 class Flatten(Reshaping, type="Flatten", inputs=1):
@@ -80,15 +62,10 @@ class Permute(LegacyLayer, type="Permute", inputs=1):
     order: tuple[int, ...] = attribute(least=0)
     is_real = False
 
-    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2:
+    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2 | None:
         dims = inputs[0]
         if sorted(self.order) != list(range(len(dims))):
-            raise LayerFault(
-                "has an order that is not one of its axes",
-                code="IRL405",
-                expected=f"the numbers 0 to {len(dims) - 1}",
-                found=str(list(self.order)),
-            )
+            return None
         return [tuple(dims[axis] for axis in self.order)]
 
     def build(self, s: Steps, x: Value) -> Value:
@@ -102,20 +79,16 @@ class Tile(LegacyLayer, type="Tile", inputs=1):
     tiles: int = attribute(default=-1, least=1, most=1 << 32)
     is_real = False
 
-    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2:
-        dims = list(inputs[0])
-        if not 0 <= self.axis < len(dims) or self.tiles < 1:
+    def build(self, s: Steps, x: Value) -> Value:
+        rank = s.rank(x)
+        if not 0 <= self.axis < rank or self.tiles < 1:
             raise LayerFault(
                 "has no valid axis and number of tiles",
                 code="IRL405",
-                expected=f"an axis below {len(dims)} and 1 or more tiles",
+                expected=f"an axis below {rank} and 1 or more tiles",
                 found=f"axis {self.axis}, tiles {self.tiles}",
             )
-        dims[self.axis] *= self.tiles
-        return [tuple(dims)]
-
-    def build(self, s: Steps, x: Value) -> Value:
-        repeats = [self.tiles if at == self.axis else 1 for at in range(s.rank(x))]
+        repeats = [self.tiles if at == self.axis else 1 for at in range(rank)]
         return s(today.Tile(), x, s.i64(repeats))
 
 
@@ -123,9 +96,6 @@ class ShapeOf(LegacyLayer, type="ShapeOf", inputs=1):
     """The dimensions of the input, which are known."""
 
     is_real = False
-
-    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2:
-        return [(len(inputs[0]),)]
 
     def build(self, s: Steps, x: Value) -> Value:
         return s.i64(list(s.dims(x)))
@@ -168,9 +138,6 @@ class ShuffleChannels(LegacyLayer, type="ShuffleChannels", inputs=1):
     axis: int = 1
     group: int = attribute(default=1, least=1)
     is_real = False
-
-    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2:
-        return [inputs[0]]
 
     def build(self, s: Steps, x: Value) -> Value:
         return s(rearrange.ShuffleChannels(s.axis(self.axis, x), self.group), x)

@@ -91,10 +91,6 @@ class Crop(LegacyLayer, type="Crop", inputs=(1, 2)):
     crop_end: tuple[int, ...] = attribute(default=(), least=0)
     is_real: ClassVar[bool] = False
 
-    def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2:
-        begins, ends = self._bounds(inputs)
-        return [tuple(end - begin for begin, end in zip(begins, ends, strict=True))]
-
     def _bounds(self, inputs: Dims2) -> tuple[Dims, Dims]:
         dims = inputs[0]
         begins, ends = [0] * len(dims), list(dims)
