@@ -323,9 +323,9 @@ class SoftMax(LegacyLayer, type="SoftMax", inputs=1):
 
 
 class LogSoftmax(LegacyLayer, type="LogSoftmax", inputs=1):
-    """The logarithm of the softmax along an axis, which may be negative."""
+    """The logarithm of the softmax along an axis, which may be negative; the last by default."""
 
-    axis: int = 1
+    axis: int = -1
 
     def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2 | None:
         axis_of(self.axis, inputs[0])

@@ -94,26 +94,35 @@ class Deconvolution(Convolving, type="Deconvolution", inputs=1):  # type: ignore
 
     def build(self, s: Steps, x: Value) -> Value:
         _, _, spatial = self._parts([s.dims(x)])
-        settings = self._settings(self._fitted(spatial, s.out()))
+        window = self._fitted(spatial, s.out())
+        beyond = tuple(max(-end, 0) for end in window.ends)
+        ends = tuple(max(end, 0) for end in window.ends)
+        settings = self._settings(window._replace(ends=ends))
+        if any(beyond):
+            settings["output_padding"] = beyond
         grouped = today.GroupConvolutionBackpropData, today.ConvolutionBackpropData
         made = s(grouped[self.group == 1](**settings), x, s.weights())
         return self._biased(s, made)
 
     def _fitted(self, spatial: Dims, declared: Dims) -> Window:
         """The window. With `auto_pad` its first pads follow from it, and its last pads from the
-        declared output; those that are written do not count.
+        declared output; those that are written do not count. Without, a declared output that is
+        larger by less than a stride shortens the last pads; below 0 they lengthen the output.
         """
         window = type(self)(**{**self.__dict__, "auto_pad": ""}).window(spatial)
-        auto = self.auto_pad.lower()
-        if auto not in ("same_upper", "same_lower", "valid") or len(declared) != len(spatial) + 2:
+        auto = self.checked_auto_pad()
+        if len(declared) != len(spatial) + 2:
             return window
         begins, ends = [], []
+        written = zip(window.begins, window.ends, strict=True)
         sizes = zip(spatial, declared[2:], window.strides, window.extents(), strict=True)
-        for size, out, stride, extent in sizes:
+        for (size, out, stride, extent), (before, behind) in zip(sizes, written, strict=True):
             total = 0 if auto == "valid" else max(extent - stride, 0)
-            begins.append(total // 2 if auto == "same_upper" else total - total // 2)
-            ends.append(stride * (size - 1) + extent - begins[-1] - out)
-        if min(ends) < 0:
+            same = total // 2 if auto == "same_upper" else total - total // 2
+            begins.append(same if auto else before)
+            fitted = stride * (size - 1) + extent - begins[-1] - out
+            ends.append(fitted if auto or 0 <= behind - fitted < stride else behind)
+        if auto and min(ends) < 0:
             raise LayerFault(
                 "declares an output that is larger than its windows reach",
                 code="IRL401",

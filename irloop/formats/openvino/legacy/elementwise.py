@@ -52,11 +52,15 @@ class Eltwise(LegacyLayer, type="Eltwise", inputs=(1, None)):
     is_real: ClassVar[bool] = False
 
     def sizes(self, inputs: Dims2, outputs: Dims2) -> Dims2 | None:
-        is_plain = self.operation.lower() in _REAL and not self.coeff
+        is_plain = self._kind in _REAL and not self.coeff
         return [broadcast_of(inputs)] if is_plain else None
 
+    @property
+    def _kind(self) -> str:
+        return self.operation.lower() or "sum"
+
     def build(self, s: Steps, *values: Value) -> Value:
-        kind = self.operation.lower()
+        kind = self._kind
         if self.coeff and kind != "sum":
             raise LayerFault(
                 "has coefficients, which only a sum can have",

@@ -87,8 +87,9 @@ class MVN(LegacyLayer, type="MVN", inputs=1):
 
     def build(self, s: Steps, x: Value) -> Value:
         rank = s.rank(x)
-        if rank < 3:
-            raise LayerFault("needs an input of 3 or more dimensions", found=str(rank))
+        # The engine of then computed only the first row of two dimensions.
+        if rank < 3 and not (rank == 2 and self.across_channels and s.dims(x)[0] == 1):
+            raise LayerFault("needs an input of 3 or more dimensions", found=str(s.dims(x)))
         axes = list(range(1 if self.across_channels else 2, rank))
         op = today.MVN6(self.normalize_variance, self.eps, "inside_sqrt")
         return s(op, x, s.i64(axes))
@@ -100,6 +101,9 @@ class GRN(LegacyLayer, type="GRN", inputs=1):
     bias: float = 1.0
 
     def build(self, s: Steps, x: Value) -> Value:
+        if s.rank(x) > 4:
+            # The engine of then mixed the values of different places.
+            raise LayerFault("needs an input of at most 4 dimensions", found=str(s.rank(x)))
         if s.rank(x) == 4:
             return s(activation.GRN(self.bias), x)
         total = s.add(s.total(s.multiply(x, x), [min(1, s.rank(x) - 1)]), self.bias)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop.diagnostics import Diagnostic, Location, Severity
-from irloop.formats.openvino.document import Document, Extra
+from irloop.formats.openvino.document import Document, Extra, Layer
 
 __all__ = ["notes_of"]
 
@@ -23,13 +23,29 @@ def notes_of(document: Document) -> tuple[Diagnostic, ...]:
         text = f"quantization_level is ignored ({len(marked)} layers)"
         notes.append(_note(document, marked[0].line, text))
     for layer in document.net.layers:
-        if layer.type in ("DepthToSpace", "SpaceToDepth"):
-            text = (
-                f"{layer.type} {layer.name!r} moves blocks first, as documented; the engine of "
-                "2020 had another order if the smaller number of channels is not 1"
-            )
+        fault = _fault_of_then(layer)
+        if fault:
+            text = f"{layer.type} {layer.name!r} {fault}"
             notes.append(_note(document, layer.line, text, Severity.WARNING))
     return tuple(notes)
+
+
+def _fault_of_then(layer: Layer) -> str:
+    """What the engine of 2020 computed on CPUs other than documents say, or ""."""
+    kind = (layer.type or "").lower()
+    if kind == "reducemax":
+        return (
+            "is the largest value; the engine of 2020 returned 1.2e-38 on CPUs where all values "
+            "are negative"
+        )
+    ports = {"depthtospace": layer.outputs, "spacetodepth": layer.inputs}
+    image = next(iter(ports.get(kind, ())), None)
+    if image is None or image.dims[1:2] == ("1",):
+        return ""
+    return (
+        "has the order of the engine of 2020 on CPUs; for several channels this is neither blocks "
+        "first, which documents name, nor depth first"
+    )
 
 
 def _has_scale(section: Extra) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from irloop.dialects.openvino import rearrange
 from irloop.dialects.openvino import shape as today
-from irloop.formats.openvino.legacy.base import Dims2, LayerFault, LegacyLayer, product
+from irloop.formats.openvino.legacy.base import Dims, Dims2, LayerFault, LegacyLayer, product
 from irloop.formats.openvino.legacy.steps import Steps
 from irloop.graph.builder import element_of
 from irloop.graph.model import Value
@@ -102,24 +102,58 @@ class ShapeOf(LegacyLayer, type="ShapeOf", inputs=1):
 
 
 class Blocks(LegacyLayer):
-    """The base of layers that exchange channels and blocks of space."""
+    """The base of layers that exchange channels and blocks of space.
+
+    With one channel on the side of the image, blocks come first. With several, the engine of then
+    had an order that documents do not know: it took rows of the image in front of the channels.
+    """
 
     block_size: int = attribute(default=1, least=1, most=1 << 20)
     is_real = False
 
+    @staticmethod
+    def _sizes(s: Steps, x: Value) -> Dims:
+        dims = s.dims(x)
+        if len(dims) != 4:
+            raise LayerFault("needs an input of 4 dimensions", found=str(list(dims)))
+        return dims
+
+    def _parts(self, size: int, block: int) -> int:
+        if size % block:
+            raise LayerFault(
+                "has a size that its blocks do not divide",
+                expected=f"a multiple of {block}",
+                found=str(size),
+            )
+        return size // block
+
 
 class DepthToSpace(Blocks, type="DepthToSpace", inputs=1):
-    """Channels become blocks of space, blocks first."""
+    """Channels become blocks of space."""
 
     def build(self, s: Steps, x: Value) -> Value:
-        return s(rearrange.DepthToSpace("blocks_first", self.block_size), x)
+        batch, depth, height, width = self._sizes(s, x)
+        block = self.block_size
+        channels = self._parts(depth, block * block)
+        if channels == 1:
+            return s(rearrange.DepthToSpace("blocks_first", block), x)
+        parts = s.reshape(x, (batch, channels * block, block, height, width))
+        turned = s.transpose(parts, (0, 3, 1, 4, 2))
+        return s.reshape(turned, (batch, channels, height * block, width * block))
 
 
 class SpaceToDepth(Blocks, type="SpaceToDepth", inputs=1):
-    """Blocks of space become channels, blocks first."""
+    """Blocks of space become channels."""
 
     def build(self, s: Steps, x: Value) -> Value:
-        return s(rearrange.SpaceToDepth("blocks_first", self.block_size), x)
+        batch, channels, height, width = self._sizes(s, x)
+        block = self.block_size
+        rows, columns = self._parts(height, block), self._parts(width, block)
+        if channels == 1:
+            return s(rearrange.SpaceToDepth("blocks_first", block), x)
+        parts = s.reshape(x, (batch, rows, channels * block, columns, block))
+        turned = s.transpose(parts, (0, 2, 4, 1, 3))
+        return s.reshape(turned, (batch, channels * block * block, rows, columns))
 
 
 class ReorgYolo(LegacyLayer, type="ReorgYolo", inputs=1):

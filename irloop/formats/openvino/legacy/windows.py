@@ -79,12 +79,30 @@ class Windowed(LegacyLayer):
     def _entries(self, name: str, given: tuple[int, ...], default: Dims) -> Dims:
         return given or default
 
-    def _padded(self, window: Window, spatial: Dims) -> Window:
+    def checked_auto_pad(self) -> str:
+        """The `auto_pad` in lower case; empty if the pads that are written count.
+
+        Raises:
+            LayerFault: for a word such as "explicit", which later versions have. The engine of then
+                took it for pads that no document names.
+        """
         auto = self.auto_pad.lower()
+        if auto not in _AUTO_PADS:
+            raise LayerFault(
+                "has an auto_pad that no version from 2 to 7 has",
+                code="IRL405",
+                expected="same_upper, same_lower, valid, or no auto_pad for the pads as written",
+                found=self.auto_pad,
+                attribute="auto_pad",
+            )
+        return auto
+
+    def _padded(self, window: Window, spatial: Dims) -> Window:
+        auto = self.checked_auto_pad()
         zeros = (0,) * len(spatial)
         if auto == "valid":
             return window._replace(begins=zeros, ends=zeros)
-        if auto not in ("same_upper", "same_lower"):
+        if not auto:
             return window
         begins, ends = [], []
         for size, stride, extent in zip(spatial, window.strides, window.extents(), strict=True):
@@ -93,6 +111,9 @@ class Windowed(LegacyLayer):
             begins.append(small if auto == "same_upper" else large)
             ends.append(large if auto == "same_upper" else small)
         return window._replace(begins=tuple(begins), ends=tuple(ends))
+
+
+_AUTO_PADS = ("", "same_upper", "same_lower", "valid")
 
 
 def _require(name: str, items: Dims, rank: int) -> None:

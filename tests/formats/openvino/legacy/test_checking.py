@@ -11,7 +11,7 @@ import pytest
 
 import irloop
 from irloop.errors import ReadError
-from irloop.formats.openvino.legacy import checking
+from irloop.formats.openvino.legacy import LEGACY, checking
 from irloop.formats.openvino.xml import parse
 from irloop.validation.engine import validate
 from tests.archives import unpacked
@@ -95,3 +95,27 @@ def test_axes_that_do_not_exist_are_refused(
     if code is not None:
         with pytest.raises(ReadError):
             irloop.read_model(path)
+
+
+#: The layer types of 142 files of public repositories, but for custom layers.
+FOUND = """Input Convolution ReLU ScaleShift Concat Reshape SoftMax Pooling Permute Eltwise
+DetectionOutput Const Flatten Activation PriorBoxClustered FullyConnected PriorBox Clamp Power PReLU
+Resample Interp Pad MVN Norm Tile elu Proposal ROIPooling Crop Squeeze CTCGreedyDecoder ReorgYolo
+RegionYolo Quantize BinaryConvolution Unsqueeze Gather Normalize"""
+
+
+def test_every_layer_type_found_in_files_is_known() -> None:
+    special = {"input", "const"}
+    names = [name for name in FOUND.split() if name.lower() not in special]
+    assert [name for name in names if not LEGACY.versions(name)] == []
+    assert not any(LEGACY.versions(name)[-1].refusal for name in names)  # type: ignore[attr-defined]
+
+
+def test_an_auto_pad_of_later_versions_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "m.xml"
+    port = "<dim>1</dim><dim>1</dim><dim>4</dim><dim>4</dim></port>"
+    text = LAYER.replace("PORT", port).replace("TYPE", "Pooling")
+    for word, codes in (("valid", []), ("explicit", ["IRL405"])):
+        path.write_text(text.replace("DATA", f'kernel="1,1" auto_pad="{word}"'))
+        path.with_suffix(".bin").write_bytes(b"")
+        assert [item.code for item in validate(path) if item.severity.name == "ERROR"] == codes
