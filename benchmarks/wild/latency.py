@@ -98,7 +98,7 @@ def measured(model: Path, scratch: Path, options: Any) -> dict[str, tuple[float,
         except Exception as error:
             print(f"{model.stem}: not converted: {_line(error)}", file=sys.stderr)
             break
-        make = _openvino if engine == "openvino" else _onnxruntime
+        make = openvino_run if engine == "openvino" else ort_run
         try:
             if engine:
                 found[engine] = _medians(make(model, inputs), make(target, inputs), options)
@@ -127,7 +127,7 @@ def _medians(first: Run, second: Run, options: Any) -> tuple[float, float]:
     return statistics.median(times[0]), statistics.median(times[1])
 
 
-def _openvino(model: Path, inputs: dict[str, Any]) -> Run:
+def openvino_run(model: Path, inputs: dict[str, Any]) -> Run:
     import openvino
 
     single = {"INFERENCE_NUM_THREADS": 1, "INFERENCE_PRECISION_HINT": "f32", "NUM_STREAMS": 1}
@@ -150,7 +150,7 @@ def _empty_cache(port: Any, batch: int) -> Any:
     return np.zeros([batch, *dims[1:]], port.element_type.to_dtype())
 
 
-def _onnxruntime(model: Path, inputs: dict[str, Any]) -> Run:
+def ort_run(model: Path, inputs: dict[str, Any]) -> Run:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
