@@ -11,13 +11,20 @@ __all__ = ["is_never_negative"]
 
 #: At most so many operations are looked through.
 MOST = 16
+#: The elements of larger constants are not read.
+FEW = 1024
 
-_COUNTS = classes_of("NonZero", "Shape", "ShapeOf", "Size")
+#: Counts and positions.
+_COUNTS = classes_of("ArgMax", "ArgMin", "NonZero", "Shape", "ShapeOf", "Size")
 _CONVERSIONS = classes_of("Cast", "Convert")
 #: Operations whose results are elements of their first input.
 _MOVES = classes_of("Gather", "Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze")
 #: Operations that are never negative if no operand is.
 _KEEPING = classes_of("Concat", "Min", "Minimum")
+#: Operations that choose among their last two operands.
+_CHOICES = classes_of("Select", "Where")
+_RANGES = classes_of("Range")
+_SEARCHES = classes_of("TopK")
 #: Operations that are never negative if one operand is not.
 _RAISING = classes_of("Max", "Maximum")
 
@@ -29,7 +36,7 @@ def is_never_negative(value: Value | None, depth: int = MOST) -> bool:
     node = value.producer
     if isinstance(node.op, Constant):
         tensor = node.op.tensor
-        return tensor.count <= MOST and bool((tensor.numpy() >= 0).all())
+        return tensor.count <= FEW and bool((tensor.numpy() >= 0).all())
     if isinstance(node.op, _COUNTS):
         return True
     first = node.inputs[0] if node.inputs else None
@@ -37,9 +44,17 @@ def is_never_negative(value: Value | None, depth: int = MOST) -> bool:
         # A narrower type may make another number of it.
         widens = first is not None and element_of(first).bits <= element_of(value).bits
         return widens and is_never_negative(first, depth - 1)
-    if isinstance(node.op, _MOVES):
+    if isinstance(node.op, _SEARCHES) and value is not node.outputs[0]:
+        return True
+    if isinstance(node.op, _MOVES + _SEARCHES):
         return is_never_negative(first, depth - 1)
-    each = (is_never_negative(item, depth // 2) for item in node.inputs)
+    operands = node.inputs
+    if isinstance(node.op, _CHOICES):
+        operands = node.inputs[1:]
+    elif isinstance(node.op, _RANGES):
+        operands = node.inputs[::2]  # the first number and the step
+    each = (is_never_negative(operand, depth // 2) for operand in operands)
     if isinstance(node.op, _RAISING):
         return any(each)
-    return isinstance(node.op, _KEEPING) and bool(node.inputs) and all(each)
+    keeps = isinstance(node.op, _KEEPING + _CHOICES + _RANGES)
+    return keeps and bool(operands) and all(each)

@@ -71,6 +71,8 @@ TRANSPOSES_8_BIT_FLOATS = 21
 
 #: The first opset that has Mod.
 MOD_SINCE = 10
+#: The first opset whose ArgMax finds the first of equal elements in ONNX Runtime.
+ARG_MAX_SINCE = 12
 
 #: The first opset whose binary operations broadcast in the same way as OpenVINO's.
 OLDEST_ONNX_OPSET = 7
@@ -214,6 +216,7 @@ def _original_forms(model: Model, opset: int) -> list[Pass]:
     iteration of a loop. Outside of loops, ONNX Runtime removes operations without effect itself.
     """
     from irloop.conversion.elements.integer_divisions import FuseIntegerDivisions
+    from irloop.conversion.tensors.first_best import FuseFirstBest
     from irloop.conversion.tensors.log_sum_exp import FuseLogSumExp
     from irloop.passes.common.identity_elimination import IdentityElimination
     from irloop.passes.graph_rewrite import GraphRewrite, LocalPass
@@ -224,6 +227,8 @@ def _original_forms(model: Model, opset: int) -> list[Pass]:
     types = {kind.type for kind in kinds_of(model.graph)}
     if "Log" in types:
         matchers.append(FuseLogSumExp())
+    if opset >= ARG_MAX_SINCE and {"TopK", "Equal", "Select"} <= types:
+        matchers.append(FuseFirstBest())
     if opset >= MOD_SINCE and {"Divide", "FloorMod"} & types and "Subtract" in types:
         matchers.append(FuseIntegerDivisions())
     return [GraphRewrite(matchers, name="original_forms")] if matchers else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from irloop.analysis.ranges import is_never_negative
 from irloop.conversion.framework.directions import Export, Import
 from irloop.conversion.framework.translation import exports, imports
 from irloop.dialects.onnx import generate as onnx
@@ -120,14 +121,15 @@ def import_eye_like(c: Import, op: onnx.EyeLike, like: Value) -> Value:
 def export_one_hot(
     c: Export, op: ov.OneHot, indices: Value, depth: Value, on: Value, off: Value
 ) -> Value:
-    """Write OneHot, with an index out of range in place of negative indices.
+    """Write OneHot, with an index out of range in place of indices that may be negative.
 
     ONNX counts negative indices from the end, whereas they match no position in OpenVINO.
     """
     size = c.as_i64(depth)
     where = c.as_i64(indices)
-    outside = c.select(c.less(where, c.i64(0)), size, where)
-    return _one_hot(c, op.axis, outside, size, on, off)
+    if not is_never_negative(where):
+        where = c.select(c.less(where, c.i64(0)), size, where)
+    return _one_hot(c, op.axis, where, size, on, off)
 
 
 @exports(ov.OneHot16)
@@ -159,14 +161,15 @@ def _one_hot(c: Export, axis: int, indices: Value, depth: Value, on: Value, off:
 def import_one_hot(
     c: Import, op: onnx.OneHot, indices: Value, depth: Value, values: Value
 ) -> Value:
-    """Write OneHot-1; the depth is added to negative indices first."""
+    """Write OneHot-1; the depth is added first to indices that may be negative."""
     known = c.constant_of(depth)
     size = c.as_scalar(c.convert(depth, ElementType.I64))
     if known is not None:
         size = c.i64(int(known.reshape(-1)[0]))
     where = c.convert(indices, ElementType.I64)
-    negative = c.less(where, c.i64(0))
-    where = c.select(negative, c.add(where, size), where)
+    if not is_never_negative(where):
+        negative = c.less(where, c.i64(0))
+        where = c.select(negative, c.add(where, size), where)
     off, on = (_item(c, values, at) for at in (0, 1))
     return c(ov.OneHot(op.axis), where, size, on, off)
 

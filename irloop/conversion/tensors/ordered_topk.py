@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from irloop.analysis.ranges import FEW
 from irloop.conversion.framework.directions import Import
 from irloop.dialects.openvino import gather, search
 from irloop.graph.builder import shape_of
@@ -55,14 +56,23 @@ def first_best(c: Import, data: Value, axis: int, mode: str) -> tuple[Value, Val
     rank = c.rank_of(data)
     axis %= rank
     best, _ = c.topk(data, c.i64(1), axis, mode=mode)
-    size = c.size_of(data, axis)
-    positions = c.range(c.i64(0), size, c.i64(1))
-    if rank - axis > 1:
-        positions = c.unsqueeze(positions, list(range(1, rank - axis)))
+    positions, last = _positions(c, data, axis)
     # A NaN equals nothing, so there may be no such position.
-    candidates = c.select(c.equal(data, best), positions, c.subtract(size, c.i64(1)))
+    candidates = c.select(c.equal(data, best), positions, last)
     position, _ = c.topk(candidates, c.i64(1), axis, mode="min")
     return best, position
+
+
+def _positions(c: Import, data: Value, axis: int) -> tuple[Value, Value]:
+    """The positions along an axis, with axes of size 1 behind it, and the last position."""
+    behind, known = c.rank_of(data) - axis - 1, shape_of(data).dim(axis)
+    if isinstance(known, int) and 0 < known <= FEW:
+        return c.i64(np.arange(known).reshape(known, *[1] * behind)), c.i64(known - 1)
+    size = c.size_of(data, axis)
+    positions = c.range(c.i64(0), size, c.i64(1))
+    if behind:
+        positions = c.unsqueeze(positions, list(range(1, behind + 1)))
+    return positions, c.subtract(size, c.i64(1))
 
 
 def _stable(c: Import, data: Value, k: Value, axis: int, mode: str) -> tuple[Value, Value]:

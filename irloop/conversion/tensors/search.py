@@ -39,9 +39,10 @@ def _sortable(c: Export, data: Value) -> Value:
     element = element_of(data)
     if element is ElementType.U64:
         return _flipped(c, c.convert(data, ElementType.I64), element)
-    narrow = element.is_integer and element is not ElementType.I64
-    if narrow:
-        return c.convert(data, ElementType.I64)
+    if element.is_integer:
+        # Before opset 11, ONNX Runtime sorts floats only.
+        wide = ElementType.I64 if c.opset >= 11 else ElementType.F64
+        return c.convert(data, wide)
     return data if element is ElementType.F64 else c.convert(data, ElementType.F32)
 
 
