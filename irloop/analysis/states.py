@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Sequence
 from irloop.dialects.openvino.control_flow import Loop
 from irloop.dialects.openvino.search import NonZero
 from irloop.dialects.openvino.shape import ShapeOf, ShapeOf3
+from irloop.dialects.wire_ends import Inward, states_of
 from irloop.graph.builder import shape_of
-from irloop.graph.loops import Carried
 from irloop.graph.model import Graph, Node, Value
 from irloop.graph.walk import downstream, has_op
 
@@ -22,18 +22,14 @@ __all__ = [
 ]
 
 
-def resizing_states(node: Node) -> Iterator[Carried]:
-    """The ports of states that have a known initial size, and may have another one later.
-
-    `node` is the loop.
-    """
-    body = node.body()
-    for port in body.ports.carried:
-        given, held = node.inputs[port.external], shape_of(body.graph.input(port.parameter))
-        if given is None or not shape_of(given).is_static:
+def resizing_states(node: Node) -> Iterator[Inward]:
+    """The states of a loop that have a known initial size, and may have another one later."""
+    for state in states_of(node):
+        held = shape_of(state.parameter)
+        if state.outer is None or not shape_of(state.outer).is_static:
             continue
-        if not held.is_static or held != shape_of(body.graph.output(port.result)):
-            yield port
+        if not held.is_static or held != shape_of(state.following):
+            yield state
 
 
 def reaches_a_loop(value: Value) -> bool:

@@ -43,6 +43,7 @@ __all__ = [
     "passed_on",
     "slice_port",
     "stacked_port",
+    "states_of",
     "value_at",
 ]
 
@@ -88,6 +89,13 @@ class Inward(NamedTuple):
     parameter: Value
     result: Node | None
 
+    @property
+    def following(self) -> Value:
+        """The next value of a state whose Result is connected."""
+        value = None if self.result is None else self.result.inputs[0]
+        assert value is not None, "not a state, or a result is not connected"
+        return value
+
 
 class Outward(NamedTuple):
     """What leaves the body of a loop or branch through one of its Results."""
@@ -121,6 +129,11 @@ def inward(node: Node, body: Body) -> list[Inward]:
         result = body.graph.results[port.result] if isinstance(port, Carried) else None
         made.append(Inward(port, (node, at), outer, body.graph.input(port.parameter), result))
     return made
+
+
+def states_of(node: Node) -> list[Inward]:
+    """Return the states of a loop."""
+    return [item for item in inward(node, node.body()) if item.result is not None]
 
 
 def outward(node: Node, body: Body) -> list[Outward]:

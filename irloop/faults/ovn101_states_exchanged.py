@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from irloop.analysis.patterns import is_loop, same_memory
 from irloop.analysis.shared_memory import is_copy, moving
 from irloop.building.ir_model import IrModel
+from irloop.dialects.wire_ends import states_of
 from irloop.faults.case import run
 from irloop.faults.fault import Effect, Fault
 from irloop.graph.model import Model, Node
@@ -42,10 +43,9 @@ class StatesExchanged(
     def find(self, node: Node) -> Iterator[str]:
         if not is_loop(node):
             return
-        body = node.body()
-        overwritten = moving(body)
-        for port in body.ports.carried:
-            own, value = body.graph.input(port.parameter), body.graph.output(port.result)
+        overwritten = moving(node.body())
+        for state in states_of(node):
+            own, value = state.parameter, state.following
             held = same_memory(value)
             if held is not own and held in overwritten and not is_copy(value):
                 yield f"the next value of state {own.name!r} is {held.name!r}, which also changes"

@@ -9,6 +9,7 @@ from irloop.analysis.shared_memory import is_copy, may_share, moving
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.elementwise import Add, Multiply
 from irloop.dialects.openvino.shape import Squeeze
+from irloop.dialects.wire_ends import states_of
 from irloop.faults.case import run
 from irloop.faults.fault import Effect, Fault
 from irloop.graph.model import Model, Node
@@ -45,10 +46,9 @@ class ViewComputedInPlace(
     def find(self, node: Node) -> Iterator[str]:
         if not is_loop(node):
             return
-        body = node.body()
-        others = moving(body)
-        for port in body.ports.carried:
-            own, value = body.graph.input(port.parameter), body.graph.output(port.result)
+        others = moving(node.body())
+        for state in states_of(node):
+            own, value = state.parameter, state.following
             if same_memory(value) in others or is_copy(value):
                 continue
             if may_share(value, others - {own}):

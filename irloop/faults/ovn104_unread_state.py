@@ -8,9 +8,10 @@ from irloop.analysis.live_values import is_live
 from irloop.analysis.patterns import may_not_run
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.elementwise import Negative
+from irloop.dialects.wire_ends import Inward, outward, states_of
 from irloop.faults.case import run
 from irloop.faults.fault import Effect, Fault
-from irloop.graph.loops import Carried, LastValue
+from irloop.graph.loops import LastValue
 from irloop.graph.model import Model, Node
 from irloop.graph.types import ElementType
 
@@ -43,20 +44,17 @@ class UnreadState(
     def find(self, node: Node) -> Iterator[str]:
         if not may_not_run(node):
             return
-        body = node.body()
-        for port in body.ports.carried:
-            parameter = body.graph.input(port.parameter)
-            if not is_live(parameter, sizes_count=False) and _is_shown(node, port):
-                yield f"the body does not read its state {parameter.name!r}"
+        for state in states_of(node):
+            own = state.parameter
+            if not is_live(own, sizes_count=False) and _is_shown(node, state):
+                yield f"the body does not read its state {own.name!r}"
 
 
-def _is_shown(node: Node, state: Carried) -> bool:
+def _is_shown(node: Node, state: Inward) -> bool:
     """Return whether a model output depends on the last value of a state."""
     return any(
-        isinstance(port, LastValue)
-        and port.result == state.result
-        and is_live(node.outputs[port.external])
-        for port in node.body().ports.outputs
+        isinstance(item.port, LastValue) and item.result is state.result and is_live(item.output)
+        for item in outward(node, node.body())
     )
 
 

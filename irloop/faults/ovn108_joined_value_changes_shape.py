@@ -9,6 +9,7 @@ from irloop.analysis.patterns import is_loop
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.elementwise import Add
 from irloop.dialects.openvino.slicing import Concat
+from irloop.dialects.wire_ends import states_of
 from irloop.faults.case import run
 from irloop.faults.fault import Effect, Fault
 from irloop.graph.builder import shape_of
@@ -60,16 +61,14 @@ class JoinedValueChangesShape(
 
 def changing_states(node: Node) -> set[Value]:
     """The body parameters of a loop's states whose shape may change between iterations."""
-    body = node.body()
     found = set()
-    for port in body.ports.carried:
-        given, own = node.inputs[port.external], body.graph.input(port.parameter)
-        shapes = [shape_of(own), shape_of(body.graph.output(port.result))]
-        if given is not None and shape_of(given).is_static:
+    for state in states_of(node):
+        shapes = [shape_of(state.parameter), shape_of(state.following)]
+        if state.outer is not None and shape_of(state.outer).is_static:
             # Inference widens the type of the parameter of a state whose shape changes.
-            shapes.append(shape_of(given))
+            shapes.append(shape_of(state.outer))
         if any(shape != shapes[0] for shape in shapes):
-            found.add(own)
+            found.add(state.parameter)
     return found
 
 

@@ -8,6 +8,7 @@ from irloop.analysis.patterns import is_loop
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.elementwise import Add
 from irloop.dialects.openvino.shape import Unsqueeze
+from irloop.dialects.wire_ends import states_of
 from irloop.faults.case import run
 from irloop.faults.fault import Effect, Fault
 from irloop.graph.builder import shape_of
@@ -41,11 +42,9 @@ class StateChangesRank(
     def find(self, node: Node) -> Iterator[str]:
         if not is_loop(node):
             return
-        body = node.body()
-        for port in body.ports.carried:
-            given, own = node.inputs[port.external], body.graph.input(port.parameter)
-            first = None if given is None else shape_of(given).rank
-            then = shape_of(body.graph.output(port.result)).rank
+        for state in states_of(node):
+            own, then = state.parameter, shape_of(state.following).rank
+            first = None if state.outer is None else shape_of(state.outer).rank
             if first is not None and {first} != {shape_of(own).rank, then}:
                 yield f"the number of dimensions of state {own.name!r} changes"
 

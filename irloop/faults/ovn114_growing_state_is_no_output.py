@@ -10,6 +10,7 @@ from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.elementwise import Add
 from irloop.dialects.openvino.reduction import ReduceSum
 from irloop.dialects.openvino.slicing import Concat
+from irloop.dialects.wire_ends import outward
 from irloop.faults.case import run
 from irloop.faults.fault import Effect, Fault
 from irloop.graph.loops import LastValue
@@ -45,16 +46,15 @@ class GrowingStateIsNoOutput(
     def find(self, node: Node) -> Iterator[str]:
         if not is_loop(node):
             return
-        body = node.body()
         shown = {
-            port.result
-            for port in body.ports.outputs
-            if isinstance(port, LastValue) and node.outputs[port.external].is_used
+            item.result
+            for item in outward(node, node.body())
+            if isinstance(item.port, LastValue) and item.output.is_used
         }
-        for port in resizing_states(node):
-            parameter = body.graph.input(port.parameter)
-            if port.result not in shown and parameter.is_used:
-                yield f"state {parameter.name!r} may change its size and is not a loop output"
+        for state in resizing_states(node):
+            own = state.parameter
+            if state.result not in shown and own.is_used:
+                yield f"state {own.name!r} may change its size and is not a loop output"
 
 
 @GrowingStateIsNoOutput.case(

@@ -11,6 +11,7 @@ from irloop.dialects.openvino.elementwise import Add
 from irloop.dialects.openvino.reduction import ReduceSum
 from irloop.dialects.openvino.shape import Broadcast3, Reshape, ShapeOf, ShapeOf3, Tile, Unsqueeze
 from irloop.dialects.openvino.slicing import Concat, Slice, StridedSlice
+from irloop.dialects.wire_ends import inward, states_of
 from irloop.faults.case import run
 from irloop.faults.fault import Effect, Fault
 from irloop.graph.builder import shape_of
@@ -57,18 +58,18 @@ class SizeOfAGrowingState(
         body = node.body()
         if not has_op(body.graph, ShapeOf, ShapeOf3):
             return
-        whole = [port for port in body.ports.inputs if not isinstance(port, Sliced)]
-        given = {port.external: node.inputs[port.external] for port in whole}
+        whole = [item for item in inward(node, body) if not isinstance(item.port, Sliced)]
+        given = {item.use: item.outer for item in whole}
         origins = Counter(same_shape_source(value) for value in given.values() if value is not None)
-        for port in body.ports.carried:
-            initial, own = given[port.external], body.graph.input(port.parameter)
+        for state in states_of(node):
+            initial, own = state.outer, state.parameter
             if (
                 initial is None
                 or shape_of(initial).is_static
                 or origins[same_shape_source(initial)] < 2
             ):
                 continue
-            if _grows_unseen(body.graph.output(port.result), own):
+            if _grows_unseen(state.following, own):
                 yield f"state {own.name!r} grows, and another input has its initial size"
 
 

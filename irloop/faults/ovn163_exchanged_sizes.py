@@ -8,6 +8,7 @@ from irloop.analysis.patterns import is_loop, same_shape_source
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.elementwise import Negative
 from irloop.dialects.openvino.reduction import ReduceSum
+from irloop.dialects.wire_ends import states_of
 from irloop.faults.case import run
 from irloop.faults.fault import Effect, Fault
 from irloop.graph.builder import shape_of
@@ -45,13 +46,11 @@ class ExchangedSizes(
     def find(self, node: Node) -> Iterator[str]:
         if not is_loop(node):
             return
-        body = node.body()
         sources: dict[Value, Value] = {}
-        for port in body.ports.carried:
-            given, own = node.inputs[port.external], body.graph.input(port.parameter)
-            if _changes_surely(given, own, body.graph.output(port.result)):
+        for state in states_of(node):
+            if _changes_surely(state.outer, state.parameter, state.following):
                 return
-            sources[own] = same_shape_source(body.graph.output(port.result))
+            sources[state.parameter] = same_shape_source(state.following)
         for own, source in sources.items():
             is_exchanged = source is not own and sources.get(source) not in (None, source)
             if is_exchanged and not shape_of(own).is_static:

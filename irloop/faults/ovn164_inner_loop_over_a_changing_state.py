@@ -51,10 +51,10 @@ class InnerLoopOverAChangingState(
     def find(self, node: Node) -> Iterator[str]:
         if not is_loop(node):
             return
-        for port in resizing_states(node):
-            state = node.body().graph.input(port.parameter)
-            if reaches_a_loop(state):
-                yield f"state {state.name!r} may change its size, and an inner Loop depends on it"
+        for state in resizing_states(node):
+            own = state.parameter
+            if reaches_a_loop(own):
+                yield f"state {own.name!r} may change its size, and an inner Loop depends on it"
 
 
 @InnerLoopOverAChangingState.case(

@@ -52,10 +52,10 @@ class NonzeroOfAChangingSize(
     def find(self, node: Node) -> Iterator[str]:
         if not is_loop(node):
             return
-        for port in resizing_states(node):
-            state = node.body().graph.input(port.parameter)
-            if size_reaches_a_nonzero(state):
-                yield f"state {state.name!r} may change its size, and a NonZero depends on its size"
+        for state in resizing_states(node):
+            own = state.parameter
+            if size_reaches_a_nonzero(own):
+                yield f"state {own.name!r} may change its size, and a NonZero depends on its size"
 
 
 @NonzeroOfAChangingSize.case(

@@ -16,6 +16,7 @@ from irloop.analysis.constant_loops import BRANCHES, LOOPS, constant_values
 from irloop.analysis.patterns import read_inputs
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.wire_ends import inward
 from irloop.errors import IrloopError
 from irloop.faults.repair import Known, Repair
 from irloop.graph.clone import clone_graph, clone_upstream
@@ -200,12 +201,11 @@ class _Folding:
         if not has_op(body.graph, *LOOPS, *BRANCHES):
             return {}
         found = {}
-        for port in body.ports.inputs:
-            outer = node.inputs[port.external] if port.external < len(node.inputs) else None
+        for port, _, outer, parameter, _ in inward(node, body):
             if isinstance(port, Invariant) and outer is not None and outer in constant:
                 tensor = self._tensor(outer, known)
                 if tensor is not None:
-                    found[body.graph.input(port.parameter)] = tensor
+                    found[parameter] = tensor
         return found
 
     def _tensor(self, value: Value, known: Mapping[Value, Tensor]) -> Tensor | None:
