@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from click.testing import Result
 
 import irloop as api
 from tests.archives import unpacked
+from tests.pages.models import embedded
 
 Irloop = Callable[..., Result]
 
@@ -30,7 +32,8 @@ def test_inspect_tells_the_version_that_was_read(irloop: Irloop, case: Path) -> 
 
 def test_view_shows_the_layers(irloop: Irloop, case: Path, tmp_path: Path) -> None:
     assert irloop("view", case / "model.xml", "-o", tmp_path / "v.html").exit_code == 0
-    assert "b/cell" in (tmp_path / "v.html").read_text(encoding="utf-8")
+    page = (tmp_path / "v.html").read_text(encoding="utf-8")
+    assert "b/cell" in json.dumps(embedded(page))
 
 
 def test_what_was_converted_is_the_same_and_equal(

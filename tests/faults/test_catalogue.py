@@ -374,15 +374,23 @@ def test_the_documentation_has_a_page_with_a_picture(fault: type[Fault]) -> None
 
 @ALL
 def test_the_engine_has_the_fault(fault: type[Fault]) -> None:
-    """The case shows the fault; a refused model shows it only for faults with that effect."""
+    """The case shows the fault; a refused model shows it only for faults with that effect.
+
+    A result that is uninitialised memory may be right by chance, so there are several attempts.
+    """
     installed = version(fault.engine)
     if installed not in fault.measured:
         pytest.skip(f"measured in {fault.engine} {fault.measured}, not in {installed}")
+    assert not fault.minimal or any(_shows(fault) for _ in range(5))
+
+
+def _shows(fault: type[Fault]) -> bool:
     (outcome,) = irloop.conform(fault.engine, cases=[fault.smallest.name], seconds=10).outcomes
-    refused = outcome.verdict is Verdict.RIGHT and bool(outcome.detail)
-    is_shown = refused if outcome.case.may_be_refused else outcome.verdict is not Verdict.RIGHT
-    is_shown = is_shown or outcome.verdict is Verdict.CRASHED
-    assert is_shown or not fault.minimal, str(outcome)
+    if outcome.case.may_be_refused and outcome.verdict is Verdict.RIGHT:
+        return bool(outcome.detail)
+    return outcome.verdict is Verdict.CRASHED or (
+        outcome.verdict is not Verdict.RIGHT and not outcome.case.may_be_refused
+    )
 
 
 def test_versions() -> None:

@@ -15,7 +15,7 @@ from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Model
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
-from irloop.passes.base import PassConfig
+from irloop.passes.manager import Manager
 
 
 class Unreadable(ArrayTensor):
@@ -60,7 +60,7 @@ def test_a_loop_pass_infers_nothing_if_there_are_no_loops(monkeypatch: pytest.Mo
         raise AssertionError("types were inferred")
 
     monkeypatch.setattr(Inference, "run", refuse)
-    assert not ScanAlongFront().run(Model(graph, "onnx", 8, {"": 17}), PassConfig())
+    assert not Manager([ScanAlongFront()]).run_passes(Model(graph, "onnx", 8, {"": 17}))
 
 
 def test_equal_operations_are_inferred_once(monkeypatch: pytest.MonkeyPatch) -> None:
