@@ -14,7 +14,7 @@ from irloop.formats.openvino.port_map_reader import Wiring
 from irloop.validation.context import Context
 from irloop.validation.rule import NET, Rule
 
-#: Operations between a cell and a result of the body that only change the shape.
+#: Between a cell and a result of the body, OpenVINO expects at most one of these.
 _RESHAPES = frozenset({"squeeze", "unsqueeze", "reshape"})
 
 #: The port of a Parameter that declares none.
@@ -41,8 +41,9 @@ class NameCollision(
         OpenVINO 2026.4 refuses the file ("names have collisions"). OpenVINO 2021.4 reads it, but
         users who ask for that name get either of the two. In version 11 files this does not happen.
         A Parameter that is connected directly to a Result is only a warning if the tensor has the
-        Parameter's name: OpenVINO writes such files itself, and reads them. A TensorIterator is one
-        as well, because irloop converts it rightly; Model Optimizer wrote such for dynamic_rnn.
+        Parameter's name: OpenVINO writes such files itself, and reads them. The TensorIterator is
+        only a warning, too, because irloop converts it rightly: Model Optimizer wrote it for
+        dynamic_rnn of TensorFlow.
     Bad example:
         <layer id="0" name="x" type="Parameter" .../> <layer id="1" name="x" type="Parameter" .../>
     Good example:
@@ -85,28 +86,25 @@ class NameCollision(
         Output K of the TensorIterator has the name `NAME.K`, and so has output K of the sequence.
         It is a warning, because irloop reads and converts such files rightly.
         """
-        direct = {
-            (source[0].id, source[1].id): layer
-            for layer in context.root.results
-            if (source := context.root.source(layer)) is not None
-        }
+        sources = filter(None, map(context.root.source, context.root.results))
+        direct = {(layer.id, port.id) for layer, port in sources}
         for layer in context.root.of_type("tensoriterator"):
             (wiring,) = context.wirings(context.root, layer)
             numbers = _sequence_numbers(wiring)
-            shown = [at for at, port in enumerate(layer.outputs) if (layer.id, port.id) in direct]
-            for at in shown:
-                if numbers.get(at, at) == at or numbers[at] not in shown:
-                    continue
-                finding = self.found(
-                    at_layer(layer),
-                    f"{describe(layer)}: the names of outputs {at} and {numbers[at]} collide",
-                    expected="in this order: all hidden states, the last one, the last cell state",
-                    found=f"output {at} is output {numbers[at]} of a sequence",
-                    cause="OpenVINO replaces it by a sequence, which names its outputs by number",
-                    fix="irloop convert MODEL.xml -o NEW.xml --ir-version 11",
-                )
-                yield replace(finding, severity=Severity.WARNING)
-                break
+            shown = {at for at, port in enumerate(layer.outputs) if (layer.id, port.id) in direct}
+            moved = (at for at in sorted(shown & numbers.keys()) if at != numbers[at] in shown)
+            at = next(moved, None)
+            if at is None:
+                continue
+            finding = self.found(
+                at_layer(layer),
+                f"{describe(layer)}: the names of outputs {at} and {numbers[at]} collide",
+                expected="in this order: all hidden states, the last one, the last cell state",
+                found=f"output {at} is output {numbers[at]} of a sequence",
+                cause="OpenVINO replaces it by a sequence, which names its outputs by number",
+                fix="irloop convert MODEL.xml -o NEW.xml --ir-version 11",
+            )
+            yield replace(finding, severity=Severity.WARNING)
 
     def _doubled(self, index: NetIndex) -> Iterator[Diagnostic]:
         """Report each Result that reads a tensor which is a model input or output already.
@@ -151,7 +149,7 @@ def _sequence_numbers(wiring: Wiring) -> dict[int, int]:
     numbers: dict[int, int] = {}
     for entry in wiring.outputs:
         source = None if entry.inner is None else body.source(entry.inner)
-        while source is not None and (source[0].type or "").lower() in _RESHAPES:
+        if source is not None and (source[0].type or "").lower() in _RESHAPES:
             source = body.source(source[0])
         key = None if source is None else (source[0].id, source[1].id)
         if key in states and entry.position is not None:
