@@ -111,6 +111,39 @@ def test_another_order_of_positions_is_left_as_it_is(tmp_path: Path) -> None:
         assert ("ArgMax" in _types(back.graph)) is (places == "0, 1, 2")
 
 
+@pytest.mark.parametrize(
+    ("otherwise", "wanted", "is_one"), [(2, 2, True), (9, 2, True), (1, 1, False), (-1, -1, False)]
+)
+def test_a_smaller_number_for_other_elements_is_the_result(
+    otherwise: int, wanted: int, is_one: bool, tmp_path: Path
+) -> None:
+    """The largest element is the last one."""
+    text = f"""g (float[3] x) => (int64[1] y) {{
+   one = Constant <value = int64[1] {{1}}> ()
+   places = Constant <value = int64[3] {{0, 1, 2}}> ()
+   n = Constant <value = int64 {{{otherwise}}}> ()
+   best, unused = TopK <axis = 0> (x, one)
+   same = Equal (x, best)
+   chosen = Where (same, places, n)
+   y, other = TopK <axis = 0, largest = 0> (chosen, one) }}"""
+    back = _back(text)
+    assert_same(_run(back, tmp_path, [np.array([1, 2, 7], F32)]), [np.array([wanted])], "back")
+    assert ("ArgMax" in _types(back.graph)) is is_one
+
+
+def test_positions_of_another_type_are_left_as_they_are(tmp_path: Path) -> None:
+    text = """g (float[3] x) => (float[1] y) {
+   one = Constant <value = int64[1] {1}> ()
+   places = Constant <value = float[3] {0.0, 1.0, 2.0}> ()
+   n = Constant <value = float {2.0}> ()
+   best, unused = TopK <axis = 0> (x, one)
+   same = Equal (x, best)
+   chosen = Where (same, places, n)
+   y, other = TopK <axis = 0, largest = 0> (chosen, one) }"""
+    back = _back(text)
+    assert_same(_run(back, tmp_path, [np.array([1, 7, 2], F32)]), [np.array([1], F32)], "back")
+
+
 @pytest.mark.parametrize(("source", "repaired"), [("ArgMax", False), ("Identity", True)])
 def test_one_hot_codes_of_negative_indices(
     source: str, repaired: bool, engines: Engines, tmp_path: Path

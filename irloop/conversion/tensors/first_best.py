@@ -22,13 +22,14 @@ class FuseFirstBest(NodePass):
     Given::
 
         best, _ = TopK(x, 1)
-        y, _ = TopK(Where(x == best, [0, 1, ...], n), 1, largest=0)
+        y, _ = TopK(Where(x == best, [0, 1, ..., n - 1], n - 1), 1, largest=0)
 
     Result::
 
         y = ArgMax(x)
 
-    They differ only where `x` has a NaN, of which ONNX does not say where it ranks.
+    The other operand of Where may also be larger. They differ only where `x` has a NaN, of which
+    ONNX does not say where it ranks.
     """
 
     name = "fuse_first_best"
@@ -39,10 +40,11 @@ class FuseFirstBest(NodePass):
         return _choice(node) is not None and not node.outputs[1].is_used
 
     def rewrite(self, node: Node, w: NodeWriter) -> tuple[Value, Value] | None:
-        best, positions = _choice(node) or (None, None)
-        if best is None or positions is None:
+        choice = _choice(node)
+        if choice is None:
             return None
-        known, search, least = w.rewriter.inference, best.producer, node.op
+        best, positions, otherwise = choice
+        known, search, least = w.inference, best.producer, node.op
         x, top = search.inputs[0], search.op
         assert x is not None
         assert isinstance(top, TopK11)
@@ -56,23 +58,26 @@ class FuseFirstBest(NodePass):
             return None
         if order.size != dims[axis] or not np.array_equal(order.reshape(-1), range(order.size)):
             return None
+        last = known.constant(otherwise)
+        if last is None or order.dtype != np.int64 or (last < order.size - 1).any():
+            return None
         op = ArgMax12(axis=axis) if top.largest else ArgMin12(axis=axis)
         return w(op, x), node.outputs[1]
 
 
-def _choice(node: Node) -> tuple[Value, Value] | None:
-    """Match the smallest of Where(x == TopK(x), positions, n); return TopK(x) and the positions."""
+def _choice(node: Node) -> tuple[Value, Value, Value] | None:
+    """Match the smallest of Where(x == TopK(x), p, n); return TopK(x), p and n."""
     op, candidates = node.op, node.inputs[0]
     if not isinstance(op, TopK11) or op.largest or candidates is None:
         return None
-    condition, positions, _ = inputs_of(candidates, Where) or (None, None, None)
+    condition, positions, otherwise = inputs_of(candidates, Where) or (None, None, None)
     compared = None if condition is None else inputs_of(condition, Equal)
-    if compared is None or positions is None:
+    if compared is None or positions is None or otherwise is None:
         return None
     x, best = compared
     search = best.producer
     is_best = isinstance(search.op, TopK11) and search.outputs[0] is best
-    return (best, positions) if is_best and search.inputs[0] is x else None
+    return (best, positions, otherwise) if is_best and search.inputs[0] is x else None
 
 
 def _is_one(search: Node, known: Inference) -> bool:
