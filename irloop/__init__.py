@@ -1025,16 +1025,14 @@ def random_inputs(
         UsageError: for a name that no input or dimension has, or a type or shape that contradicts
             the model.
     """
-    from irloop.comparison import inputs, settling
+    from irloop.comparison import settling
     from irloop.comparison.sizes import require_dimensions
     from irloop.execution import session
 
     source = _with_input_types(model, shapes, types)
     require_dimensions(dims, [source])
     found = settling.settled(source, seed=seed, dims=dims)
-    trial = inputs.made_trials(
-        source, found.sizes, seeds=[seed], trips=inputs.TRIPS[:1], integers=found.integers
-    )[0]
+    trial = found.trials(source, seeds=[seed])[0]
     return dict(zip(session.input_names(source.graph), trial.arrays, strict=True))
 
 

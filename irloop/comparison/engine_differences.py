@@ -372,26 +372,26 @@ class Explainer:
     def _run_twin(self, lane: Lane) -> tuple[list[Run], str]:
         """Run all trials with a copy of the model in which the faults of the engine are rewritten.
 
-        Returns the runs, and the reason of a difference that they do not have. Both are empty if
+        Returns the runs, and what is wrong with the engine if they are right. Both are empty if
         there is no such copy, or if it would be the file that the engine ran.
         """
         side = self.sides[lane.side]
         with scratch() as folder:
             try:
-                made = safe_twin(side.model, lane.engine.name)
-                if made is None or not (made[1] or side.file):
+                twin, faults = safe_twin(side.model, lane.engine.name) or (None, ())
+                if twin is None or not (faults or side.file):
                     return [], ""
-                file = written(made[0], Path(folder))
+                file = written(twin, Path(folder))
             except IrloopError:
                 return [], ""
             with self.lanes.process(lane.engine, file) as process:
                 runs = run_outside(process, self.trials[lane.side], self.seconds)
-        if not made[1]:
+        if not faults:
             return runs, (
                 f"{lane.engine} computes the file wrongly: it returns the right value for the same "
                 "model as irloop writes it"
             )
-        codes = ", ".join(fault.code for fault in made[1])
+        codes = ", ".join(fault.code for fault in faults)
         return runs, (
             f"a known fault of {lane.engine} ({codes}): it returns the right value if the model is "
             "rewritten to avoid the fault"

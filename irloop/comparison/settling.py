@@ -61,6 +61,25 @@ class Settled(Record):
     integers: tuple[int, int] = INTEGERS[0]
     sign: int = 0
 
+    def trials(
+        self,
+        model: Model,
+        *,
+        seeds: Sequence[int],
+        trips: Sequence[int] = TRIPS[:1],
+        twin: Model | None = None,
+    ) -> list[Trial]:
+        """Make trials of these inputs (see `made_trials`)."""
+        return made_trials(
+            model,
+            self.sizes,
+            seeds=seeds,
+            trips=trips,
+            integers=self.integers,
+            sign=self.sign,
+            twin=twin,
+        )
+
 
 class Settler:
     """Finds input sizes and a range for integer inputs with which a model runs.
@@ -112,7 +131,8 @@ class Settler:
         self._iterations = iterations
         self._fewer = iterations // FEWER
         self._places = {node: at for at, node in enumerate(all_nodes(runner.graph))}
-        self._may_stop = any(way == STOP for _, way in reachable(runner))
+        #: Whether a condition may end a loop of the model.
+        self.may_stop = any(way == STOP for _, way in reachable(runner))
 
     def settle(self) -> Settled:
         """Find input sizes, and a range for integer inputs, that give outputs worth comparing.
@@ -139,7 +159,7 @@ class Settler:
                     if worth:
                         return best
                     raise
-                if run.late and self._may_stop and not worth:
+                if run.late and self.may_stop and not worth:
                     # Other sizes would take as long, but other numbers may end the loop.
                     break
                 if run.late:
@@ -160,7 +180,7 @@ class Settler:
         types = [value.type for value in self._model.graph.inputs]
         tensors = [item.element for item in types if isinstance(item, TensorType)]
         ranges = INTEGERS if any(item.is_integer for item in tensors) else INTEGERS[:1]
-        signs = (0, 1) if self._may_stop and any(item.is_float for item in tensors) else (0,)
+        signs = (0, 1) if self.may_stop and any(item.is_float for item in tensors) else (0,)
         return product(ranges, signs)
 
     def resized(self, settled: Settled) -> list[Trial]:
@@ -182,21 +202,15 @@ class Settler:
         return []
 
     def _trial(self, settled: Settled) -> Trial:
-        return made_trials(
-            self._model,
-            settled.sizes,
-            seeds=self._seeds[:1],
-            trips=self._trips,
-            integers=settled.integers,
-            sign=settled.sign,
-            twin=self._twin,
+        return settled.trials(
+            self._model, seeds=self._seeds[:1], trips=self._trips, twin=self._twin
         )[0]
 
     def _run(self, settled: Settled) -> Run:
         trial = self._trial(settled)
         self._elements += sum(np.size(item) for item in trial.arrays if not isinstance(item, list))
         left = budget.current().steps_left()
-        part = int(left / PARTS) if self._may_stop and math.isfinite(left) else None
+        part = int(left / PARTS) if self.may_stop and math.isfinite(left) else None
         with Budget(operations=part).entered():
             run = run_trial(self._session, trial, self._seconds, self._iterations)
         if run.late:

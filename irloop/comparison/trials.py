@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from irloop.comparison.exercised import STOP, reachable, reached
+from irloop.comparison.exercised import reachable, reached
 from irloop.comparison.inputs import (
     Trial,
     made_trials,
@@ -93,15 +93,7 @@ def tried(
         twin=twin,
     )
     settled = settler.settle()
-    trials = made_trials(
-        model,
-        settled.sizes,
-        seeds=seeds,
-        trips=trips,
-        integers=settled.integers,
-        sign=settled.sign,
-        twin=twin,
-    )
+    trials = settled.trials(model, seeds=seeds, trips=trips, twin=twin)
     others = settler.resized(settled)
     count = len(trials) // max(len(seeds), 1)
     trials[count:count] = others
@@ -113,7 +105,7 @@ def tried(
     ):
         trials.append(trial)
         runs.append(run)
-    if any(way == STOP for _, way in reachable(runner)) and not any(run.late for run in runs):
+    if settler.may_stop and not any(run.late for run in runs):
         # A search for a root, for example, converges only for some numbers.
         for trial in positive_trials(model, settled.sizes, seeds[:1], twin):
             trials.append(trial)

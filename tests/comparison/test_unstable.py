@@ -101,9 +101,8 @@ def read_twice(text: str) -> tuple[Model, Model]:
     return reader.from_proto(proto), reader.from_proto(proto)
 
 
-def test_numbers_that_end_a_loop_are_searched_for() -> None:
-    """Doubling reaches 10 from positive numbers only; 200,000 iterations of others take seconds."""
-    doubled = """
+#: Doubling reaches 10 from positive numbers only.
+DOUBLED = """
     m (float[9] x) => (float[9] y) {
        ten = Constant <value_float = 10.0> ()
        start = Constant <value = bool {1}> ()
@@ -113,9 +112,21 @@ def test_numbers_that_end_a_loop_are_searched_for() -> None:
           more = Less (least, ten)
        }>
     }"""
-    found = irloop.compare(*read_twice(doubled), engines="numpy")
+
+
+def test_numbers_that_end_a_loop_are_searched_for() -> None:
+    """Doubling reaches 10 from positive numbers only; 200,000 iterations of others take seconds."""
+    found = irloop.compare(*read_twice(DOUBLED), engines="numpy")
     assert found.outcome == "equal", str(found)
     assert "with an early stop" in str(found)
+
+
+def test_random_inputs_end_the_loop_as_well() -> None:
+    """Their size is unknown, so the model is run to find it."""
+    model, _ = read_twice(DOUBLED.replace("9]", "N]"))
+    inputs = irloop.random_inputs(model, dims={"N": 9})
+    assert (inputs["x"] > 0).all()
+    assert (irloop.run(model, inputs)["y"] >= 10).all()
 
 
 def test_integers_that_end_a_loop_are_searched_for() -> None:
