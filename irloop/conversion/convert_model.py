@@ -138,11 +138,7 @@ class _Conversion:
         options = self.options
         if self.to == "onnx":
             prefer = "scan" if options.loops == "scan" else "loop"
-            limits: ExportOptions = {}
-            if self.target is not None:
-                from irloop.conversion import targets
-
-                limits = targets.export_options(self.target)
+            limits: ExportOptions = {} if self.target is None else self.target.export_options
             self.model, notes = pipelines.to_onnx(
                 self.model,
                 opset=options.opset,
@@ -152,11 +148,9 @@ class _Conversion:
                 **limits,
             )
         else:
-            known: ImportOptions = {"opset": options.opset}
-            if self.target is not None:
-                from irloop.conversion import targets
-
-                known = targets.import_options(self.target)
+            known: ImportOptions = (
+                {"opset": options.opset} if self.target is None else self.target.import_options
+            )
             self.model, notes = pipelines.to_openvino(
                 self.model, shapes=self.shapes, lengths=options.lengths, **known
             )

@@ -6,14 +6,11 @@ These are patterns that the engine of the model's format computes wrongly.
 from __future__ import annotations
 
 from irloop.diagnostics import Diagnostic, Location, Severity
-from irloop.faults.catalogue import broken_faults, find_faults
+from irloop.faults.catalogue import DIALECTS, broken_faults, find_faults
 from irloop.graph.model import Model
 from irloop.graph.walk import node_path
 
 __all__ = ["fault_notes"]
-
-#: The engine assumed for each format unless a runtime is named.
-_ENGINES = {"onnx": "onnxruntime", "openvino": "openvino"}
 
 
 def fault_notes(model: Model, runtime: str | None) -> list[Diagnostic]:
@@ -21,7 +18,7 @@ def fault_notes(model: Model, runtime: str | None) -> list[Diagnostic]:
 
     `runtime` is the named target, such as "openvino-2021.4". Types must be inferred already.
     """
-    engine = runtime or _ENGINES[model.dialect]
+    engine = runtime or DIALECTS[model.dialect]
     notes = [
         Diagnostic(
             "CNV109",

@@ -20,7 +20,7 @@ from irloop.dialects.openvino.opsets import LAST_OF_2021
 from irloop.dialects.openvino.roi import ROIAlign
 from irloop.dialects.unpacked import STAND_INS
 from irloop.errors import UnsupportedError, UsageError
-from irloop.faults.catalogue import faults_of
+from irloop.faults.catalogue import DIALECTS, faults_of
 from irloop.faults.measured import FIRST, Release, releases
 from irloop.faults.repairing import repairs_of_target
 from irloop.formats.onnx.versions import ir_version_for
@@ -56,9 +56,7 @@ __all__ = [
     "Target",
     "adapt",
     "compress",
-    "export_options",
     "find_target",
-    "import_options",
     "of_opset",
     "require_readable",
 ]
@@ -83,6 +81,20 @@ class Target:
     computed_weights: bool = True
     is_release: bool = True
     dialect: str = "openvino"
+
+    @property
+    def export_options(self) -> ExportOptions:
+        """The options for a conversion to an ONNX model that the runtime can read."""
+        return {"newest": self.opset, "runtime": self.name}
+
+    @property
+    def import_options(self) -> ImportOptions:
+        """The options for a conversion from ONNX to an IR that the runtime can read."""
+        return {
+            "opset": self.opset,
+            "runtime": self.name,
+            "computed_weights": self.computed_weights,
+        }
 
 
 #: i4 and u4 are in this set, because OpenVINO 2021.4 can name them, but reads the halves of a byte
@@ -117,7 +129,7 @@ def find_target(name: str) -> Target:
     engine, _, version = name.partition("-")
     known = {
         kind: [item for item in releases(kind) if item.number >= FIRST[kind]]
-        for kind in ("openvino", "onnxruntime")
+        for kind in reversed(DIALECTS.values())
     }
     chosen = [item for item in known.get(engine, ()) if item.is_called(version)]
     if not chosen:
@@ -131,7 +143,7 @@ def find_target(name: str) -> Target:
         ir_version=None,
         dynamic_shapes=True,
         types=_lacked(chosen, known[engine][-1]),
-        dialect="onnx" if engine == "onnxruntime" else "openvino",
+        dialect=next(dialect for dialect, runs in DIALECTS.items() if runs == engine),
     )
 
 
@@ -161,20 +173,6 @@ class ImportOptions(TypedDict, total=False):
     opset: int | None
     runtime: str
     computed_weights: bool
-
-
-def export_options(target: Target) -> ExportOptions:
-    """Return the options for a conversion to an ONNX model that `target` can read."""
-    return {"newest": target.opset, "runtime": target.name}
-
-
-def import_options(target: Target) -> ImportOptions:
-    """Return the options for a conversion from ONNX to an IR that `target` can read."""
-    return {
-        "opset": target.opset,
-        "runtime": target.name,
-        "computed_weights": target.computed_weights,
-    }
 
 
 def adapt(model: Model, target: Target) -> None:
