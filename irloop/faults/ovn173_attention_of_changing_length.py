@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AttentionOfChangingLength"]
 
-#: The most operations between the first product and Softmax that are searched.
-_STEPS = 8
-
 
 class AttentionOfChangingLength(
     Fault,
@@ -95,9 +92,7 @@ def _are_weights(value: Value) -> bool:
 def _scores(weights: Value) -> Value | None:
     """The product of matrices that a Softmax over the last axis normalises; None if none does."""
     value, readers = _normalised(weights)
-    for _ in range(_STEPS):
-        if value is None or len(value.uses) != readers:
-            return None
+    while value is not None and len(value.uses) == readers:
         node, readers = value.producer, 1
         if isinstance(node.op, MatMul | Einsum):
             return value
