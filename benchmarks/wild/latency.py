@@ -101,7 +101,9 @@ def measured(model: Path, scratch: Path, options: Any) -> dict[str, tuple[float,
         make = openvino_run if engine == "openvino" else ort_run
         try:
             if engine:
-                found[engine] = _medians(make(model, inputs), make(target, inputs), options)
+                runs = make(model, inputs), make(target, inputs)
+                times = in_turns(*runs, options.rounds, options.seconds)
+                found[engine] = statistics.median(times[0]), statistics.median(times[1])
         except Exception as error:
             # An engine that does not run the original may run the other format.
             print(f"{model.stem}: {engine}: {_line(error)}", file=sys.stderr)
@@ -112,19 +114,22 @@ def _line(error: Exception) -> str:
     return " ".join(str(error).split())[:200]
 
 
-def _medians(first: Run, second: Run, options: Any) -> tuple[float, float]:
+def in_turns(
+    first: Run, second: Run, rounds: int, seconds: float
+) -> tuple[list[float], list[float]]:
+    """The processor times of two models that take turns, for `seconds` and at least `rounds`."""
     times: tuple[list[float], list[float]] = ([], [])
-    end = time.monotonic() + options.seconds
     for call in (first, second, first, second):
         call()
-    while len(times[0]) < options.rounds or time.monotonic() < end:
+    end = time.monotonic() + seconds
+    while len(times[0]) < rounds or time.monotonic() < end:
         # The order alternates, because the first inference after another model's is slower.
         order = ((0, first), (1, second)) if len(times[0]) % 2 else ((1, second), (0, first))
         for at, call in order:
             start = time.process_time()
             call()
             times[at].append(time.process_time() - start)
-    return statistics.median(times[0]), statistics.median(times[1])
+    return times
 
 
 def openvino_run(model: Path, inputs: dict[str, Any]) -> Run:

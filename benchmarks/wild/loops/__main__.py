@@ -14,8 +14,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
@@ -26,7 +25,7 @@ import onnx
 from onnx import parser
 
 import irloop
-from benchmarks.wild.latency import Run, openvino_run, ort_run
+from benchmarks.wild.latency import Run, in_turns, openvino_run, ort_run
 from benchmarks.wild.loops import numeric, recurrent, tables
 
 PROGRAMS: Mapping[str, str] = {**numeric.PROGRAMS, **recurrent.PROGRAMS, **tables.PROGRAMS}
@@ -87,15 +86,7 @@ def models(only: str) -> Iterator[tuple[str, onnx.ModelProto]]:
         for size, numbers in SIZES.items():
             whole = f"{name}, {size}"
             if only in whole:
-                yield (
-                    whole,
-                    parser.parse_model(HEADER + _opset17(Template(text).substitute(numbers))),
-                )
-
-
-def _opset17(text: str) -> str:
-    """Split has no `num_outputs` before opset 18."""
-    return text.replace("<axis = -1, num_outputs = 4>", "<axis = -1>")
+                yield whole, parser.parse_model(HEADER + Template(text).substitute(numbers))
 
 
 def inputs_of(model: onnx.ModelProto, seed: int = 0) -> dict[str, Any]:
@@ -152,15 +143,8 @@ def _compare(results: Any, wanted: Sequence[Any]) -> None:
 
 def minima(first: Run, second: Run, rounds: int, seconds: float) -> tuple[float, float]:
     """The shortest times of two models that take turns."""
-    best, end, count = [1e9, 1e9], time.monotonic() + seconds, 0
-    runs: tuple[Callable[[], Any], ...] = (first, second)
-    while count < rounds or time.monotonic() < end:
-        for at in (0, 1) if count % 2 else (1, 0):
-            start = time.process_time()
-            runs[at]()
-            best[at] = min(best[at], time.process_time() - start)
-        count += 1
-    return best[0], best[1]
+    before, after = in_turns(first, second, rounds, seconds)
+    return min(before), min(after)
 
 
 def layers_of(path: Path) -> int:

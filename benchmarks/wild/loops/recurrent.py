@@ -6,7 +6,7 @@ __all__ = ["PROGRAMS"]
 
 CELL = """
    g = MatMul (z, w)
-   p, q, r, u = Split <axis = -1, num_outputs = 4> (g)
+   p, q, r, u = Split <axis = -1> (g)
    ip = Sigmoid (p)
    iq = Sigmoid (q)
    ir = Tanh (r)
