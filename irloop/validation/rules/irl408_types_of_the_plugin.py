@@ -104,7 +104,7 @@ class TypesOfThePlugin(
                 yield replace(
                     finding,
                     cause="the reader of version 10 converts outputs, which fails for strings",
-                    fix="irloop convert --ir-version 11 --no-validate",
+                    fix="irloop convert MODEL.xml -o NEW.xml --ir-version 11 --no-validate",
                 )
         for index, layer in context.layers("convert"):
             yield from self._convert(context, index, layer)

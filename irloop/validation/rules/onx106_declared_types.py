@@ -21,8 +21,8 @@ class DeclaredTypes(
     What it does:
         Checks the types of inputs, outputs and `value_info`, bodies included. Where the main graph
         declares a type, its element type must not be 0 (UNDEFINED). An initializer must have the
-        shape that an input declares for it; up to IR version 3, an initializer that no node reads
-        must be declared as an input, and a body has none. One that a node reads is only a warning.
+        shape that an input declares for it. Up to IR version 3, each initializer must be declared
+        as an input (it is only a warning if a node reads it), and a body has none.
     Why is this bad:
         onnx.checker and ONNX Runtime refuse the model, OpenVINO cannot compile it.
     Bad example:
