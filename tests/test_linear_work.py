@@ -1,9 +1,9 @@
 """Work grows with the size of a file, not with its square: models of strangers cannot take hours.
 
-Each family has a size; eight times the size may take at most 24 times the processor time. Linear work
-takes eight times and quadratic work 64 times, so a clock that is wrong by a factor of two changes no
-result: on a busy machine, a shared cache or a collection of garbage makes one of two equal runs that
-much slower. Of several runs the shortest counts.
+Each family has a size; eight times the size may take at most 24 times the processor time. Linear
+work takes eight times and quadratic work 64 times, so a clock that is wrong by a factor of two
+changes no result: on a busy machine, a shared cache or a collection of garbage makes one of two
+equal runs that much slower. Of several runs the shortest counts.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ import irloop
 from irloop.messages.explain import all_messages
 from tests.rule_fixtures import Fixture, fixtures
 
-#: How much larger the large file is, the largest ratio of the processor times, and times that are too
-#: short to tell anything.
+#: How much larger the large file is, the largest ratio of the processor times, and times that are
+#: too short to tell anything.
 TIMES, MOST, SHORT = 8, 24.0, 0.1
 TRIES = 4
 

@@ -126,11 +126,11 @@ class MatchRewriter(Rewriter):
     def eliminate(self, node: Node, value: Value) -> bool:
         """Replace the only output of `node` by `value`, which takes over the names of the output.
 
-        Returns False and changes nothing if the output is an output of the graph and its name
-        cannot move: `value` is an output of the graph, too, or its producer is a Parameter or has
-        several outputs.
+        Returns False and changes nothing if the output is an output of the model and its name
+        cannot move: `value` is an output of the model, too, or its producer is a Parameter or has
+        several outputs. Outputs of a body are known by their places, not by their names.
         """
-        is_output = node.output.is_output
+        is_output = node.output.is_output and self.graph.owner is None
         if is_output and (_has_fixed_name(value.producer) or value.is_output):
             return False
         if is_output:

@@ -76,6 +76,65 @@ def test_few_operations_come_back(kind: str, tmp_path: Path) -> None:
             np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
+NESTED = """g (float[3, 4] costs, float[4] far) => (float[4] last, float[3, 4] all) {
+  huge = Constant <value = float {1e6}> ()
+  last, all = Scan <num_scan_inputs = 1, body = rows (float[4] above, float[4] line)
+    => (float[4] row, float[4] kept) {
+    left, before, row = Scan <num_scan_inputs = 2, body = cells (float l, float d, float c, float u)
+      => (float best, float passed, float out) {
+      m = Min (l, u, d)  best = Add (m, c)  passed = Identity (u)  out = Identity (best) }>
+      (huge, huge, line, above)
+    kept = Identity (row) }> (far, costs) }"""
+
+
+def warped(costs: np.ndarray, far: np.ndarray) -> list[np.ndarray]:
+    """The rows of dynamic time warping, each from the one above it."""
+    rows, above = [], far
+    for line in costs:
+        left, diagonal, row = np.float32(1e6), np.float32(1e6), []
+        for cost, up in zip(line, above, strict=True):
+            left, diagonal = min(left, up, diagonal) + cost, up
+            row.append(left)
+        above = np.array(row)
+        rows.append(above)
+    return [above, np.stack(rows)]
+
+
+def test_a_scan_in_a_scan_comes_back(tmp_path: Path) -> None:
+    """In IR the inner one is a Loop, as no TensorIterator is directly inside another one."""
+    back = both_ways(NESTED, tmp_path)
+    types = Counter(node.op.type for node in all_nodes(irloop.read_model(back).graph))
+    assert (types["Scan"], types["Loop"]) == (2, 0)
+    assert not {"Squeeze", "Unsqueeze", "Gather"} & set(types)
+    session, numbers = onnxruntime.InferenceSession(back), np.random.default_rng(0)
+    for _ in range(2):
+        costs, far = (numbers.random(shape).astype(np.float32) for shape in ((3, 4), (4,)))
+        results = session.run(None, {"costs": costs, "far": far})
+        for got, wanted in zip(results, warped(costs, far), strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-6)
+    loops = irloop.convert(tmp_path / "model.xml", loops="loop")[0]
+    assert {node.op.type for node in all_nodes(loops.graph)} & {"Scan", "Loop"} == {"Loop"}
+
+
+def test_an_inner_loop_that_ends_early_stays_a_loop(tmp_path: Path) -> None:
+    text = """g (float[3, 4] costs) => (float[3] ends) {
+      zero = Constant <value = float {0}> ()  n = Constant <value = int64 {4}> ()
+      last, ends = Scan <num_scan_inputs = 1, body = rows (float s, float[4] line)
+        => (float t, float end) {
+        some = Greater (s, zero)
+        end = Loop (n, some, s) <body = cells (int64 i, bool c, float l) => (bool d, float m) {
+          x = Gather (line, i)  m = Add (l, x)  d = Greater (m, zero) }>
+        t = Identity (end) }> (start, costs) }""".replace(
+        "zero = Constant", "start = Constant <value = float {1}> ()  zero = Constant", 1
+    )
+    back = both_ways(text, tmp_path)
+    types = Counter(node.op.type for node in all_nodes(irloop.read_model(back).graph))
+    assert (types["Scan"], types["Loop"]) == (1, 1)
+    costs = np.array([[1, 1, -5, 9], [1, 1, 1, 1], [2, 2, 2, 2]], np.float32)
+    (ends,) = onnxruntime.InferenceSession(back).run(None, {"costs": costs})
+    assert ends.tolist() == [-2, -2, -2]
+
+
 def test_logs_of_sums_of_infinities_come_back(tmp_path: Path) -> None:
     back = both_ways(LOOPS["log of sums"][0], tmp_path)
     x = np.array([[-np.inf] * 4, [np.inf, 0, 1, 2], [1, -np.inf, 2, 3]], np.float32)

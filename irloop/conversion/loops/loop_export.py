@@ -18,7 +18,7 @@ from irloop.dialects.loops import joined_count, overlaps, sliced_count
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Concatenated, Sliced
-from irloop.graph.model import Value
+from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType
 
 __all__ = ["export_loop", "export_tensor_iterator"]
@@ -29,18 +29,26 @@ NO_LIMIT = 2**63 - 1
 
 @exports(ov.Loop)
 def export_loop(c: Export, op: ov.Loop, *inputs: Value | None) -> list[Value | None]:
-    """Write an ONNX Loop that captures its invariant inputs, or a Scan if the user prefers Scans.
+    """Write an ONNX Loop that captures its invariant inputs, or a Scan.
 
-    A negative constant trip count becomes an omitted M. A Scan is written only if it can express
-    the Loop without any change.
+    A negative constant trip count becomes an omitted M. A Scan is written if the user prefers
+    Scans, or in the body of a TensorIterator, which holds no second one in IR; but only if it can
+    express the Loop without any change.
     """
     trip, condition = inputs[0], inputs[1]
     assert trip is not None
     assert condition is not None
     plan = LoopPlan(c, inputs)
-    if c.converter.options.get("prefer") == "scan" and _is_pure_scan(plan, trip, condition):
+    prefers_scan = c.converter.options.get("prefer") == "scan" or _is_in_iterator(c.node)
+    if prefers_scan and _is_pure_scan(plan, trip, condition):
         return export_as_scan(plan)
     return _export_as_loop(plan, _limit(c, trip), c.as_scalar(condition))
+
+
+def _is_in_iterator(node: Node) -> bool:
+    """Return whether `node` is directly in the body of a TensorIterator."""
+    owner = None if node.graph is None else node.graph.owner
+    return owner is not None and isinstance(owner.op, ov.TensorIterator)
 
 
 def _is_pure_scan(plan: LoopPlan, trip: Value, starts: Value) -> bool:
@@ -163,15 +171,15 @@ def _export_as_loop(plan: LoopPlan, limit: Value | None, starts: Value) -> list[
 def _start_from_end(c: Export, value: Value, port: Sliced) -> Value | None:
     """Return the index of the first slice if it is given from the end of the axis, else None.
 
-    A negative `port.start` is converted to an index from the front, as a one-element vector.
+    A negative `port.start` is converted to an index from the front, as a scalar.
     """
     if port.start >= 0:
         return None
     size = shape_of(value).dim(port.axis)
     if isinstance(size, int):
-        return c.i64([size + 1 + port.start])
-    length = c.gather(c.shape_of(value), c.i64([port.axis]), 0)
-    return c.add(length, c.i64([1 + port.start]))
+        return c.i64(size + 1 + port.start)
+    length = c.gather(c.shape_of(value), c.i64(port.axis), 0)
+    return c.add(length, c.i64(1 + port.start))
 
 
 def _slice_of_iteration(
@@ -180,17 +188,21 @@ def _slice_of_iteration(
     """Gather the slice of `source` for iteration number `iteration`, and keep the sliced axis.
 
     A negative `port.start` counts from the end of the axis. Then `first` must be the same position
-    counted from the beginning; otherwise it is None.
+    counted from the beginning; otherwise it is None. One element is gathered without its axis, as
+    most bodies squeeze it.
     """
-    step = port.stride
-    offset = list(range(port.part_size))
-    if step < 0:
-        # Slice i of a reversed range ends i steps before the upper bound of the range.
-        offset = [item - port.part_size for item in offset]
-    base = inner.i64([port.start]) if first is None else first
-    moved = inner.multiply(iteration, inner.i64([step]))
-    index = inner.add(inner.add(moved, base), inner.i64(offset))
-    return inner.gather(source, index, port.axis)
+    step, base = port.stride, port.start
+    # Slice i of a reversed range ends i steps before the upper bound of the range.
+    before = port.part_size if step < 0 else 0
+    index = iteration if step == 1 else inner.multiply(iteration, inner.i64(step))
+    if first is not None:
+        index, base = inner.add(index, first), 0
+    if port.part_size == 1:
+        start = base - before
+        index = inner.add(index, inner.i64(start)) if start else index
+        return inner.unsqueeze(inner.gather(source, index, port.axis), [port.axis])
+    offsets = [base - before + place for place in range(port.part_size)]
+    return inner.gather(source, inner.add(index, inner.i64(offsets)), port.axis)
 
 
 def _part(inner: Export, result: Value, port: Concatenated) -> Value:

@@ -11,7 +11,7 @@ from irloop.dialects.openvino import OPENVINO
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.model import Node, Value
-from irloop.graph.op import Op
+from irloop.graph.op import Op, Parameter
 from irloop.graph.types import TensorType
 from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.node_writer import NodeWriter
@@ -88,18 +88,22 @@ class IdentityElimination(NodePass):
         source = _source(node, rewriter.inference)
         if source is None or element_of(source) is not element_of(node.outputs[0]):
             return
-        if _gives_output(node.outputs[0]) and len(source.producer.outputs) > 1:
-            # The producer has several outputs, so it cannot take over the name of this output.
+        is_output = node.outputs[0].is_output
+        if is_output and node.op.registry is OPENVINO and _is_fixed(source):
             return
         if len(node.outputs) == 1:
             rewriter.eliminate(node, source)
-        elif not _gives_output(node.outputs[0]):
+        elif not is_output:
             rewriter.replace_value(node.outputs[0], source)
             rewriter.erase(node)
 
 
-def _gives_output(value: Value) -> bool:
-    return value.is_output
+def _is_fixed(value: Value) -> bool:
+    """Return whether OpenVINO may confuse a value with another result of the same body.
+
+    A parameter that is returned unchanged shares its memory with the state before or after it.
+    """
+    return isinstance(value.producer.op, Parameter) or len(value.producer.outputs) > 1
 
 
 def _source(node: Node, inference: Inference) -> Value | None:
