@@ -12,7 +12,7 @@ from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.walk import all_inputs, upstream
 
-__all__ = ["is_computed_from_inputs", "sources"]
+__all__ = ["MOST", "is_computed_from_inputs", "sources"]
 
 #: Maximum number of nodes visited. The patterns of faults are small, but models may be huge.
 MOST = 64

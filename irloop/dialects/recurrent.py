@@ -147,8 +147,9 @@ def agree(args: Arguments, name: str, found: Sequence[Dim], wanted: Sequence[Dim
 
 
 def first_known(*dims: Dim) -> Dim:
-    """The first known dimension, or an unknown one if none is known."""
-    return next((dim for dim in dims if isinstance(dim, int)), UNKNOWN_DIM)
+    """The first known dimension of several that are equal; otherwise the first that has a name."""
+    numbers = [dim for dim in dims if isinstance(dim, int)]
+    return next((dim for dim in (*numbers, *dims) if dim != UNKNOWN_DIM), UNKNOWN_DIM)
 
 
 def times(count: int, dim: Dim) -> Dim:

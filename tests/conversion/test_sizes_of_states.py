@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import irloop
 from benchmarks.engines import Engines
 from tests.conversion.both_engines import F32, agree, i64, needs_engines
 
@@ -90,6 +91,35 @@ def test_inner_loops(
         for count, trips in given
     ]
     agree(text, sets, engines, tmp_path)
+
+
+def test_an_initial_value_as_large_as_an_input(engines: Engines, tmp_path: Path) -> None:
+    """OpenVINO knows no upper bound of its size, so the size needs no repair."""
+    text = """g (float[b, 2] x, int64 M) => (float[r] sums) {
+  two = Constant <value_ints = [2]> ()  zero = Constant <value_floats = [0.0]> ()
+  sizes = Shape (x)  first = Constant <value_ints = [0]> ()
+  batch = Gather (sizes, first)  whole = Concat <axis = 0> (batch, two)
+  half = Constant <value_float = 0.5> ()  filled = Expand (half, whole)
+  last, sums = Loop (M, "", filled) <body = ob (int64 I, bool C, float[b, 2] S)
+      => (bool D, float[b, 2] T, float sum) {
+    D = Identity (C)  size = Size (S)
+    rest, js = Loop (size, "", zero) <body = ib (int64 i, bool c, float[1] s)
+        => (bool d, float[1] t, float o) {
+      d = Identity (c)  f = Cast <to = 1> (i)  t = Add (s, f)  o = ReduceSum <keepdims = 0> (t)
+    }>
+    sum = ReduceSum <keepdims = 0> (js)  axis = Constant <value_ints = [1]> ()
+    column = ReduceMax <axes = [1]> (x)  more = Mul (column, x)  kept = Mul (column, S)
+    T = Add (more, kept)
+  }>
+}"""
+    sets = [
+        [np.arange(2 * batch, dtype=F32).reshape(batch, 2) / 8, i64(trips)]
+        for batch, trips in ((1, 2), (3, 3), (2, 0), (4, 1), (1, 3))
+    ]
+    agree(text, sets, engines, tmp_path)
+    nodes = irloop.read_model(tmp_path / "model.xml").graph.nodes
+    (loop,) = (node for node in nodes if node.op.type == "Loop")
+    assert "Broadcast" in {value.producer.op.type for value in loop.inputs if value is not None}
 
 
 def test_two_states_with_one_initial_value(engines: Engines, tmp_path: Path) -> None:

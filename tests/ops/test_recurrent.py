@@ -21,7 +21,7 @@ from irloop.errors import InferenceError
 from irloop.graph.builder import Builder
 from irloop.graph.model import Graph, Value
 from irloop.graph.op import Op
-from irloop.graph.types import ElementType, Shape, TensorType
+from irloop.graph.types import DynamicDim, ElementType, Shape, TensorType
 from tests.archives import opconf_cases
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -353,3 +353,24 @@ g (float[t, b, 2] x, float[1, h, 3] state) => (float[t, 1, b, 3] y) {{
             session.run(None, inputs)
         with pytest.raises(irloop.IrloopError, match="initial_h has a wrong shape"):
             irloop.run(path, inputs)
+
+
+def test_the_name_of_a_batch_axis_stays() -> None:
+    """Loops compare the sizes of their states by these names."""
+    named, b = DynamicDim(symbol="n"), Builder(Graph())
+    shapes = (
+        Shape.of(3, named, 2),
+        Shape.of(1, 4 * SIZE, 2),
+        Shape.of(1, 4 * SIZE, SIZE),
+        Shape.of(1, None, SIZE),
+    )
+    x, w, r, h = (
+        b.parameter(f"in{at}", TensorType(ElementType.F32, shape))
+        for at, shape in enumerate(shapes)
+    )
+    node = b.emit(onnx_ops.LSTM(hidden_size=SIZE), x, w, r, None, None, h)
+    assert [str(value.type) for value in node.outputs] == [
+        f"f32[3,1,n,{SIZE}]",
+        f"f32[1,n,{SIZE}]",
+        f"f32[1,n,{SIZE}]",
+    ]

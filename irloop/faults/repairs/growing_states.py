@@ -10,19 +10,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irloop.analysis.patterns import same_shape_source
+from irloop.analysis.sources import MOST, sources
 from irloop.analysis.states import (
     inputs_of_unknown_size,
     reaches_a_loop,
     size_reaches_a_nonzero,
     sizes_hidden_by_tile,
 )
+from irloop.dialects.classes import classes_of
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Add, Multiply, Subtract
 from irloop.dialects.openvino.reduction import ReduceProd
 from irloop.dialects.openvino.search import CumSum
-from irloop.dialects.openvino.shape import Reshape, ShapeOf3, Tile
-from irloop.dialects.openvino.slicing import Slice
+from irloop.dialects.openvino.shape import Broadcast, Broadcast3, Reshape, ShapeOf, ShapeOf3, Tile
+from irloop.dialects.openvino.slicing import Concat, Slice
 from irloop.dialects.wire_ends import Entering, Leaving
 from irloop.faults.repair import Repair
 from irloop.graph.builder import element_of, shape_of
@@ -36,6 +38,9 @@ from irloop.passes.node_writer import NodeWriter
 from irloop.passes.writers import writer_at
 
 __all__ = ["OpenGrowingStates"]
+
+#: Operations whose results are elements of their first operand.
+MOVING = classes_of("Convert", "Gather", "Reshape", "Slice", "Squeeze", "Unsqueeze")
 
 
 class OpenGrowingStates(Repair, LoopPass):
@@ -131,7 +136,8 @@ def _growing_axes(item: Entering) -> list[int]:
     # count, for example, bounds a Slice of a concatenated output. OpenVINO would keep that bound in
     # all iterations.
     keeps_size = item.result is None or same_shape_source(item.result) is item.parameter
-    bounded = not (keeps_size or _is_model_input(item.outer) or _is_open(item.outer))
+    initial = same_shape_source(item.outer)
+    bounded = not (keeps_size or _is_model_input(initial) or _is_open(initial))
     return [
         axis
         for axis, size in enumerate(given)
@@ -152,14 +158,43 @@ def _is_model_input(value: Value) -> bool:
 
 
 def _is_open(value: Value) -> bool:
-    """Return whether `value` is a Tile by computed repeats, whose size has no upper bound for
-    OpenVINO.
+    """Return whether OpenVINO knows no upper bound of the unknown sizes of `value`.
+
+    This is so for a Tile by computed repeats, and for an element that is repeated to a shape of
+    constants and of sizes of model inputs, as exporters write the first states of a loop.
     """
     node = value.producer
+    if isinstance(node.op, Broadcast | Broadcast3):
+        element, shape = node.inputs[:2]
+        one = element is not None and shape_of(element).count() == 1
+        return one and shape is not None and _is_made_of_input_sizes(shape)
     if isinstance(node.op, Reshape) and node.inputs[0] is not None:
         node = node.inputs[0].producer
     repeats = node.inputs[1] if isinstance(node.op, Tile) else None
     return repeats is not None and not isinstance(repeats.producer.op, Constant)
+
+
+def _is_made_of_input_sizes(shape: Value) -> bool:
+    """Return whether a shape consists of constants and of sizes of inputs of the model."""
+    nodes = list(sources([shape.producer], _taken))
+    return len(nodes) <= MOST and all(map(_is_size_or_constant, nodes))
+
+
+def _taken(node: Node) -> Sequence[Value | None]:
+    """The operands whose elements are elements of the result."""
+    if isinstance(node.op, Concat):
+        return node.inputs
+    return node.inputs[:1] if isinstance(node.op, MOVING) else ()
+
+
+def _is_size_or_constant(node: Node) -> bool:
+    first = node.inputs[0] if node.inputs else None
+    if isinstance(node.op, MOVING):
+        # A chosen element of a constant is at most the largest one.
+        return first is not None and not isinstance(first.producer.op, Constant)
+    if isinstance(node.op, ShapeOf | ShapeOf3):
+        return first is not None and _is_model_input(first)
+    return isinstance(node.op, Constant | Concat)
 
 
 def _number_of(value: Value, w: NodeWriter) -> Value | None:
