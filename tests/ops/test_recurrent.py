@@ -368,7 +368,7 @@ def test_the_name_of_a_batch_axis_stays() -> None:
         b.parameter(f"in{at}", TensorType(ElementType.F32, shape))
         for at, shape in enumerate(shapes)
     )
-    node = b.emit(onnx_ops.LSTM(hidden_size=SIZE), x, w, r, None, None, h)
+    node = b.emit(onnx_ops.LSTM(hidden_size=SIZE), x, w, r, None, None, h, n_outputs=3)
     assert [str(value.type) for value in node.outputs] == [
         f"f32[3,1,n,{SIZE}]",
         f"f32[1,n,{SIZE}]",
