@@ -82,6 +82,26 @@ def test_operations_with_an_effect_stay(line: str, tmp_path: Path) -> None:
     assert line.split()[2] in shown(model)
 
 
+@pytest.mark.parametrize(
+    ("line", "stays"),
+    [
+        ("c = Where (yes, t, one)", False),
+        ("c = Where (no, one, t)", False),
+        ("c = Where (no, t, one)", True),  # the shape [] becomes [n]
+        ("c = Where (row, t, one)", True),  # the shape [n] becomes [1, n]
+        ("c = Where (yes, t, t)", True),
+    ],
+)
+def test_a_choice_by_a_constant_is_its_operand(line: str, stays: bool, tmp_path: Path) -> None:
+    text = f"""
+        g (float[n] x) => (y) <bool yes = {{1}}, bool no = {{0}}, bool[1,1] row = {{1}},
+            float one = {{1.0}}> {{
+          t = Neg (x)  {line}  y = Relu (c)
+        }}
+        """
+    assert ("Where" in shown(changed(text, tmp_path))) is stays
+
+
 def test_names_of_inputs_and_outputs_stay(tmp_path: Path) -> None:
     model = changed(
         """

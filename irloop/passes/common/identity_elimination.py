@@ -50,6 +50,8 @@ TRANSPOSES = classes_of("Transpose")
 PADS = classes_of("Pad")
 DROPOUTS = classes_of("Dropout")
 SPLITS = classes_of("Split", "VariadicSplit")
+#: Operations that choose between their last two operands, by a condition.
+CHOICES = classes_of("Select", "Where")
 
 #: An end of a slice that is at least this large means the end of the axis, however long it is.
 FAR = 2**31 - 1
@@ -69,16 +71,16 @@ class IdentityElimination(NodePass):
         y = Relu(x)
 
     The pass also removes Identity, Dropout, Concat and Split of one tensor, slices of whole axes,
-    Pad by 0, Broadcast and Tile to the same shape, two Transposes that undo each other, and
-    operations that add 0, subtract 0 or divide by 1 (for floats only if they keep -0.0). An
-    operation between an input and an output of a graph is kept, because both keep their names. An
-    operation whose shapes are not known well enough is not removed.
+    Pad by 0, Broadcast and Tile to the same shape, two Transposes that undo each other, a choice by
+    a constant, and operations that add 0, subtract 0 or divide by 1 (for floats only if they keep
+    -0.0). An operation between an input and an output of a graph is kept, because both keep their
+    names. An operation whose shapes are not known well enough is not removed.
     """
 
     name = "identity_elimination"
     operations = (
         *(*RESHAPING, *TRANSPOSES, *JOINING, *CUTTING, *GROWING, *SPLITS, *PADS),
-        *(*NEUTRAL, *IDENTITIES, *CONVERSIONS, *DROPOUTS),
+        *(*NEUTRAL, *IDENTITIES, *CONVERSIONS, *DROPOUTS, *CHOICES),
     )
 
     def rewrite(self, node: Node, w: NodeWriter) -> None:
@@ -111,6 +113,8 @@ def _source(node: Node, inference: Inference) -> Value | None:
 
     The result is None if the operation changes its inputs.
     """
+    if isinstance(node.op, CHOICES):
+        return _chosen(node, inference)
     first = node.inputs[0] if node.inputs else None
     if first is None or not isinstance(first.type, TensorType):
         return first if isinstance(node.op, IDENTITIES) else None
@@ -139,6 +143,19 @@ def _source(node: Node, inference: Inference) -> Value | None:
     # Only conversions to the same type remain here; an unknown type may still differ.
     known = element_of(first).bits or element_of(first).value == "string"
     return first if known or isinstance(op, IDENTITIES) else None
+
+
+def _chosen(node: Node, inference: Inference) -> Value | None:
+    """Return the operand that a constant condition chooses, if the other ones do not enlarge it."""
+    condition, yes, no = node.inputs
+    known = None if condition is None else inference.constant(condition)
+    if known is None or known.size != 1 or yes is None or no is None:
+        return None
+    chosen, other = (yes, no) if known.reshape(-1)[0] else (no, yes)
+    rank, others = shape_of(chosen).rank, (known.ndim, shape_of(other).rank)
+    if rank is None or shape_of(other).count() != 1:
+        return None
+    return chosen if all(each is not None and each <= rank for each in others) else None
 
 
 def _is_once(node: Node, inference: Inference) -> bool:
