@@ -83,6 +83,28 @@ def test_operations_with_an_effect_stay(line: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("shape", "stays"),
+    [
+        ("1, 0, 8", False),
+        ("0, -1, 8", False),
+        ("-1, 0, 8", False),
+        ("1, 3, 8", True),
+        ("-1, 8, 1", True),
+        ("0, 0, 4", True),
+    ],
+)
+def test_a_reshape_that_restates_the_sizes_is_removed(
+    shape: str, stays: bool, tmp_path: Path
+) -> None:
+    text = f"""
+        g (float[1,n,8] x) => (y) <int64[3] to = {{{shape}}}> {{
+          t = Neg (x)  r = Reshape (t, to)  y = Relu (r)
+        }}
+        """
+    assert ("Reshape" in shown(changed(text, tmp_path))) is stays
+
+
+@pytest.mark.parametrize(
     ("line", "stays"),
     [
         ("c = Where (yes, t, one)", False),

@@ -26,13 +26,41 @@ from onnx import parser
 
 import irloop
 from benchmarks.wild.latency import Run, in_turns, openvino_run, ort_run
-from benchmarks.wild.loops import numeric, recurrent, tables
+from benchmarks.wild.loops import changing, numeric, recurrent, tables
 
-PROGRAMS: Mapping[str, str] = {**numeric.PROGRAMS, **recurrent.PROGRAMS, **tables.PROGRAMS}
-#: Sizes by the names that texts use: steps T, elements D, twice and four times D, T + 4, a limit.
+PROGRAMS: Mapping[str, str] = {
+    **numeric.PROGRAMS,
+    **recurrent.PROGRAMS,
+    **tables.PROGRAMS,
+    **changing.PROGRAMS,
+}
+#: Sizes by the names that texts use: steps T, elements D, two, three and four times D, T + 4, a
+#: limit. The lower ones are sizes that a program learns at run time.
 SIZES = {
-    "small": {"T": 12, "D": 8, "E": 16, "F": 32, "W": 16, "L": 400},
-    "large": {"T": 100, "D": 32, "E": 64, "F": 128, "W": 104, "L": 2000},
+    "small": {
+        "T": 12,
+        "D": 8,
+        "E": 16,
+        "E3": 24,
+        "F": 32,
+        "W": 16,
+        "L": 400,
+        "t": 12,
+        "b": 2,
+        "d": 8,
+    },
+    "large": {
+        "T": 100,
+        "D": 32,
+        "E": 64,
+        "E3": 96,
+        "F": 128,
+        "W": 104,
+        "L": 2000,
+        "t": 100,
+        "b": 2,
+        "d": 32,
+    },
 }
 #: A shorter inference says more about the call than about the loop.
 SHORTEST = 50e-6
@@ -65,10 +93,10 @@ def main() -> int:
     given = options.parse_args()
     found: dict[str, Measured] = {}
     wrong = 0
-    for name, model in models(given.only):
+    for name, model, inputs in models(given.only):
         with tempfile.TemporaryDirectory() as folder:
             try:
-                found[name] = measured(model, Path(folder), given.rounds, given.seconds)
+                found[name] = measured(model, inputs, Path(folder), given.rounds, given.seconds)
             except (irloop.errors.IrloopError, AssertionError, RuntimeError) as error:
                 print(f"{name}: {' '.join(str(error).split())[:200]}", flush=True)
                 wrong += 1
@@ -80,21 +108,25 @@ def main() -> int:
     return int(wrong > 0)
 
 
-def models(only: str) -> Iterator[tuple[str, onnx.ModelProto]]:
-    """Yield the programs whose name contains `only`, in every size."""
+def models(only: str) -> Iterator[tuple[str, onnx.ModelProto, dict[str, Any]]]:
+    """Yield the programs whose name contains `only`, in every size, with inputs."""
     for name, text in PROGRAMS.items():
         for size, numbers in SIZES.items():
             whole = f"{name}, {size}"
             if only in whole:
-                yield whole, parser.parse_model(HEADER + Template(text).substitute(numbers))
+                model = parser.parse_model(HEADER + Template(text).substitute(numbers))
+                yield whole, model, inputs_of(model, numbers)
 
 
-def inputs_of(model: onnx.ModelProto, seed: int = 0) -> dict[str, Any]:
-    """Random inputs: small normal numbers, and integers from 1 to 60."""
+def inputs_of(model: onnx.ModelProto, sizes: Mapping[str, int], seed: int = 0) -> dict[str, Any]:
+    """Random inputs: small normal numbers, and integers from 1 to 60.
+
+    `sizes` has the sizes that a program learns at run time, by their names.
+    """
     draw, found = np.random.default_rng(seed), {}
     for port in model.graph.input:
         tensor = port.type.tensor_type
-        shape = [dim.dim_value for dim in tensor.shape.dim]
+        shape = [dim.dim_value or sizes[dim.dim_param] for dim in tensor.shape.dim]
         if tensor.elem_type == onnx.TensorProto.INT64:
             found[port.name] = draw.integers(1, 61, shape)
         else:
@@ -102,7 +134,9 @@ def inputs_of(model: onnx.ModelProto, seed: int = 0) -> dict[str, Any]:
     return found
 
 
-def measured(model: onnx.ModelProto, folder: Path, rounds: int, seconds: float) -> Measured:
+def measured(
+    model: onnx.ModelProto, inputs: dict[str, Any], folder: Path, rounds: int, seconds: float
+) -> Measured:
     """Convert a program there, back and there again, compare the numbers, and measure the pairs.
 
     Raises:
@@ -114,7 +148,6 @@ def measured(model: onnx.ModelProto, folder: Path, rounds: int, seconds: float) 
     onnx.save(model, paths["a.onnx"])
     for source, target in (("a.onnx", "b.xml"), ("b.xml", "c.onnx"), ("c.onnx", "d.xml")):
         irloop.save_model(irloop.convert(paths[source])[0], paths[target])
-    inputs = inputs_of(model)
     original, back = (ort_run(paths[name], inputs) for name in ("a.onnx", "c.onnx"))
     there, again = (openvino_run(paths[name], inputs) for name in ("b.xml", "d.xml"))
     wanted = original()

@@ -43,7 +43,8 @@ NEUTRAL |= dict.fromkeys(classes_of("Mul", "Multiply", "Div", "Divide"), 1.0)
 
 SQUEEZES = classes_of("Squeeze")
 UNSQUEEZES = classes_of("Unsqueeze")
-RESHAPING = (*classes_of("Reshape", "Flatten"), *SQUEEZES, *UNSQUEEZES)
+RESHAPES = classes_of("Reshape")
+RESHAPING = (*RESHAPES, *classes_of("Flatten"), *SQUEEZES, *UNSQUEEZES)
 IDENTITIES = classes_of("Identity")
 CONVERSIONS = classes_of("Convert", "ConvertLike", "Cast", "CastLike")
 TRANSPOSES = classes_of("Transpose")
@@ -180,6 +181,8 @@ def _reshaped_back(node: Node, inference: Inference) -> Value | None:
     chain of reshaping operations that ends in `node`, until it finds a value with the same shape.
     If it finds none, it calls `_unpaired`.
     """
+    if isinstance(node.op, RESHAPES) and _states_its_shape(node, inference):
+        return node.inputs[0]
     wanted = shape_of(node.outputs[0])
     value = node.outputs[0]
     while isinstance(value.producer.op, RESHAPING):
@@ -190,6 +193,22 @@ def _reshaped_back(node: Node, inference: Inference) -> Value | None:
             return source
         value = source
     return _unpaired(node, inference)
+
+
+def _states_its_shape(node: Node, inference: Inference) -> bool:
+    """Return whether a Reshape asks for the size that each axis has; 0 and -1 may stand for it."""
+    asked = node.inputs[1] if len(node.inputs) > 1 else None
+    pattern = None if asked is None else inference.constant(asked)
+    dims = shape_of(node.inputs[0]).dims if node.inputs[0] is not None else None
+    if pattern is None or dims is None or pattern.shape != (len(dims),):
+        return False
+    copies = getattr(node.op, "special_zero", not getattr(node.op, "allowzero", 0))
+    open_axes = 0
+    for size, dim in zip(pattern.tolist(), dims, strict=True):
+        open_axes += size == -1
+        if size not in (dim, -1) and not (copies and size == 0):
+            return False
+    return open_axes <= 1
 
 
 def _unpaired(node: Node, inference: Inference) -> Value | None:
