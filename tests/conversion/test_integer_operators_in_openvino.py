@@ -1,7 +1,7 @@
-"""ONNX operators on integers, and operands in other forms, whose IR OpenVINO computes with integers, by its runtime precisions.
+"""Quantised ONNX models in further forms whose IR OpenVINO computes with integers.
 
-Expected codes are computed here in NumPy with exact integers; a result in the middle between two
-codes may get either of them.
+Its runtime precisions are checked. Expected codes are computed here in NumPy with exact integers; a
+result in the middle between two codes may get either of them.
 """
 
 from __future__ import annotations

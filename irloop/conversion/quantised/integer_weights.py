@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
 from irloop.analysis.operands import inputs_of, known, only_reader, single_number
 from irloop.conversion.quantised.biases import bias_of, steps_of
 from irloop.conversion.quantised.reading import BYTES, Scale, scale_of, scale_value
@@ -24,6 +25,7 @@ from irloop.dialects.onnx.shape import Reshape, Reshape14, Squeeze13, Transpose,
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant
+from irloop.graph.tensor import ArrayTensor
 from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.node_writer import NodeWriter
 
@@ -70,6 +72,57 @@ class QuantisedWeights(NodePass):
         axis = 1 if scale.axis is None else scale.axis
         zero = w.constant(zeros, element_of(weights))
         return w(DequantizeLinear13(axis=axis), weights, scale_value(w, scale), zero)
+
+
+class TransposedWeights(NodePass):
+    """Stores quantised weights transposed, if a MatMul multiplies their transposed matrix.
+
+    Given::
+
+        y = MatMul(d, Transpose(Cast(Const i8 w [N, K]) * t [N, 1]))
+
+    Result::
+
+        y = MatMul(d, DequantizeLinear(Const i8 w [K, N], t [N], Const i8 0, axis 1))
+
+    ONNX Runtime has an integer kernel for the latter only. A MatMul of matrices is a Gemm, which
+    transposes itself.
+    """
+
+    name = "transposed_weights"
+    dialects = frozenset({"onnx"})
+    operations = (Transpose,)
+
+    def applies(self, node: Node) -> bool:
+        found = _transposed(node)
+        return found is not None and all(
+            position == 1 and isinstance(user.op, MatMul) and _has_integer_kernel(user, found)
+            for user, position in node.output.uses
+        )
+
+    def rewrite(self, node: Node, w: NodeWriter) -> Value:
+        found = _transposed(node)
+        assert found is not None
+        weights, zeros, scale = found
+        op = weights.producer.op
+        assert isinstance(op, Constant)
+        budget.reserve(op.tensor.nbytes, "transposing weights")
+        codes = np.ascontiguousarray(op.tensor.numpy().T)
+        turned = w.tensor(ArrayTensor(codes, op.tensor.element), weights.producer.name)
+        zero = w.constant(zeros, element_of(weights))
+        return w(DequantizeLinear13(axis=1), turned, scale_value(w, scale), zero)
+
+
+def _transposed(node: Node) -> _Found | None:
+    """Return the integers of weights whose matrix is transposed, with the scales of the result."""
+    op, source = node.op, node.inputs[0]
+    if source is None or not isinstance(op, Transpose) or op.perm not in ((1, 0), None):
+        return None
+    found = _weights(source) if isinstance(source.producer.op, Mul) else None
+    if found is None or shape_of(source).rank != 2 or found[2].axis == 1:
+        return None
+    weights, zeros, scale = found
+    return weights, zeros, Scale(scale.numbers, None if scale.axis is None else 1)
 
 
 def _is_weight(node: Node) -> bool:
