@@ -18,6 +18,7 @@ from irloop.graph.builder import element_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
+from irloop.passes.quantisation_grid import BYTE
 
 #: Maximum number of values that are followed to find a product of integers.
 _MOST_READERS = 64
@@ -50,7 +51,7 @@ def fake_quantized(c: Import, x: Value, scale: Value, zero: Value | None) -> Val
 
     OpenVINO computes products of it with integers. Its numbers are the same, but a number in the
     middle between two codes, to a few units in the last place, may get the other one. Returns None
-    if `x` was not quantised, or if scales or zero points are not constant.
+    if `x` was not quantised to 8 bits or fewer, or if scales or zero points are not constant.
     """
     found = limited_codes(c, x)
     if found is None:
@@ -66,6 +67,8 @@ def fake_quantized(c: Import, x: Value, scale: Value, zero: Value | None) -> Val
     if data is None or factor is None or numbers is None or offset is None:
         return None
     assert isinstance(limit, ov_activation.Clamp)
+    if limit.max - limit.min >= BYTE:
+        return None
     codes = (limit.min, limit.max)
     starts = [code * np.asarray(factor, np.float64) for code in codes]
     ends = [(code + shift - np.asarray(offset, np.float64)) * numbers for code in codes]
@@ -87,7 +90,7 @@ def _fake_quantized_weights(c: Import, x: Value, scale: Value, zero: Value | Non
         return None
     limits = integer_range(element_of(x))
     ends = [(limit - offset.astype(np.float64)) * numbers for limit in limits]
-    return _on_steps(c, c.convert(x, ElementType.F32), 256, limits, ends)
+    return _on_steps(c, c.convert(x, ElementType.F32), BYTE, limits, ends)
 
 
 def _on_steps(
