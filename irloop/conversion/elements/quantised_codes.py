@@ -51,12 +51,13 @@ def saturated(c: Import, value: Value, element: ElementType) -> Value:
 def number_of(c: Import, zero: Value | None) -> int | None:
     """Return the number in a constant zero point, or 0 if there is no zero point.
 
-    The result is None if the zero point is not constant or does not have exactly one element.
+    The result is None if the zero point is not constant, or if several channels have different
+    ones.
     """
     known = None if zero is None else c.constant_of(zero)
-    if known is None or known.size != 1:
+    if known is None or not known.size or (known != known.reshape(-1)[0]).any():
         return 0 if zero is None else None
-    return int(known.reshape(()))
+    return int(known.reshape(-1)[0])
 
 
 def integers_in_f32(c: Import, value: Value) -> Value:

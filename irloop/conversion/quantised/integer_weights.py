@@ -29,7 +29,7 @@ from irloop.graph.tensor import ArrayTensor
 from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.node_writer import NodeWriter
 
-__all__ = ["QuantisedWeights"]
+__all__ = ["QuantisedWeights", "TransposedWeights", "has_integer_kernel", "weights_of"]
 
 #: Operations that move elements, through which ONNX Runtime still finds a DequantizeLinear.
 _MOVES = (Reshape, Reshape14, Squeeze13, Transpose, Unsqueeze13)
@@ -39,7 +39,7 @@ _DEPTH = 4
 Array = np.ndarray[Any, np.dtype[Any]]
 
 #: Constant integers, their zero points and their scales, as `_weights` returns them.
-_Found = tuple[Value, Array, Scale]
+Found = tuple[Value, Array, Scale]
 
 
 class QuantisedWeights(NodePass):
@@ -96,7 +96,9 @@ class TransposedWeights(NodePass):
     def applies(self, node: Node) -> bool:
         found = _transposed(node)
         return found is not None and all(
-            position == 1 and isinstance(user.op, MatMul) and _has_integer_kernel(user, found)
+            position == 1
+            and isinstance(user.op, MatMul)
+            and has_integer_kernel(user, found, _step_of(user))
             for user, position in node.output.uses
         )
 
@@ -113,7 +115,14 @@ class TransposedWeights(NodePass):
         return w(DequantizeLinear13(axis=1), turned, scale_value(w, scale), zero)
 
 
-def _transposed(node: Node) -> _Found | None:
+def weights_of(value: Value) -> Found | None:
+    """Return the integers, zero points and scales from which the weights `value` are computed."""
+    if isinstance(value.producer.op, Transpose):
+        return _transposed(value.producer)
+    return _weights(value) if isinstance(value.producer.op, Mul) else None
+
+
+def _transposed(node: Node) -> Found | None:
     """Return the integers of weights whose matrix is transposed, with the scales of the result."""
     op, source = node.op, node.inputs[0]
     if source is None or not isinstance(op, Transpose) or op.perm not in ((1, 0), None):
@@ -130,7 +139,7 @@ def _is_weight(node: Node) -> bool:
     return found is not None and _is_multiplied(node.output, found, _DEPTH)
 
 
-def _weights(value: Value) -> _Found | None:
+def _weights(value: Value) -> Found | None:
     """Find the constant integers, zero points and scales of a product that dequantises weights.
 
     Returns None if `value` is not computed in this way.
@@ -176,7 +185,7 @@ def _zeros(value: Value | None, weights: Value, scale: Scale) -> Array | None:
     return array.reshape(shape) if whole == tuple(wanted) else None
 
 
-def _is_multiplied(value: Value, found: _Found, depth: int) -> bool:
+def _is_multiplied(value: Value, found: Found, depth: int) -> bool:
     """Return whether all readers of the weights `value` are products on integers.
 
     ONNX Runtime must have integer kernels for these products. If the weights have only one scale,
@@ -189,25 +198,24 @@ def _is_multiplied(value: Value, found: _Found, depth: int) -> bool:
         if isinstance(user.op, _MOVES) and position == 0 and found[2].axis is None:
             if not _is_multiplied(user.output, found, depth - 1):
                 return False
-        elif position != 1 or not _has_integer_kernel(user, found):
+        elif position != 1 or not has_integer_kernel(user, found, _step_of(user)):
             return False
     return True
 
 
-def _has_integer_kernel(node: Node, found: _Found) -> bool:
+def has_integer_kernel(node: Node, found: Found, step: float | None) -> bool:
     """Return whether ONNX Runtime has an integer kernel for a product with quantised weights.
 
     `node` multiplies data (input 0) by the weights (input 1) whose integers, zero points and scales
-    are `found`. The data must come from a DequantizeLinear with one scale.
+    are `found`. `step` is the scale of the data, or None if they are not quantised with one scale.
 
     ONNX Runtime ignores which axis the scales of the weights belong to, and applies them to the
     result. So several scales must belong to an axis of the result; for other scales, the result is
     False, because ONNX Runtime would fail or compute wrong values.
     """
     _, zeros, scale = found
-    data, weights = node.inputs[:2]
+    weights = node.inputs[1]
     rank = None if weights is None else shape_of(weights).rank
-    step = data_scale(data, _DEPTH)
     if rank is None or step is None:
         return False
     if isinstance(node.op, Conv):
@@ -217,6 +225,10 @@ def _has_integer_kernel(node: Node, found: _Found) -> bool:
     if isinstance(node.op, Gemm):
         return scale.axis in (None, 0 if node.op.trans_b else 1)
     return isinstance(node.op, MatMul) and rank == 2 and scale.axis in (None, 1)
+
+
+def _step_of(product: Node) -> float | None:
+    return data_scale(product.inputs[0], _DEPTH)
 
 
 def data_scale(value: Value | None, depth: int) -> float | None:

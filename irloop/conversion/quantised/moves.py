@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from irloop.analysis.operands import known, single_number
+from irloop.conversion.quantised.integer_weights import has_integer_kernel, weights_of
 from irloop.dialects.classes import classes_of
 from irloop.dialects.onnx.convolution import Conv
 from irloop.dialects.onnx.matmul import Gemm, MatMul
@@ -24,7 +25,7 @@ _PRODUCTS = (Conv, Gemm, MatMul)
 
 
 class QuantisedMoves(NodePass):
-    """Quantises elements of quantised data again, where a product reads them.
+    """Quantises elements of quantised data again, for a product that then multiplies integers.
 
     Given::
 
@@ -46,7 +47,8 @@ class QuantisedMoves(NodePass):
     def applies(self, node: Node) -> bool:
         if len(node.outputs) != 1 or element_of(node.output) is not ElementType.F32:
             return False
-        return _is_multiplied(node.output) and _pair_of(node) is not None
+        pair = _pair_of(node)
+        return pair is not None and _is_multiplied(node.output, single_number(pair[0]))
 
     def rewrite(self, node: Node, w: NodeWriter) -> Value:
         pair = _pair_of(node)
@@ -97,8 +99,14 @@ def _axes(node: Node) -> list[int] | None:
     return None if array is None else [int(axis) for axis in array.reshape(-1)]
 
 
-def _is_multiplied(value: Value) -> bool:
-    return any(isinstance(user.op, _PRODUCTS) and at == 0 for user, at in value.uses)
+def _is_multiplied(value: Value, step: float | None) -> bool:
+    """Return whether a product would multiply integers if the scale of its data were `step`."""
+    for user, position in value.uses:
+        weights = user.inputs[1] if isinstance(user.op, _PRODUCTS) and position == 0 else None
+        found = None if weights is None else weights_of(weights)
+        if found is not None and has_integer_kernel(user, found, step):
+            return True
+    return False
 
 
 def _pair_of(node: Node) -> tuple[Value, Value] | None:
