@@ -18,6 +18,7 @@ import pytest
 
 import irloop
 from irloop.building.ir_model import IrModel
+from irloop.dialects.openvino.activation import Sigmoid
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.convolution import Convolution
 from irloop.dialects.openvino.elementwise import Add, Multiply
@@ -128,6 +129,22 @@ def test_onnx_runtime_has_integer_kernels(net: Callable[[Net], Value], tmp_path:
     apart = np.abs(np.rint((found - wanted) / STEP))
     assert apart.max() <= 1
     assert np.count_nonzero(apart) <= 2
+
+
+def test_what_has_no_integer_kernel_costs_nothing(tmp_path: Path) -> None:
+    """A convolution before SiLU is computed in f32: two operations read its result.
+
+    So nothing is quantised for it, and ONNX Runtime cannot quantise its weights (ORT119).
+    """
+    m = Net()
+    x = m.quantised(m.input("x", 1, 8, 4, 4))
+    joined = m(Concat(axis=1), x, x)
+    wide = m.convolved(joined, m.weights(4, 16, 1, 1))
+    model = m.done(m.quantised(m(Multiply(), wide, m(Sigmoid(), wide))))
+    irloop.save_model(irloop.convert(model)[0], tmp_path / "m.onnx")
+    written = Counter(node.op_type for node in onnx.load(tmp_path / "m.onnx").graph.node)
+    assert written["QuantizeLinear"] == written["DequantizeLinear"] == 2
+    assert not written["Max"]
 
 
 def _run(model: Model, x: Any) -> Any:

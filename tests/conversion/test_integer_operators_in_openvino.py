@@ -196,3 +196,25 @@ def test_product_of_two_activations(tmp_path: Path) -> None:
     codes = np.clip(np.rint(source.x / np.float32(0.0517)), -128, 127).astype(np.int64)
     assert precisions == {"i8"}
     np.testing.assert_allclose(found, codes @ codes * np.float64(0.0517) ** 2, rtol=1e-5, atol=1e-4)
+
+
+def test_data_with_a_scale_for_each_channel(tmp_path: Path) -> None:
+    """NNCF writes the data of depthwise convolutions in this way; their zero points are equal."""
+    source = Source([1, N, 6, 6])
+    scales = source.random.uniform(0.03, 0.06, N).astype(np.float32)
+    source.pair = [source.number(scales, np.float32), source.number(np.full(N, 121), np.uint8)]
+    codes, steps = weights(source, (N, 1, 1, 1), several=True)
+    triple = [
+        source.number(codes, np.int8),
+        source.number(steps, np.float32),
+        source.number(np.zeros(N), np.int8),
+    ]
+    quantised = source("QuantizeLinear", "x", *source.pair, axis=1)
+    data = source("DequantizeLinear", quantised, *source.pair, axis=1)
+    made = source("Conv", data, source("DequantizeLinear", *triple, axis=0), group=N)
+    found, precisions = source.run(made, tmp_path)
+    wide = scales[:, None, None]
+    limited = np.clip(np.rint(source.x / wide) + 121, 0, 255).astype(np.float64) - 121
+    factor = (codes.reshape(-1) * steps.astype(np.float64))[:, None, None]
+    assert precisions <= {"i8", "u8"}
+    np.testing.assert_allclose(found, limited * wide * factor, rtol=1e-5, atol=1e-5)
