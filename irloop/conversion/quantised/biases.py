@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from irloop.analysis.operands import inputs_of, known, only_reader
+from irloop.analysis.operands import inputs_of, known, only_reader, single_number
 from irloop.dialects.onnx.convolution import Conv
 from irloop.dialects.onnx.elementwise import Add
 from irloop.dialects.onnx.matmul import Gemm, MatMul
@@ -57,7 +57,9 @@ class QuantisedBiases(NodePass):
         x, weights = product.inputs[:2]
         assert x is not None
         assert weights is not None
-        steps, codes = steps_of(bias, *_scales(x, weights))
+        scales = _scales(product, bias)
+        assert scales is not None
+        steps, codes = steps_of(bias, *scales)
         assert codes is not None
         inputs = (w.constant(codes, ElementType.I32), w.constant(steps, ElementType.F32))
         given = w(DequantizeLinear13(axis=0), *inputs)
@@ -111,20 +113,32 @@ def steps_of(bias: Array, data: float, weights: Array) -> tuple[Array, Array | N
 
 def _is_bias(node: Node) -> bool:
     found = bias_of(node)
-    x, weights = (None, None) if found is None else found[0].inputs[:2]
-    if found is None or x is None or weights is None:
-        return False
-    if not all(isinstance(value.producer.op, DequantizeLinear13) for value in (x, weights)):
-        return False
-    return steps_of(found[1], *_scales(x, weights))[1] is not None
+    scales = None if found is None else _scales(*found)
+    return found is not None and scales is not None and steps_of(found[1], *scales)[1] is not None
 
 
-def _scales(x: Value, weights: Value) -> tuple[float, Array]:
-    """Return the scale of the data `x` and the scales of `weights`.
+def _scales(product: Node, bias: Array) -> tuple[float, Array] | None:
+    """Return the scale of the data of a product, and the scales of its weights.
 
-    Both must be outputs of dequantisations with constant scales; that of `x` is one number.
+    None if one of them is not dequantised, if the data have several scales, or if those of the
+    weights are not one for each element of the bias, or one.
     """
-    data, each = (known(value.producer.inputs[1]) for value in (x, weights))
-    assert data is not None
-    assert each is not None
-    return float(data.reshape(())), each
+    x, weights = product.inputs[:2]
+    if x is None or weights is None:
+        return None
+    ops = x.producer.op, weights.producer.op
+    if not all(isinstance(op, DequantizeLinear13) and not op.block_size for op in ops):
+        return None
+    data, each = single_number(x.producer.inputs[1]), known(weights.producer.inputs[1])
+    assert isinstance(ops[1], DequantizeLinear13)
+    axis = ops[1].axis % (shape_of(weights).rank or 1)
+    if data is None or each is None:
+        return None
+    is_along = each.size == bias.size and axis == _axis_of_results(product)
+    return (data, each) if each.size == 1 or is_along else None
+
+
+def _axis_of_results(product: Node) -> int:
+    """The axis of the weights that has one position for each channel or column of the results."""
+    op = product.op
+    return 0 if isinstance(op, Conv) or (isinstance(op, Gemm) and op.trans_b) else 1
