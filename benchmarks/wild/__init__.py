@@ -15,4 +15,6 @@ The first command lets that environment write `models/<family>/<name>.onnx`, or 
 random weights, IR with a cache in variables, optimised and quantised exports, and what the packages
 ship. It prints what could not be written, then judges every model, and prints the table. Models of
 other sources take part if they are put in a folder below `models`.
+
+`benchmarks.wild.int8` measures networks that NNCF quantised in that environment.
 """

@@ -42,6 +42,7 @@ _MOVES = classes_of(
 _JOINED = classes_of(
     *("Add", "BatchNormalization", "Clip", "Div", "LeakyRelu", "Mul", "Relu", "Sub")
 )
+_SHAPES = classes_of("Shape", "Size")
 
 #: Maximum number of operations between a product and the quantisation of its data or its results.
 _DEPTH = 8
@@ -119,14 +120,20 @@ def _is_dequantised(value: Value, depth: int) -> bool:
 
 
 def _reaches_quantisation(node: Node, depth: int) -> bool:
-    for value in node.outputs:
-        for user, _ in value.uses:
-            if isinstance(user.op, QuantizeLinear13):
-                return True
-            joins = isinstance(user.op, (*_MOVES, *_JOINED))
-            if depth and joins and _reaches_quantisation(user, depth - 1):
-                return True
-    return False
+    """Return whether all that reads the results may become one QuantizeLinear.
+
+    If the shape of the result is known, what reads it is folded.
+    """
+    users = [user for value in node.outputs for user, _ in value.uses]
+    readers = [user for user in users if not isinstance(user.op, _SHAPES)]
+    return bool(readers) and all(_is_quantisation(user, depth) for user in readers)
+
+
+def _is_quantisation(node: Node, depth: int) -> bool:
+    if isinstance(node.op, QuantizeLinear13):
+        return True
+    joins = isinstance(node.op, (*_MOVES, *_JOINED))
+    return bool(depth) and joins and _reaches_quantisation(node, depth - 1)
 
 
 def has_weights_that_become_integers(node: Node) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from irloop.conversion.elements.quantize import centred, round_even, saturated, unsqueezed
+from irloop.conversion.elements.integer_operands import fake_quantized, operand_of_product
+from irloop.conversion.elements.quantised_codes import centred, unsqueezed
+from irloop.conversion.elements.quantize import quantized
 from irloop.conversion.framework.directions import Import
 from irloop.conversion.framework.translation import imports
 from irloop.conversion.neural.convolution import import_conv
@@ -49,8 +51,23 @@ def import_matmul_integer(
     The result is exact while the sums stay below 2^24.
     """
     rows = None if left_zero is None else _column(c, left_zero)
-    factors = (centred(c, left, rows), centred(c, right, right_zero))
+    factors = _factors(c, (left, rows), (right, right_zero))
     return c.convert_always(c(ov_matmul.MatMul(), *factors), ElementType.I32)
+
+
+def _factors(
+    c: Import, data: tuple[Value, Value | None], weights: tuple[Value, Value | None]
+) -> tuple[Value, Value]:
+    """Subtract the zero points, the second of each pair, from the operands of a product.
+
+    Data that were quantised by constants become a FakeQuantize whose steps are 1. OpenVINO then
+    multiplies integers if the weights are multiplied by a scale, which is 1.
+    """
+    one = c.constant(1, ElementType.F32)
+    left = fake_quantized(c, data[0], one, data[1])
+    if left is None:
+        return centred(c, *data), centred(c, *weights)
+    return left, operand_of_product(c, weights[0], one, weights[1])
 
 
 @imports(onnx.QLinearMatMul)
@@ -66,23 +83,9 @@ def import_qlinear_matmul(
     scale: Value,
     zero: Value,
 ) -> Value:
-    total = c(
-        ov_matmul.MatMul(),
-        centred(c, left, _column(c, left_zero)),
-        centred(c, right, right_zero),
-    )
-    factor = _factor(c, _column(c, left_scale), right_scale, scale)
-    return _requantized(c, c.multiply(total, factor), zero)
-
-
-def _factor(c: Import, left: Value, right: Value, scale: Value) -> Value:
-    wide = [c.convert(value, ElementType.F32) for value in (left, right, scale)]
-    return c.divide(c.multiply(wide[0], wide[1]), wide[2])
-
-
-def _requantized(c: Import, value: Value, zero: Value) -> Value:
-    shifted = c.add(round_even(c, value), c.convert(zero, ElementType.F32))
-    return saturated(c, shifted, element_of(zero))
+    rows = operand_of_product(c, left, _column(c, left_scale), _column(c, left_zero))
+    total = c(ov_matmul.MatMul(), rows, operand_of_product(c, right, right_scale, right_zero))
+    return quantized(c, total, scale, zero, element_of(zero))
 
 
 @imports(onnx.ConvInteger)
@@ -99,8 +102,8 @@ def import_conv_integer(
     The Convolution then pads with 0, where ConvInteger pads with the zero point of the data.
     """
     offset = None if filters_zero is None else _filters(c, filters_zero, filters)
-    data = centred(c, x, None if x_zero is None else c.as_scalar(x_zero))
-    total = import_conv(c, _plain(op), data, centred(c, filters, offset))
+    shift = None if x_zero is None else c.as_scalar(x_zero)
+    total = import_conv(c, _plain(op), *_factors(c, (x, shift), (filters, offset)))
     return c.convert_always(total, ElementType.I32)
 
 
@@ -125,14 +128,11 @@ def import_qlinear_conv(
     zero: Value,
     bias: Value | None = None,
 ) -> Value:
-    data = centred(c, x, c.as_scalar(x_zero))
-    weights = centred(c, filters, _filters(c, filters_zero, filters))
-    wide = None if bias is None else c.convert(bias, ElementType.F32)
+    step, steps = c.as_scalar(x_scale), _filters(c, filters_scale, filters)
+    data = operand_of_product(c, x, step, c.as_scalar(x_zero))
+    weights = operand_of_product(c, filters, steps, _filters(c, filters_zero, filters))
+    wide = None
+    if bias is not None:
+        wide = c.multiply(c.convert(bias, ElementType.F32), c.multiply(step, filters_scale))
     total = import_conv(c, _plain(op), data, weights, wide)
-    rank = shape_of(filters).rank
-    if rank is not None and shape_of(filters_scale).count() != 1:
-        per_channel = c.unsqueeze(filters_scale, list(range(1, rank - 1)))
-    else:
-        per_channel = c.as_scalar(filters_scale)
-    factor = _factor(c, c.as_scalar(x_scale), per_channel, c.as_scalar(scale))
-    return _requantized(c, c.multiply(total, factor), c.as_scalar(zero))
+    return quantized(c, total, c.as_scalar(scale), c.as_scalar(zero), element_of(zero))

@@ -2,46 +2,27 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from irloop.conversion.elements.activation import integer_range
 from irloop.conversion.elements.convert import converted_float
+from irloop.conversion.elements.integer_operands import feeds_integers, operand_of_product
+from irloop.conversion.elements.quantised_codes import (
+    difference_of_codes,
+    integers_in_f32,
+    number_of,
+    round_even,
+    saturated,
+    unsqueezed,
+)
 from irloop.conversion.framework.directions import Import
 from irloop.conversion.framework.translation import imports
-from irloop.dialects.classes import classes_of
-from irloop.dialects.onnx import elementwise as onnx_math
 from irloop.dialects.onnx import quantize as onnx
 from irloop.dialects.openvino import activation as ov_activation
-from irloop.dialects.openvino import convert as ov_convert
-from irloop.dialects.openvino import elementwise as ov_math
-from irloop.dialects.openvino import quantize as ov
 from irloop.dialects.unpacked import UnpackedTensor
 from irloop.graph.builder import element_of, shape_of
-from irloop.graph.model import Node, Value
-from irloop.graph.op import Constant, Op
+from irloop.graph.model import Value
+from irloop.graph.op import Constant
 from irloop.graph.tensor import ReshapedTensor
 from irloop.graph.types import ElementType
-
-#: Maximum number of operations visited to find out whether values are whole numbers.
-_MOST_PARTS = 16
-
-#: Maximum number of values that are followed to find a product with quantised weights.
-_MOST_READERS = 64
-
-_PRODUCTS = classes_of("Conv", "ConvTranspose", "Gemm", "MatMul")
-_DEQUANTIZING = classes_of("DequantizeLinear")
-
-#: ONNX operations whose results differ much between 0, -0 and tiny numbers, as those of Div do.
-_ZERO_SHOWING = classes_of(
-    *("Ceil", "Equal", "Floor", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"),
-    *("Log", "NonZero", "Pow", "Reciprocal", "Sign", "Sqrt"),
-)
-_CASTING = classes_of("Cast")
-#: ONNX operations that move elements or keep zeros.
-_ZERO_KEEPING = classes_of(
-    *("Abs", "Concat", "Expand", "Flatten", "Gather", "Identity", "Mul", "Neg", "Relu"),
-    *("Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"),
-)
 
 
 def _spread(c: Import, parameter: Value, x: Value, axis: int, block: int) -> Value:
@@ -63,17 +44,6 @@ def _spread(c: Import, parameter: Value, x: Value, axis: int, block: int) -> Val
     return unsqueezed(c, parameter, list(range(1, behind + 1))) if behind else parameter
 
 
-def unsqueezed(c: Import, parameter: Value, axes: list[int]) -> Value:
-    """Add axes to a scale or zero point; a constant is reshaped and stays a constant."""
-    op = parameter.producer.op
-    if not isinstance(op, Constant):
-        return c.unsqueeze(parameter, axes)
-    dims = list(op.tensor.shape)
-    for axis in axes:
-        dims.insert(axis, 1)
-    return c.tensor(ReshapedTensor(op.tensor, tuple(dims)), parameter.producer.name)
-
-
 def _repeated(c: Import, parameter: Value, x: Value, axis: int, block: int) -> Value:
     """Repeat each element of a blockwise quantisation parameter for its whole block of `x`.
 
@@ -93,13 +63,7 @@ def _repeated(c: Import, parameter: Value, x: Value, axis: int, block: int) -> V
     return c.slice(result, [0], [size], [axis])
 
 
-def saturated(c: Import, value: Value, element: ElementType) -> Value:
-    low, high = integer_range(element)
-    limited = c(ov_activation.Clamp(float(low), float(high)), value)
-    return c.convert_always(limited, element)
-
-
-def _quantized(
+def quantized(
     c: Import,
     x: Value,
     scale: Value,
@@ -116,10 +80,10 @@ def _quantized(
     wide = c.convert(x, ElementType.F32)
     ratio = c.divide(wide, c.convert(scale, ElementType.F32))
     rounded = round_even(c, ratio) if element.is_integer else ratio
-    shift = _shift(c, zero)
+    shift = number_of(c, zero)
     if not element.is_integer or shift is None:
         if zero is not None:
-            rounded = c.add(rounded, _integers_in_f32(c, zero))
+            rounded = c.add(rounded, integers_in_f32(c, zero))
         if element.is_integer:
             return saturated(c, rounded, element)
         return converted_float(c, rounded, element, saturate=saturate)
@@ -131,96 +95,12 @@ def _quantized(
     return c.convert_always(limited, element)
 
 
-def _shift(c: Import, zero: Value | None) -> int | None:
-    """Return the number in a constant zero point, or 0 if there is no zero point.
-
-    The result is None if the zero point is not constant or does not have exactly one element.
-    """
-    known = None if zero is None else c.constant_of(zero)
-    if known is None or known.size != 1:
-        return 0 if zero is None else None
-    return int(known.reshape(()))
-
-
-def _integers_in_f32(c: Import, value: Value) -> Value:
-    """Convert integers to f32, or take them from the f32 data that they were computed from.
-
-    If `value` was rounded and limited in f32 before it became an integer, those f32 data already
-    hold the numbers, except for an added zero point. Reading them saves a Convert to 8 bits and
-    back, which takes OpenVINO as long as a matrix product.
-    """
-    found = _limited(c, value)
-    if found is None:
-        return c.convert(value, ElementType.F32)
-    limited, shift = found
-    return c.add(limited, c.scalar(shift, limited)) if shift else limited
-
-
-def _limited(c: Import, value: Value) -> tuple[Value, int] | None:
-    """Find the f32 data from which the integers `value` are converted, without the zero point.
-
-    The function matches `value = Convert(Clamp(rounded) + zero point)`, with or without the
-    addition; the limits of the Clamp must correspond to the range of the integer type. Returns the
-    result of the Clamp and the zero point (0 without addition), or None if `value` is not computed
-    in this way.
-    """
-    wide, shift = _made_of(value, ov_convert.Convert), 0
-    if wide is None or not element_of(value).is_integer or element_of(wide) is not ElementType.F32:
-        return None
-    data = _made_of(wide, ov_math.Add)
-    if data is not None and isinstance(data.producer.op, ov_activation.Clamp):
-        number = wide.producer.inputs[1]
-        added = _shift(c, number)
-        if number is None or added is None or not _is_whole(c, number):
-            return None
-        wide, shift = data, added
-    limit, rounded = wide.producer.op, _made_of(wide, ov_activation.Clamp)
-    if rounded is None or not isinstance(limit, ov_activation.Clamp):
-        return None
-    if (limit.min + shift, limit.max + shift) != integer_range(element_of(value)):
-        return None
-    return (wide, shift) if _is_whole(c, rounded) else None
-
-
-def _made_of(value: Value, op: type[Op]) -> Value | None:
-    """If the node that computes `value` is an `op`, return its first input, else None."""
-    return value.producer.inputs[0] if isinstance(value.producer.op, op) else None
-
-
-def _is_whole(c: Import, value: Value | None) -> bool:
-    """Return whether all elements of `value` are known to be whole numbers."""
-    pending = [value]
-    for item in pending:
-        if item is None or len(pending) > _MOST_PARTS:
-            return False
-        op, known = item.producer.op, c.constant_of(item)
-        if isinstance(op, ov_math.Add | ov_activation.Clamp):
-            pending += item.producer.inputs
-        elif isinstance(op, ov_convert.Convert) and item.producer.inputs[0] is not None:
-            if not element_of(item.producer.inputs[0]).is_integer:
-                return False
-        elif not isinstance(op, ov_math.Round) and (known is None or (known % 1).any()):
-            return False
-    return True
-
-
-def round_even(c: Import, value: Value) -> Value:
-    """The nearest integer, ties to even.
-
-    Raises:
-        RefusedError: before opset5, which has no Round.
-    """
-    if c.opset < 5:
-        raise c.refuse("OpenVINO has Round since opset5", "write opset5 or newer")
-    return c(ov_math.Round(mode="half_to_even"), value)
-
-
 @imports(onnx.QuantizeLinear10)
 def import_quantize10(
     c: Import, op: onnx.QuantizeLinear10, x: Value, scale: Value, zero: Value | None = None
 ) -> Value:
     element = ElementType.U8 if zero is None else element_of(zero)
-    return _quantized(c, x, scale, zero, element)
+    return quantized(c, x, scale, zero, element)
 
 
 @imports(onnx.QuantizeLinear13)
@@ -235,7 +115,7 @@ def import_quantize13(
         )
     factor = _spread(c, scale, x, op.axis, op.block_size)
     offset = None if zero is None else _spread(c, zero, x, op.axis, op.block_size)
-    return _quantized(c, x, factor, offset, element, saturate=op.saturate)
+    return quantized(c, x, factor, offset, element, saturate=op.saturate)
 
 
 @imports(onnx.DequantizeLinear10)
@@ -303,110 +183,11 @@ def _in_blocks(
 
 def _dequantized(c: Import, x: Value, scale: Value, zero: Value | None) -> Value:
     """(x - zero point) * scale, where the product is computed in f32."""
-    fake = _fake_quantized(c, x, scale, zero) if _feeds_integers(c.node) else None
-    if fake is not None:
-        return c.convert(fake, element_of(scale))
+    if feeds_integers(c.node):
+        return operand_of_product(c, x, scale, zero)
     factor = c.convert(scale, ElementType.F32)
-    product = c.multiply(_difference_of_codes(c, x, zero), factor)
+    product = c.multiply(difference_of_codes(c, x, zero), factor)
     return c.convert(product, element_of(scale))
-
-
-def _fake_quantized(c: Import, x: Value, scale: Value, zero: Value | None) -> Value | None:
-    """Emit a FakeQuantize in place of a QuantizeLinear and this DequantizeLinear.
-
-    OpenVINO computes products of it with integers. Its numbers are the same, but a number in the
-    middle between two codes, to a few units in the last place, may get the other one. Returns None
-    if `x` was not quantised, or if scales or zero points are not constant.
-    """
-    found = _limited(c, x)
-    if found is None:
-        return None
-    limited, shift = found
-    limit, rounded = limited.producer.op, limited.producer.inputs[0]
-    ratio = None if rounded is None else _made_of(rounded, ov_math.Round)
-    if ratio is None or not isinstance(ratio.producer.op, ov_math.Divide):
-        return None
-    data, step = ratio.producer.inputs
-    factor = None if step is None else c.constant_of(step)
-    numbers, offset = c.constant_of(scale), 0 if zero is None else c.constant_of(zero)
-    if data is None or factor is None or numbers is None or offset is None:
-        return None
-    assert isinstance(limit, ov_activation.Clamp)
-    ends = np.array([limit.min, limit.max])
-    ranges = [end * factor for end in ends]
-    ranges += [(end + shift - np.asarray(offset, np.float64)) * numbers for end in ends]
-    limits = (c.constant(np.asarray(end, np.float32), ElementType.F32) for end in ranges)
-    return c(ov.FakeQuantize(levels=int(limit.max - limit.min) + 1), data, *limits)
-
-
-def _feeds_integers(node: Node) -> bool:
-    """Return whether a product with quantised weights depends on an ONNX node, after few others."""
-    pending, seen = [*node.outputs], set[Value]()
-    while pending and len(seen) < _MOST_READERS:
-        value = pending.pop(0)
-        for user, position in value.uses:
-            if isinstance(user.op, _PRODUCTS) and position == 0:
-                weights = user.inputs[1]
-                if weights is not None and isinstance(weights.producer.op, _DEQUANTIZING):
-                    return True
-            pending += [item for item in user.outputs if item not in seen]
-            seen.update(user.outputs)
-    return False
-
-
-def _difference_of_codes(c: Import, x: Value, zero: Value | None) -> Value:
-    """Emit x - zero point as f32, computed in i32 where f32 would give another result.
-
-    f32 would be wrong in three cases:
-
-    - x is i32, because f32 cannot represent all i32 numbers.
-    - The sign of a zero matters, because rounding in f32 turns a small negative number into -0.
-    - A tiny number instead of 0 matters. If the zero point and the scale are constants, OpenVINO
-      computes x * scale - zero point * scale with a single rounding, so x = zero point may give a
-      tiny number.
-    """
-    exact = _shows_zero(c.node.output)
-    limited = _limited(c, x)
-    if limited is not None and limited[1] == _shift(c, zero):
-        # QuantizeLinear added the zero point that would be subtracted here: leave out both.
-        if not exact:
-            return limited[0]
-        whole = c.convert_always(limited[0], ElementType.I32)
-        return c.convert_always(whole, ElementType.F32)
-    element = element_of(x)
-    computed = element.is_integer and not isinstance(x.producer.op, Constant)
-    if element is not ElementType.I32 and not (exact and computed and element.bits >= 8):
-        return centred(c, x, zero)
-    codes = x if limited is None else _integers_in_f32(c, x)
-    whole = c.convert(codes, ElementType.I32)
-    if zero is not None:
-        whole = c.subtract(whole, c.convert(zero, ElementType.I32))
-    return c.convert_always(whole, ElementType.F32)
-
-
-def centred(c: Import, value: Value, zero: Value | None) -> Value:
-    """`value` minus its zero point, in f32, which represents 8-bit differences exactly."""
-    wide = _integers_in_f32(c, value)
-    return wide if zero is None else c.subtract(wide, _integers_in_f32(c, zero))
-
-
-def _shows_zero(value: Value) -> bool:
-    """Return whether 0, -0 and tiny numbers in `value` lead to very different results.
-
-    This is so if `value` is a divisor or is cast to boolean, for example. Operations that keep
-    zeros may come between.
-    """
-    pending = [value]
-    for item in pending:
-        for user, at in item.uses:
-            divides = isinstance(user.op, onnx_math.Div) and at == 1
-            casts = isinstance(user.op, _CASTING)
-            tests = casts and element_of(user.output) is ElementType.BOOLEAN
-            if divides or tests or isinstance(user.op, _ZERO_SHOWING):
-                return True
-            if isinstance(user.op, _ZERO_KEEPING) and len(pending) <= _MOST_PARTS:
-                pending += user.outputs
-    return False
 
 
 @imports(onnx.DynamicQuantizeLinear)
@@ -427,5 +208,5 @@ def import_dynamic_quantize(c: Import, op: onnx.DynamicQuantizeLinear, x: Value)
     scale = c.select(flat, c.scalar(1, x), step)
     offset = round_even(c, c.divide(c.subtract(nothing, low), scale))
     zero = saturated(c, offset, ElementType.U8)
-    codes = c.add(round_even(c, c.divide(x, scale)), _integers_in_f32(c, zero))
+    codes = c.add(round_even(c, c.divide(x, scale)), integers_in_f32(c, zero))
     return [saturated(c, codes, ElementType.U8), scale, zero]

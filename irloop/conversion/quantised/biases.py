@@ -1,12 +1,13 @@
-"""Replaces an Add after a quantised convolution by a bias that integer kernels accept."""
+"""Replaces an Add after a quantised product by a bias that integer kernels accept."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from irloop.analysis.operands import inputs_of, known, only_reader
+from irloop.analysis.operands import inputs_of, known, only_reader, single_number
 from irloop.dialects.onnx.convolution import Conv
 from irloop.dialects.onnx.elementwise import Add
+from irloop.dialects.onnx.matmul import Gemm, MatMul
 from irloop.dialects.onnx.quantize import DequantizeLinear13
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
@@ -22,12 +23,13 @@ if TYPE_CHECKING:
 
 __all__ = ["QuantisedBiases", "bias_of", "steps_of"]
 
+_PRODUCTS = (Conv, Gemm, MatMul)
 #: f32 represents all whole numbers up to this one exactly.
 _MOST = 2**24
 
 
 class QuantisedBiases(NodePass):
-    """Turns a constant added to a quantised convolution into the bias of the convolution.
+    """Turns a constant added to a quantised convolution or product of matrices into its bias.
 
     Given::
 
@@ -37,8 +39,8 @@ class QuantisedBiases(NodePass):
 
         y = Conv(DequantizeLinear(q, s, z), DequantizeLinear(w, t, u), DequantizeLinear(b, s * t))
 
-    ONNX Runtime would compute the convolution in f32 if an Add followed it. The bias is rounded to
-    i32, as QLinearConv defines it.
+    ONNX Runtime would compute the convolution in f32 if an Add followed it, and makes a Gemm in
+    f32 of a MatMul and an Add of matrices. The bias is rounded to i32, as QLinearConv defines it.
     """
 
     name = "quantised_biases"
@@ -51,40 +53,46 @@ class QuantisedBiases(NodePass):
     def rewrite(self, node: Node, w: NodeWriter) -> Value:
         found = bias_of(node)
         assert found is not None
-        convolution, bias = found
-        x, weights = convolution.inputs[:2]
+        product, bias = found
+        x, weights = product.inputs[:2]
         assert x is not None
         assert weights is not None
-        steps, codes = steps_of(bias, *_scales(x, weights))
+        scales = _scales(product, bias)
+        assert scales is not None
+        steps, codes = steps_of(bias, *scales)
         assert codes is not None
         inputs = (w.constant(codes, ElementType.I32), w.constant(steps, ElementType.F32))
         given = w(DequantizeLinear13(axis=0), *inputs)
-        return w(convolution.op, x, weights, given)
+        # A MatMul has no bias.
+        op = Gemm() if isinstance(product.op, MatMul) else product.op
+        return w(op, x, weights, given)
 
 
 def bias_of(node: Node) -> tuple[Node, Array] | None:
-    """Match an Add that adds a bias to a convolution; return the convolution and the bias.
+    """Match an Add that adds a bias to a convolution or to a product of matrices.
 
-    The bias is an f32 constant with one element per channel. `node` must be the only reader of the
-    convolution. Returns None for any other node.
+    Returns the product and the bias, an f32 constant with one element per channel. `node` must be
+    the only reader of the product. Returns None for any other node.
     """
     inputs = inputs_of(node.output, Add) if isinstance(node.op, Add) else None
     if inputs is None:
         return None
     left, right = inputs
-    if isinstance(right.producer.op, Conv):
+    if isinstance(right.producer.op, _PRODUCTS):
         left, right = right, left
-    convolution = left.producer
-    if not isinstance(convolution.op, Conv) or len(convolution.inputs) != 2:
+    product, dims = left.producer, shape_of(left).dims
+    if not isinstance(product.op, _PRODUCTS) or len(product.inputs) != 2 or dims is None:
         return None
-    dims = shape_of(left).dims
+    is_matrix = isinstance(product.op, Gemm | MatMul)
+    if is_matrix and (len(dims) != 2 or getattr(product.op, "alpha", 1.0) != 1.0):
+        return None
     tensor = folded(right) if element_of(right) is ElementType.F32 else None
-    if dims is None or tensor is None or only_reader(left) is not node:
+    if tensor is None or only_reader(left) is not node:
         return None
     wanted = (dims[1], *[1] * (len(dims) - 2))
     if tensor.shape not in (wanted, (1, *wanted)):
         return None
-    return convolution, tensor.numpy().reshape(-1)
+    return product, tensor.numpy().reshape(-1)
 
 
 def steps_of(bias: Array, data: float, weights: Array) -> tuple[Array, Array | None]:
@@ -105,20 +113,32 @@ def steps_of(bias: Array, data: float, weights: Array) -> tuple[Array, Array | N
 
 def _is_bias(node: Node) -> bool:
     found = bias_of(node)
-    x, weights = (None, None) if found is None else found[0].inputs[:2]
-    if found is None or x is None or weights is None:
-        return False
-    if not all(isinstance(value.producer.op, DequantizeLinear13) for value in (x, weights)):
-        return False
-    return steps_of(found[1], *_scales(x, weights))[1] is not None
+    scales = None if found is None else _scales(*found)
+    return found is not None and scales is not None and steps_of(found[1], *scales)[1] is not None
 
 
-def _scales(x: Value, weights: Value) -> tuple[float, Array]:
-    """Return the scale of the data `x` and the scales of `weights`.
+def _scales(product: Node, bias: Array) -> tuple[float, Array] | None:
+    """Return the scale of the data of a product, and the scales of its weights.
 
-    Both must be outputs of dequantisations with constant scales; that of `x` is one number.
+    None if one of them is not dequantised, if the data have several scales, or if those of the
+    weights are not one for each element of the bias, or one.
     """
-    data, each = (known(value.producer.inputs[1]) for value in (x, weights))
-    assert data is not None
-    assert each is not None
-    return float(data.reshape(())), each
+    x, weights = product.inputs[:2]
+    if x is None or weights is None:
+        return None
+    ops = x.producer.op, weights.producer.op
+    if not all(isinstance(op, DequantizeLinear13) and not op.block_size for op in ops):
+        return None
+    data, each = single_number(x.producer.inputs[1]), known(weights.producer.inputs[1])
+    assert isinstance(ops[1], DequantizeLinear13)
+    axis = ops[1].axis % (shape_of(weights).rank or 1)
+    if data is None or each is None:
+        return None
+    is_along = each.size == bias.size and axis == _axis_of_results(product)
+    return (data, each) if each.size == 1 or is_along else None
+
+
+def _axis_of_results(product: Node) -> int:
+    """The axis of the weights that has one position for each channel or column of the results."""
+    op = product.op
+    return 0 if isinstance(op, Conv) or (isinstance(op, Gemm) and op.trans_b) else 1

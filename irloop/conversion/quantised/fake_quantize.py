@@ -11,6 +11,7 @@ from irloop import budget
 from irloop.conversion.framework.directions import Export
 from irloop.conversion.framework.translation import exports
 from irloop.conversion.quantised.channels import quantised_channels
+from irloop.conversion.quantised.reading import BYTES
 from irloop.diagnostics import Severity
 from irloop.dialects.onnx import elementwise as onnx_math
 from irloop.dialects.onnx.convert import Cast6
@@ -202,24 +203,34 @@ def _smallest(array: Array) -> Any:
 
 
 def _weights_in(value: Value) -> Tensor | None:
-    """The floats of a constant, which may be compressed to f16; None for other values."""
+    """The numbers of a constant, which may be stored in f16 or in 8 bits; None for other values."""
     producer = value.producer
     if isinstance(producer.op, Cast6) and producer.inputs[0] is not None:
         producer = producer.inputs[0].producer
-    op = producer.op
-    return op.tensor if isinstance(op, Constant) and op.tensor.element.is_float else None
+    tensor = producer.op.tensor if isinstance(producer.op, Constant) else None
+    known = tensor is not None and (tensor.element.is_float or tensor.element in BYTES)
+    return tensor if known else None
 
 
 def _weights_on_grid(c: Export, grid: Grid, result: Grid, weights: Tensor) -> Value:
-    """Store the codes of constant weights in i8, and emit what computes the weights of them."""
-    budget.reserve(weights.count * BYTES_A_WEIGHT, "quantising weights")
-    low = -grid.zero * grid.scale
-    codes = np.rint((weights.numpy().astype(np.float32) - low) / grid.scale)
-    middle = grid.levels // 2
-    narrow = (np.clip(codes, 0, grid.levels - 1) - middle).astype(np.int8)
-    name = f"{c.node.name}/codes"
-    wide = c(Cast6(ElementType.F32), c.tensor(ArrayTensor(narrow, ElementType.I8), name))
+    """Store the codes of constant weights in 8 bits, and emit what computes the weights of them."""
+    codes, middle = _codes_on(grid, weights)
+    wide = c(Cast6(ElementType.F32), c.tensor(codes, f"{c.node.name}/codes"))
     if (result.zero != middle).any():
         zero = _smallest((result.zero - middle).astype(np.float32))
         wide = c.subtract(wide, c.constant(zero, ElementType.F32))
     return c.multiply(wide, c.constant(_smallest(result.scale), ElementType.F32))
+
+
+def _codes_on(grid: Grid, weights: Tensor) -> tuple[Tensor, int]:
+    """Return the codes of weights on a grid, and the number that was subtracted from the codes."""
+    low, high = BYTES.get(weights.element, (0.0, 0.0))
+    if grid.levels == BYTE and (grid.scale == 1).all() and (grid.zero == -low).all() and high:
+        # The weights are the codes.
+        return weights, int(-low)
+    budget.reserve(weights.count * BYTES_A_WEIGHT, "quantising weights")
+    least = -grid.zero * grid.scale
+    codes = np.rint((weights.numpy().astype(np.float32) - least) / grid.scale)
+    middle = grid.levels // 2
+    narrow = (np.clip(codes, 0, grid.levels - 1) - middle).astype(np.int8)
+    return ArrayTensor(narrow, ElementType.I8), middle

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
 from irloop.analysis.operands import inputs_of, known, only_reader, single_number
 from irloop.conversion.quantised.biases import bias_of, steps_of
 from irloop.conversion.quantised.reading import BYTES, Scale, scale_of, scale_value
@@ -24,10 +25,11 @@ from irloop.dialects.onnx.shape import Reshape, Reshape14, Squeeze13, Transpose,
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant
+from irloop.graph.tensor import ArrayTensor
 from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.node_writer import NodeWriter
 
-__all__ = ["QuantisedWeights"]
+__all__ = ["QuantisedWeights", "TransposedWeights", "has_integer_kernel", "weights_of"]
 
 #: Operations that move elements, through which ONNX Runtime still finds a DequantizeLinear.
 _MOVES = (Reshape, Reshape14, Squeeze13, Transpose, Unsqueeze13)
@@ -37,7 +39,7 @@ _DEPTH = 4
 Array = np.ndarray[Any, np.dtype[Any]]
 
 #: Constant integers, their zero points and their scales, as `_weights` returns them.
-_Found = tuple[Value, Array, Scale]
+Found = tuple[Value, Array, Scale]
 
 
 class QuantisedWeights(NodePass):
@@ -72,12 +74,72 @@ class QuantisedWeights(NodePass):
         return w(DequantizeLinear13(axis=axis), weights, scale_value(w, scale), zero)
 
 
+class TransposedWeights(NodePass):
+    """Stores quantised weights transposed, if a MatMul multiplies their transposed matrix.
+
+    Given::
+
+        y = MatMul(d, Transpose(Cast(Const i8 w [N, K]) * t [N, 1]))
+
+    Result::
+
+        y = MatMul(d, DequantizeLinear(Const i8 w [K, N], t [N], Const i8 0, axis 1))
+
+    ONNX Runtime has an integer kernel for the latter only. A MatMul of matrices is a Gemm, which
+    transposes itself.
+    """
+
+    name = "transposed_weights"
+    dialects = frozenset({"onnx"})
+    operations = (Transpose,)
+
+    def applies(self, node: Node) -> bool:
+        found = _transposed(node)
+        return found is not None and all(
+            position == 1
+            and isinstance(user.op, MatMul)
+            and has_integer_kernel(user, found, _step_of(user))
+            for user, position in node.output.uses
+        )
+
+    def rewrite(self, node: Node, w: NodeWriter) -> Value:
+        found = _transposed(node)
+        assert found is not None
+        weights, zeros, scale = found
+        op = weights.producer.op
+        assert isinstance(op, Constant)
+        budget.reserve(op.tensor.nbytes, "transposing weights")
+        codes = np.ascontiguousarray(op.tensor.numpy().T)
+        turned = w.tensor(ArrayTensor(codes, op.tensor.element), weights.producer.name)
+        zero = w.constant(zeros, element_of(weights))
+        return w(DequantizeLinear13(axis=1), turned, scale_value(w, scale), zero)
+
+
+def weights_of(value: Value) -> Found | None:
+    """Return the integers, zero points and scales from which the weights `value` are computed."""
+    if isinstance(value.producer.op, Transpose):
+        return _transposed(value.producer)
+    return _weights(value) if isinstance(value.producer.op, Mul) else None
+
+
+def _transposed(node: Node) -> Found | None:
+    """Return the integers of weights whose matrix is transposed, with the scales of the result."""
+    op, source = node.op, node.inputs[0]
+    if source is None or not isinstance(op, Transpose) or op.perm not in ((1, 0), None):
+        return None
+    found = _weights(source) if isinstance(source.producer.op, Mul) else None
+    if found is None or shape_of(source).rank != 2 or found[2].axis == 1:
+        return None
+    weights, zeros, scale = found
+    return weights, zeros, Scale(scale.numbers, None if scale.axis is None else 1)
+
+
 def _is_weight(node: Node) -> bool:
     found = _weights(node.output)
     return found is not None and _is_multiplied(node.output, found, _DEPTH)
 
 
-def _weights(value: Value) -> _Found | None:
+def _weights(value: Value) -> Found | None:
     """Find the constant integers, zero points and scales of a product that dequantises weights.
 
     Returns None if `value` is not computed in this way.
@@ -123,7 +185,7 @@ def _zeros(value: Value | None, weights: Value, scale: Scale) -> Array | None:
     return array.reshape(shape) if whole == tuple(wanted) else None
 
 
-def _is_multiplied(value: Value, found: _Found, depth: int) -> bool:
+def _is_multiplied(value: Value, found: Found, depth: int) -> bool:
     """Return whether all readers of the weights `value` are products on integers.
 
     ONNX Runtime must have integer kernels for these products. If the weights have only one scale,
@@ -136,25 +198,24 @@ def _is_multiplied(value: Value, found: _Found, depth: int) -> bool:
         if isinstance(user.op, _MOVES) and position == 0 and found[2].axis is None:
             if not _is_multiplied(user.output, found, depth - 1):
                 return False
-        elif position != 1 or not _has_integer_kernel(user, found):
+        elif position != 1 or not has_integer_kernel(user, found, _step_of(user)):
             return False
     return True
 
 
-def _has_integer_kernel(node: Node, found: _Found) -> bool:
+def has_integer_kernel(node: Node, found: Found, step: float | None) -> bool:
     """Return whether ONNX Runtime has an integer kernel for a product with quantised weights.
 
     `node` multiplies data (input 0) by the weights (input 1) whose integers, zero points and scales
-    are `found`. The data must come from a DequantizeLinear with one scale.
+    are `found`. `step` is the scale of the data, or None if they are not quantised with one scale.
 
     ONNX Runtime ignores which axis the scales of the weights belong to, and applies them to the
     result. So several scales must belong to an axis of the result; for other scales, the result is
     False, because ONNX Runtime would fail or compute wrong values.
     """
     _, zeros, scale = found
-    data, weights = node.inputs[:2]
+    weights = node.inputs[1]
     rank = None if weights is None else shape_of(weights).rank
-    step = data_scale(data, _DEPTH)
     if rank is None or step is None:
         return False
     if isinstance(node.op, Conv):
@@ -164,6 +225,10 @@ def _has_integer_kernel(node: Node, found: _Found) -> bool:
     if isinstance(node.op, Gemm):
         return scale.axis in (None, 0 if node.op.trans_b else 1)
     return isinstance(node.op, MatMul) and rank == 2 and scale.axis in (None, 1)
+
+
+def _step_of(product: Node) -> float | None:
+    return data_scale(product.inputs[0], _DEPTH)
 
 
 def data_scale(value: Value | None, depth: int) -> float | None:

@@ -36,14 +36,15 @@ def _matchers(group: int) -> list[LocalPass]:
     from irloop.conversion.quantised.biases import QuantisedBiases
     from irloop.conversion.quantised.dynamic import DynamicRanges
     from irloop.conversion.quantised.integer_products import IntegerProducts
-    from irloop.conversion.quantised.integer_weights import QuantisedWeights
+    from irloop.conversion.quantised.integer_weights import QuantisedWeights, TransposedWeights
     from irloop.conversion.quantised.integers import QuantisedIntegers
+    from irloop.conversion.quantised.moves import QuantisedMeans, QuantisedMoves
     from irloop.conversion.quantised.quantise_dequantise import QuantisedPairs
 
     groups: list[list[LocalPass]] = [
         [QuantisedPairs(), QuantisedIntegers(), DynamicRanges()],
-        [IntegerProducts()],
-        [QuantisedWeights()],
+        [IntegerProducts(), QuantisedMoves(), QuantisedMeans()],
+        [QuantisedWeights(), TransposedWeights()],
         [QuantisedBiases()],
     ]
     return groups[group]

@@ -14,7 +14,7 @@ from irloop.dialects import inference
 from irloop.dialects.contrib.attention import FILTER, self_attention
 from irloop.dialects.contrib.base import ContribOp
 from irloop.dialects.contrib.normalization import widened
-from irloop.dialects.contrib.quantized_elements import quantized
+from irloop.dialects.contrib.quantized_elements import dequantized, quantized
 from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import attribute
@@ -187,13 +187,28 @@ class QGemm(ContribOp, type="QGemm", inputs=(6, 9)):
         scale: Term | None,
         zero: Term | None,
     ) -> Term:
-        left = s.swap_last(a) if self.trans_a else a
-        right = s.swap_last(b) if self.trans_b else b
-        total = integer_product(s, left, right, a_zero, b_zero)
+        axis = 0 if self.trans_b else 1
+        factors = [dequantized(s, a, a_scale, a_zero), _columns(s, b, b_scale, b_zero, axis)]
         if c is not None:
-            total = total + c
-        found = s.convert(total, ElementType.F32) * (b_scale * a_scale * self.alpha)
+            factors.append(s.convert(c, ElementType.F32) * (b_scale * s.scalar(a_scale)))
+        found = s.op(
+            "Gemm",
+            *factors,
+            alpha=self.alpha,
+            beta=self.alpha,
+            trans_a=self.trans_a,
+            trans_b=self.trans_b,
+        )
         return found if scale is None else quantized(s, found, scale, zero, a)
+
+
+def _columns(s: Steps, x: Term, scale: Term, zero: Term, axis: int) -> Term:
+    """(x - zero point) * scale of a matrix, with one scale or one for each position of `axis`."""
+    if scale.rank == 0 or scale.dims == (1,):
+        return dequantized(s, x, scale, zero)
+    if s.opset < 13:
+        raise CannotDecomposeError("DequantizeLinear has several scales since opset 13")
+    return s.op("DequantizeLinear", x, scale, zero, axis=axis)
 
 
 class MatMulNBits(ContribOp, type="MatMulNBits", inputs=(3, 6)):
