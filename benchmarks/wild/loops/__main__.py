@@ -34,14 +34,13 @@ PROGRAMS: Mapping[str, str] = {
     **tables.PROGRAMS,
     **changing.PROGRAMS,
 }
-#: Sizes by the names that texts use: steps T, elements D, two, three and four times D, T + 4, a
-#: limit. The lower ones are sizes that a program learns at run time.
+#: Sizes by the names that texts use: steps T, elements D, twice and four times D, T + 4, a limit.
+#: The lower ones are sizes that a program learns at run time.
 SIZES = {
     "small": {
         "T": 12,
         "D": 8,
         "E": 16,
-        "E3": 24,
         "F": 32,
         "W": 16,
         "L": 400,
@@ -53,7 +52,6 @@ SIZES = {
         "T": 100,
         "D": 32,
         "E": 64,
-        "E3": 96,
         "F": 128,
         "W": 104,
         "L": 2000,

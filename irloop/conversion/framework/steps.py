@@ -30,7 +30,14 @@ from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
-from irloop.graph.types import ElementType
+from irloop.graph.types import (
+    UNKNOWN_DIM,
+    DynamicDim,
+    ElementType,
+    Shape,
+    TensorType,
+    ValueType,
+)
 from irloop.graph.verify import verify
 from irloop.graph.walk import all_graphs, all_nodes, node_path
 from irloop.passes.base import ModelPass
@@ -121,7 +128,9 @@ class Translate(ModelPass):
             target.names.reserve(name)
         target.names.keep_originals(_names_of(source))
         parameters = [
-            target.graph.add_parameter(name, node.outputs[0].type, (name,), node.location)
+            target.graph.add_parameter(
+                name, _with_named_dims(node.outputs[0].type, name), (name,), node.location
+            )
             for name, node in zip(names.inputs, source.parameters, strict=True)
         ]
         converter.notes += names.notes
@@ -138,6 +147,20 @@ class Translate(ModelPass):
                 made = self._prepare_output(target, each, tensor)
                 target.graph.add_result(made, each, node.location)
         return target.graph
+
+
+def _with_named_dims(type: ValueType, name: str) -> ValueType:
+    """Give each unknown dimension of an input called `name` a name of its own.
+
+    IR has no names of dimensions, but inference compares sizes by them.
+    """
+    if not isinstance(type, TensorType) or type.shape.dims is None:
+        return type
+    dims = [
+        DynamicDim(symbol=f"{name}_{axis}") if dim == UNKNOWN_DIM else dim
+        for axis, dim in enumerate(type.shape.dims)
+    ]
+    return TensorType(type.element, Shape(tuple(dims)))
 
 
 class DropUnread(ModelPass):
