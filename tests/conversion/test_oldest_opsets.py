@@ -260,6 +260,32 @@ def test_products_pads_and_further_operations(opset: int) -> None:
     np.testing.assert_array_equal(most, [3, 5])
 
 
+@pytest.mark.parametrize("opset", [8, 9, 10])
+def test_axes_that_count_from_the_end(opset: int) -> None:
+    """Opset 11 introduced them."""
+    data = np.arange(3, dtype=np.float32).reshape(1, 3, 1)
+    less = run(opset, lambda b, x: b(shape.Squeeze(), x, b.i64([-1])), data)
+    np.testing.assert_array_equal(less, data[..., 0])
+    more = run(opset, lambda b, x: b(shape.Unsqueeze(), x, b.i64([-1, -3])), data)
+    np.testing.assert_array_equal(more, data.reshape(1, 3, 1, 1, 1))
+    sorted_numbers = np.array([1, 3, 3, 7], np.float32)
+    values = np.array([[0, 3], [7, 8]], np.float32)
+    for right in (False, True):
+        op = search.SearchSorted(right)
+        places = run(opset, lambda b, x, y, op=op: b(op, x, y), sorted_numbers, values)
+        wanted = np.searchsorted(sorted_numbers, values, "right" if right else "left")
+        np.testing.assert_array_equal(places, wanted)
+    buckets = run(opset, lambda b, x, y: b(search.Bucketize(), x, y), values, sorted_numbers)
+    np.testing.assert_array_equal(buckets, np.searchsorted(sorted_numbers, values, "left"))
+
+
+@pytest.mark.parametrize("opset", [8, 9])
+def test_shifts_of_negative_numbers(opset: int) -> None:
+    numbers, amounts = (np.array(items, np.int32) for items in ([-9, 9, -1, 64], [1, 2, 5, 3]))
+    rule = lambda b, x, y: b(comparison.BitwiseRightShift(), x, y)  # noqa: E731
+    np.testing.assert_array_equal(run(opset, rule, numbers, amounts), numbers >> amounts)
+
+
 @pytest.mark.parametrize("opset", [8, 9, 11, 13])
 @pytest.mark.parametrize(
     ("dims", "wanted"),
