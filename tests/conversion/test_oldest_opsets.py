@@ -16,7 +16,16 @@ import pytest
 
 import irloop
 from irloop.conversion.pipelines import to_onnx
-from irloop.dialects.openvino import comparison, generate, matmul, padding, search, shape, slicing
+from irloop.dialects.openvino import (
+    comparison,
+    generate,
+    matmul,
+    padding,
+    pooling,
+    search,
+    shape,
+    slicing,
+)
 from irloop.dialects.openvino.control_flow import If, TensorIterator
 from irloop.dialects.openvino.elementwise import Add, Maximum
 from irloop.errors import UnsupportedError, UsageError
@@ -258,6 +267,23 @@ def test_products_pads_and_further_operations(opset: int) -> None:
     np.testing.assert_array_equal(wide, np.broadcast_to(data[0], (2, 3)))
     most = run(opset, lambda b, x: b(Maximum(), x, b.i64(3)), np.array([1, 5]))
     np.testing.assert_array_equal(most, [3, 5])
+
+
+def test_dilations_of_a_maximum_name_their_opset() -> None:
+    graph = Graph("model")
+    b = Builder(graph)
+    x = b.parameter("x", TensorType(F32, Shape.of(1, 1, 5)))
+    op = pooling.MaxPool14(
+        strides=(1,), pads_begin=(0,), pads_end=(0,), kernel_size=(2,), dilations=(2,)
+    )
+    b.result(b.emit(op, x, n_outputs=2).outputs[0], "y")
+    built = Model(graph, "openvino", 11)
+    with pytest.raises(UnsupportedError) as caught:
+        to_onnx(built, opset=9)
+    assert caught.value.diagnostics[0].fix == "write opset 10 or newer"
+    data = np.array([[[5, 1, 4, 2, 3]]], np.float32)
+    (found,) = session_of(built, 10).run(None, {"x": data})
+    np.testing.assert_array_equal(found, [[[5, 2, 4]]])
 
 
 @pytest.mark.parametrize("opset", [8, 9, 10])

@@ -90,9 +90,14 @@ def _plan(
 
     `is_mean` means that the pooling divides by a number of elements, and `include` that this number
     includes the padding.
+
+    Raises:
+        RefusedError: for a MaxPool with dilations before opset 10.
     """
     rank = len(window.kernel)
     attributes = _steps(window)
+    if "dilations" in attributes and not is_mean and c.opset < 10:
+        raise c.refuse("MaxPool has dilations since opset 10", opset=10)
     sizes = spatial_sizes(data)
     if sizes is None:
         rounds_up = window.rounding == "ceil" and not window.auto_pad.startswith("same")
