@@ -168,7 +168,7 @@ class _Conversion:
         if changes_opset:
             _to_opset(model, options.opset)
         if options.contrib:
-            from irloop.conversion.contrib import to_contrib
+            from irloop.conversion.standard import to_contrib
 
             to_contrib(model)
         if self.target is not None or options.compress_to_fp16:
