@@ -10,7 +10,7 @@ from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.model import Graph, Node, Value
 from irloop.graph.walk import all_graphs, all_nodes, has_op
 
-__all__ = ["BRANCHES", "LOOPS", "constant_loops", "constant_values"]
+__all__ = ["BRANCHES", "LOOPS", "constant_loops", "constant_values", "is_pure"]
 
 LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan, onnx.Scan8)
 
@@ -45,11 +45,12 @@ def constant_values(graph: Graph, known: Iterable[Value]) -> set[Value]:
     """The values of a graph that depend only on constants and on `known` values."""
     constant = set(known)
     for node in graph.nodes:
-        if constant.issuperset(read_inputs(node)) and _is_pure(node):
+        if constant.issuperset(read_inputs(node)) and is_pure(node):
             constant.update(node.outputs)
     return constant
 
 
-def _is_pure(node: Node) -> bool:
+def is_pure(node: Node) -> bool:
+    """Return whether a node and the nodes in its bodies have no effect but their outputs."""
     bodies = (inner for body in node.bodies for inner in all_nodes(body.graph))
     return node.op.pure and all(inner.op.pure for inner in bodies)

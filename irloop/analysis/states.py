@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 
+from irloop.analysis.patterns import same_shape_source
 from irloop.dialects.openvino.control_flow import Loop
+from irloop.dialects.openvino.elementwise import Add, Multiply, Subtract
 from irloop.dialects.openvino.search import NonZero
-from irloop.dialects.openvino.shape import ShapeOf, ShapeOf3
-from irloop.dialects.wire_ends import Inward, states_of
+from irloop.dialects.openvino.shape import Reshape, ShapeOf, ShapeOf3, Tile
+from irloop.dialects.openvino.slicing import Concat
+from irloop.dialects.wire_ends import Entering, Inward, states_of
 from irloop.graph.builder import shape_of
+from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Node, Value
+from irloop.graph.op import Op
+from irloop.graph.types import UNKNOWN_DIM, DynamicDim, Shape, TensorType, ValueType
 from irloop.graph.walk import downstream, has_op
 
 __all__ = [
+    "changes_surely",
+    "changing_axes",
+    "hiding_tile",
     "inputs_of_unknown_size",
+    "only_grows",
     "reaches_a_loop",
     "resizing_states",
     "size_reaches_a_nonzero",
-    "sizes_hidden_by_tile",
+    "unhidden",
     "unknown_axes",
+    "unstable_axes",
 ]
 
 
@@ -62,32 +73,110 @@ def unknown_axes(value: Value, joined: int) -> list[int]:
     return [at for at, dim in enumerate(dims) if at not in joined_at and not isinstance(dim, int)]
 
 
-def sizes_hidden_by_tile(dims: Sequence[object], opened: Collection[int]) -> list[int]:
-    """Return the Reshape pattern that restores the known sizes after a Tile, or an empty list.
-
-    If some of the repeats of a Tile are computed, OpenVINO knows no size of its result, not even on
-    axes that are not repeated. A Reshape can state these sizes again.
-
-    Args:
-        dims: the dimensions before the Tile.
-        opened: the axes whose repeats are computed. In the pattern, these axes and axes of unknown
-            size have a 0, which copies the dimension.
-    """
-    sizes = [
-        dim if isinstance(dim, int) and axis not in opened else 0 for axis, dim in enumerate(dims)
-    ]
-    return sizes if any(sizes) else []
-
-
-def inputs_of_unknown_size(graph: Graph, read: Collection[Value] = ()) -> list[Value]:
+def inputs_of_unknown_size(graph: Graph) -> list[Value]:
     """The inputs that the graph reads and that have a dimension of unknown size.
 
-    The inputs in `read` count as read, because a loop that is being built will read them. OpenVINO
-    may know other sizes from bounds, but never that of a model input.
+    OpenVINO may know other sizes from bounds, but never that of a model input.
     """
     return [
         value
         for value in graph.inputs
-        if (value.is_used or value in read)
-        and not all(isinstance(dim, int) for dim in shape_of(value).dims or ())
+        if value.is_used and not all(isinstance(dim, int) for dim in shape_of(value).dims or ())
     ]
+
+
+def changing_axes(state: Entering) -> set[int]:
+    """The axes along which the next value of a state may differ in size from its initial value."""
+    made, before = shape_of(state.following).dims, shape_of(state.outer).dims
+    if made is None or before is None or len(made) != len(before):
+        return set()
+    pairs = enumerate(zip(made, before, strict=True))
+    return {at for at, (x, y) in pairs if x != y or x == UNKNOWN_DIM}
+
+
+def unstable_axes(body: Graph, states: list[Entering]) -> list[set[int]]:
+    """For each state, the axes along which its size may change from iteration to iteration.
+
+    To find them, the types of the body are inferred once for parameters whose unknown sizes have
+    names: a size that keeps its name does not change. The types in the body stay as they are.
+    """
+    changing = [changing_axes(state) for state in states]
+    if not any(changing):
+        return changing
+    inference = Inference(tolerant=True)
+    try:
+        inference.run(body, [_with_names(value.type, at) for at, value in enumerate(body.inputs)])
+        return [axes - _kept_axes(state) for state, axes in zip(states, changing, strict=True)]
+    finally:
+        inference.restore_declared()
+
+
+def _kept_axes(state: Entering) -> set[int]:
+    """The axes along which the next value of a state has the size, or the name, of the state."""
+    before = shape_of(state.parameter).dims or ()
+    after = shape_of(unhidden(state.following)).dims or ()
+    pairs = enumerate(zip(before, after, strict=False))
+    return {axis for axis, (x, y) in pairs if x == y != UNKNOWN_DIM}
+
+
+def _with_names(type: ValueType, number: int) -> ValueType:
+    """The type with a name for each unknown size; `number` makes the names unique."""
+    if not isinstance(type, TensorType) or type.shape.dims is None:
+        return type
+    dims = [
+        dim if isinstance(dim, int) else DynamicDim(symbol=f"size {axis} of {number}")
+        for axis, dim in enumerate(type.shape.dims)
+    ]
+    return TensorType(type.element, Shape(tuple(dims)))
+
+
+def only_grows(state: Entering) -> bool:
+    """Return whether the next value of a state is the state itself, or a Concat with it.
+
+    Such a state has its initial size only if it never had another one.
+    """
+    source = unhidden(state.following)
+    parts = source.producer.inputs if isinstance(source.producer.op, Concat) else (source,)
+    return any(part is not None and same_shape_source(part) is state.parameter for part in parts)
+
+
+def changes_surely(state: Inward | Entering) -> bool:
+    """Return whether a state has another size after each iteration, and its parameter is read."""
+    first = None if state.outer is None else shape_of(state.outer).count()
+    later = shape_of(state.following).count()
+    return state.parameter.is_used and None not in (first, later) and first != later
+
+
+def hiding_tile(value: Value) -> tuple[Node, Node] | None:
+    """The Tile that hides sizes of `value`, and the Subtract n - n in its repeats; else None.
+
+    `OpenVinoShapes.with_hidden_sizes` emits them, perhaps with a Reshape after the Tile. Operations
+    that keep the shape may follow, see `same_shape_source`.
+    """
+    tile = same_shape_source(value).producer
+    if isinstance(tile.op, Reshape) and tile.inputs[0] is not None:
+        tile = tile.inputs[0].producer
+    nothing: Node | None = tile if isinstance(tile.op, Tile) else None
+    for op in (Add, Multiply, Subtract):
+        nothing = None if nothing is None else _operand(nothing, op)
+    if nothing is None or nothing.inputs[0] is not nothing.inputs[1]:
+        return None
+    return tile, nothing
+
+
+def _operand(node: Node, op: type[Op]) -> Node | None:
+    """The producer of the second operand, if it is such an operation."""
+    value = node.inputs[1] if len(node.inputs) > 1 else None
+    return value.producer if value is not None and isinstance(value.producer.op, op) else None
+
+
+def unhidden(value: Value) -> Value:
+    """Follow operations that keep the shape back from `value`, see `same_shape_source`.
+
+    A Tile that only hides sizes from OpenVINO keeps the shape, too.
+    """
+    while (found := hiding_tile(value)) is not None:
+        operand = found[0].inputs[0]
+        assert operand is not None
+        value = operand
+    return same_shape_source(value)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from irloop.errors import UsageError
 from irloop.graph.model import Model, Value
 from irloop.graph.record import Record
-from irloop.graph.types import DynamicDim, OptionalType, SequenceType, TensorType, ValueType
+from irloop.graph.types import DynamicDim, TensorType, tensor_within
 
 __all__ = [
     "IMAGE",
@@ -141,7 +141,7 @@ def placed(model: Model, sizes: Sizes) -> dict[DynamicDim | int | Place, int]:
     """
     found = dict(sizes)
     for at, value in enumerate(model.graph.inputs):
-        type = _tensor(value.type)
+        type = tensor_within(value.type)
         image = image_axes(type)
         for axis, dim in enumerate(type.shape.dims or ()):
             if isinstance(dim, DynamicDim):
@@ -221,20 +221,13 @@ def _unknown(model: Model) -> Iterator[tuple[DynamicDim | int, bool]]:
     dimensions without name and bounds, and False.
     """
     for value in model.graph.inputs:
-        item = _tensor(value.type)
+        item = tensor_within(value.type)
         if item.shape.dims is None:
             yield DynamicDim(), False
         image = image_axes(item)
         for at, dim in enumerate(item.shape.dims or ()):
             if isinstance(dim, DynamicDim):
                 yield key_of(dim, at in image), at in image
-
-
-def _tensor(type: ValueType) -> TensorType:
-    """Return the type of a tensor, or of the tensors that a sequence or an optional holds."""
-    while isinstance(type, SequenceType | OptionalType):
-        type = type.item
-    return type
 
 
 class Variable(Record):
@@ -267,7 +260,7 @@ def groups_of(model: Model, given: Mapping[str, int] | None = None) -> list[Vari
     fixed = set(given or {})
     members: dict[object, list[tuple[Place, DynamicDim]]] = {}
     for at, value in enumerate(model.graph.inputs):
-        type = _tensor(value.type)
+        type = tensor_within(value.type)
         for axis, dim in enumerate(type.shape.dims or ()):
             if isinstance(dim, DynamicDim) and (dim.symbol or "?") not in fixed:
                 members.setdefault(dim.symbol or (type, axis), []).append(((at, axis), dim))

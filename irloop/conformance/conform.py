@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from irloop.conformance.catalogue import CASES
-from irloop.conformance.programs.cases import program_cases
+from irloop.conformance.programs.as_ir import as_ir
+from irloop.conformance.programs.as_onnx import as_onnx
+from irloop.conformance.programs.draw import draw
 from irloop.conformance.suite import run_cases
 from irloop.conformance.table import Conformance
 from irloop.engines.catalogue import engine_of
 from irloop.engines.watch import MEMORY
 from irloop.errors import UsageError
-from irloop.faults.case import Case
+from irloop.faults.case import Case, Run, empty
 
-__all__ = ["conform"]
+__all__ = ["conform", "program_cases"]
+
+_FEATURES = {"onnx": "Generated programs: ONNX", "openvino": "Generated programs: IR"}
 
 #: The formats of cases, in the order of the table.
 FORMATS = ("onnx", "openvino")
@@ -67,3 +72,29 @@ def _selected_cases(cases: list[Case], features: Sequence[str], names: Sequence[
     if not wanted:
         raise UsageError("no case fits", fix="leave out --feature or --case")
     return wanted
+
+
+def program_cases(count: int, seed: int, format: str) -> Iterator[Case]:
+    """Yield a case for each generated program, with seeds from `seed` to `seed + count - 1`.
+
+    `format` is onnx or openvino: the format of the models.
+    """
+    for number in range(seed, seed + count):
+        program = draw(number)
+        runs = tuple(
+            Run(
+                tuple(
+                    feed[name] for name in (*program.vectors, *program.counts, *program.matrices)
+                ),
+                tuple(value.tolist() if value.size else empty(*value.shape) for value in outputs),
+            )
+            for feed, outputs in zip(program.feeds, program.expected(), strict=True)
+        )
+        yield Case(
+            f"program_{number}",
+            _FEATURES[format],
+            "the statements of the program, computed in NumPy",
+            "Outputs are those of the program of this seed.",
+            as_onnx(program) if format == "onnx" else partial(as_ir, program),
+            runs,
+        )

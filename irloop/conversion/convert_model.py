@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from irloop.conversion import pipelines
-from irloop.conversion.fault_notes import fault_notes
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.errors import UnsupportedError, UsageError
+from irloop.faults.catalogue import DIALECTS, broken_faults, find_faults
 from irloop.graph.clone import clone_graph
 from irloop.graph.convert_options import ConvertOptions
 from irloop.graph.inference import Inference
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from irloop.conversion.loops.loop_choice import SourceLoop
     from irloop.conversion.targets import ExportOptions, ImportOptions, Target
 
-__all__ = ["convert_model"]
+__all__ = ["convert_model", "fault_notes"]
 
 
 def convert_model(
@@ -168,7 +168,7 @@ class _Conversion:
         if changes_opset:
             _to_opset(model, options.opset)
         if options.contrib:
-            from irloop.conversion.contrib import to_contrib
+            from irloop.conversion.standard import to_contrib
 
             to_contrib(model)
         if self.target is not None or options.compress_to_fp16:
@@ -227,3 +227,23 @@ def _without_variables(model: Model) -> None:
     if findings:
         message = f"operations in bodies that use variables: {len(findings)}"
         raise UnsupportedError(message, diagnostics=findings)
+
+
+def fault_notes(model: Model, runtime: str | None) -> list[Diagnostic]:
+    """Create a note for each fault that conversion could not avoid.
+
+    `runtime` is the named target, such as "openvino-2021.4". Types must be inferred already.
+    """
+    engine = runtime or DIALECTS[model.dialect]
+    notes = [
+        Diagnostic(
+            "CNV109",
+            Severity.WARNING,
+            f"{match.fault.engine} fails on this pattern ({match.fault.code}): {match.found}",
+            Location(line=match.node.location.line, path=node_path(match.node)),
+            cause=f"{match.fault.title}: {match.fault.effect.value}",
+            fix=match.fault.fix,
+        )
+        for match in find_faults(model.graph, engine, of_conversion=True)
+    ]
+    return [*notes, *broken_faults(engine)]

@@ -1,7 +1,9 @@
-"""Converts ONNX models with ONNX Runtime's own operations to models that every runtime can read."""
+"""Replaces ONNX Runtime's own operations by those of the standard, and the other way round."""
 
 from __future__ import annotations
 
+from irloop.conversion.neural.fused_attention import FuseAttention
+from irloop.conversion.tensors.blocked_products import BlockedProducts
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.contrib.base import DOMAIN, ContribOp
 from irloop.dialects.contrib.refused import reason_of
@@ -9,12 +11,12 @@ from irloop.errors import UnsupportedError
 from irloop.graph.inference import Inference
 from irloop.graph.model import Model, Node
 from irloop.graph.op import UnknownOp
-from irloop.graph.walk import all_nodes, node_path
+from irloop.graph.walk import all_nodes, kinds_of, node_path
 from irloop.passes.common.dead_code import DeadCode
 from irloop.passes.common.standardize import Standardize, why_not
 from irloop.passes.manager import Manager
 
-__all__ = ["to_standard"]
+__all__ = ["to_contrib", "to_standard"]
 
 
 def to_standard(model: Model) -> None:
@@ -53,3 +55,11 @@ def _refusal(node: Node, inference: Inference, opset: int) -> Diagnostic:
         f"{node.op.label} {path!r} cannot be expressed by standard operations: {reason}",
         location=Location(line=node.location.line, path=path),
     )
+
+
+def to_contrib(model: Model) -> None:
+    """Replace products with 4-bit weights, and attention, by operations of com.microsoft."""
+    passes = [BlockedProducts(), FuseAttention(), DeadCode()]
+    Manager(passes, name="contrib").run_passes(model)
+    if any(kind.domain == DOMAIN for kind in kinds_of(model.graph)):
+        model.opsets.setdefault(DOMAIN, 1)

@@ -26,6 +26,7 @@ __all__ = [
     "broadcast_by_mode",
     "check_auto_broadcast",
     "combined_dims",
+    "dims_of_rank",
     "floating",
     "holds_sizes",
     "numeric",
@@ -242,6 +243,21 @@ def all_axes(args: Arguments) -> tuple[int, ...] | None:
     """The axes of input 0; None if its rank is unknown."""
     rank = args.rank(0)
     return None if rank is None else tuple(range(rank))
+
+
+def dims_of_rank(args: Arguments, position: int, rank: int) -> tuple[Dim, ...]:
+    """The dimensions of input `position`; they are unknown if the rank is unknown.
+
+    Raises:
+        InferenceError: when the input does not have rank `rank`.
+    """
+    dims = args.shape(position).dims
+    if dims is None:
+        return (UNKNOWN_DIM,) * rank
+    if len(dims) != rank:
+        found = str(args.shape(position))
+        raise args.error(f"input {position} has a wrong rank", str(rank), found)
+    return dims
 
 
 def require_rank(args: Arguments, position: int, rank: int) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from irloop import kernels
+from irloop.analysis.constant_loops import is_pure
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.dialects.contrib.refused import reason_of
 from irloop.dialects.onnx import control_flow as onnx_flow
@@ -21,7 +22,6 @@ from irloop.dialects.openvino import control_flow as openvino_flow
 from irloop.dialects.openvino import convert
 from irloop.errors import ExecutionError, UnsupportedError, plain_reason
 from irloop.execution.activated import with_activations
-from irloop.execution.body_types import body_types
 from irloop.execution.branch import Branches
 from irloop.execution.in_place import in_place
 from irloop.execution.loops import Loop, LoopBody
@@ -35,11 +35,12 @@ from irloop.execution.step_costs import call_work, known_work, viewed_work
 from irloop.execution.whole_axis import over_whole_axis
 from irloop.execution.wider_types import NONE, Wider, widened, widened_op, widened_type
 from irloop.graph.builder import element_of
+from irloop.graph.inference import Inference
 from irloop.graph.loops import Carried, Invariant, ScanInput, Sliced
 from irloop.graph.model import Body, Graph, Node, Value
 from irloop.graph.op import Constant, Kernel, Op, UnknownOp
-from irloop.graph.types import ElementType, TensorType, ValueType
-from irloop.graph.walk import all_nodes, is_constant, node_path, upstream
+from irloop.graph.types import ElementType, TensorType, ValueType, refine_type
+from irloop.graph.walk import all_graphs, all_nodes, is_constant, node_path, upstream
 from irloop.graph.wellformed import misfit
 
 __all__ = ["compile_graph", "missing"]
@@ -177,8 +178,7 @@ def keeps_state(node: Node) -> bool:
 
 def repeatable(node: Node) -> bool:
     """Return whether the same inputs always give the same outputs."""
-    inner = (item for body in node.bodies for item in all_nodes(body.graph))
-    return node.op.pure and not keeps_state(node) and all(item.op.pure for item in inner)
+    return is_pure(node) and not keeps_state(node)
 
 
 def _fewer_outputs(node: Node, kernel: Kernel) -> Kernel:
@@ -430,3 +430,29 @@ def _with_frees(steps: Sequence[Step], keep: Iterable[int]) -> tuple[Step, ...]:
         found.append(step._replace(frees=tuple(slot for slot in slots if slot not in seen)))
         seen.update(slots)
     return tuple(reversed(found))
+
+
+def body_types(graph: Graph) -> dict[Value, ValueType]:
+    """Infer the types of all values of a graph that contains loops or branches.
+
+    Inference is needed for the shapes of the outputs of a loop that runs zero times. The result is
+    empty for other graphs, because their declared types are enough.
+    """
+    if not any(node.bodies for node in graph.nodes):
+        return {}
+    declared = {value: value.type for value in _values(graph)}
+    try:
+        Inference(tolerant=True).run(graph)
+        return {value: refine_type(value.type, kept) for value, kept in declared.items()}
+    finally:
+        for value, kept in declared.items():
+            value.type = kept
+
+
+def _values(graph: Graph) -> list[Value]:
+    values: list[Value] = []
+    for inner in all_graphs(graph):
+        values.extend(inner.inputs)
+    for node in all_nodes(graph):
+        values.extend(node.outputs)
+    return values

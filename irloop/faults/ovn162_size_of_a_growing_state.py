@@ -35,6 +35,7 @@ class SizeOfAGrowingState(
     title="A state that grows beside a value of its initial size",
     effect=Effect.WRONG,
     fix="Repeat the initial value of the state once by a Tile whose repeats are computed.",
+    avoided_by=("growing_states",),
 ):
     """A state that grows beside a value of its initial size.
 

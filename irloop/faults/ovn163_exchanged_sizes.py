@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.analysis.patterns import is_loop, same_shape_source
+from irloop.analysis.states import changes_surely
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.elementwise import Negative
 from irloop.dialects.openvino.reduction import ReduceSum
@@ -25,6 +26,7 @@ class ExchangedSizes(
     title="States that exchange their sizes",
     effect=Effect.WRONG,
     fix="Add a state with another size after each iteration, and let the body read it.",
+    avoided_by=("moved_states",),
 ):
     """States that exchange their sizes.
 
@@ -48,20 +50,13 @@ class ExchangedSizes(
             return
         sources: dict[Value, Value] = {}
         for state in states_of(node):
-            if _changes_surely(state.outer, state.parameter, state.following):
+            if changes_surely(state):
                 return
             sources[state.parameter] = same_shape_source(state.following)
         for own, source in sources.items():
             is_exchanged = source is not own and sources.get(source) not in (None, source)
             if is_exchanged and not shape_of(own).is_static:
                 yield f"state {own.name!r} takes the value of state {source.name!r}, and its size"
-
-
-def _changes_surely(given: Value | None, own: Value, made: Value) -> bool:
-    """Return whether a state has another size after each iteration, and its parameter is read."""
-    first = None if given is None else shape_of(given).count()
-    later = shape_of(made).count()
-    return own.is_used and None not in (first, later) and first != later
 
 
 @ExchangedSizes.case(

@@ -49,8 +49,11 @@ class Families:
             if self._key(class_name[:end]) in self._modules:
                 yield class_name[:end]
 
-    def load(self, name: str) -> None:
-        """Import the modules that define `name`, if there are any."""
+    def load(self, name: str | None) -> None:
+        """Import the modules that define `name`, if there are any; for None, every module."""
+        if name is None:
+            self.load_all()
+            return
         if name in self._looked_up:
             return
         modules = self._modules.get(self._key(name), ())

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import onnx
     import openvino
 
-__all__ = ["Body", "Graph", "Model", "Node", "Nodes", "Use", "Value"]
+__all__ = ["Body", "Graph", "Model", "Node", "Nodes", "Use", "Value", "result_type"]
 
 
 class Value:
@@ -556,7 +556,7 @@ class Model:
         opsets = ", ".join(f"{name or 'ai.onnx'} {n}" for name, n in sorted(self.opsets.items()))
         words = f"{self.dialect} {self.version}" + (f", opset {opsets}" if opsets else "")
         borders = [("input", value.name, value.type) for value in self.graph.inputs]
-        borders += [("output", node.name, _result_type(node)) for node in self.graph.results]
+        borders += [("output", node.name, result_type(node)) for node in self.graph.results]
         head = f"<p><b>{html_text(self.graph.name or 'model')}</b>, {html_text(words)}</p>"
         border = html_table(("", "name", "type"), borders[:SHOWN_ROWS])
         tables = _graph_html(self.graph, NESTED)
@@ -607,6 +607,7 @@ def _wires(body: Body) -> Iterator[tuple[str, str, str]]:
         yield type(out).__name__, results[out.result].name, f"output {out.external}"
 
 
-def _result_type(node: Node) -> ValueType:
+def result_type(node: Node) -> ValueType:
+    """The type of the value that a Result returns."""
     value = node.inputs[0]
     return UNKNOWN_TYPE if value is None else value.type

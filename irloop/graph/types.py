@@ -41,6 +41,7 @@ __all__ = [
     "element_named",
     "element_type_of",
     "refine_type",
+    "tensor_within",
     "widen_types",
 ]
 
@@ -498,6 +499,13 @@ def _same_element(left: ValueType, right: ValueType) -> bool:
     if not isinstance(left, TensorType) or not isinstance(right, TensorType):
         return False
     return left.element is right.element
+
+
+def tensor_within(type: ValueType) -> TensorType:
+    """Return the type of a tensor, or of the tensors that a sequence or an optional holds."""
+    while isinstance(type, SequenceType | OptionalType):
+        type = type.item
+    return type
 
 
 def differ_in_shape(left: ValueType, right: ValueType) -> bool:

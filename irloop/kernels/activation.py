@@ -105,15 +105,19 @@ def mish(x: Array) -> Any:
     return x * np.tanh(np.logaddexp(x, scalar(0, x.dtype)))
 
 
-def _hard_swish(x: Array, out: Array) -> None:
+def _six_steps(x: Array, out: Array) -> None:
+    """min(max(x + 3, 0), 6)."""
     np.add(x, scalar(3, x.dtype), out=out)
     np.minimum(np.maximum(out, constant(0, out), out=out), constant(6, out), out=out)
+
+
+def _hard_swish(x: Array, out: Array) -> None:
+    _six_steps(x, out)
     np.divide(np.multiply(x, out, out=out), scalar(6, x.dtype), out=out)
 
 
 def _over_hard_swish(x: Array, room: Array) -> None:
-    np.add(x, scalar(3, x.dtype), out=room)
-    np.minimum(np.maximum(room, constant(0, room), out=room), constant(6, room), out=room)
+    _six_steps(x, room)
     np.divide(np.multiply(x, room, out=x), scalar(6, x.dtype), out=x)
 
 
@@ -125,8 +129,7 @@ def hard_swish(x: Array) -> Any:
 
 
 def _h_sigmoid(x: Array, out: Array) -> None:
-    np.add(x, scalar(3, x.dtype), out=out)
-    np.minimum(np.maximum(out, constant(0, out), out=out), constant(6, out), out=out)
+    _six_steps(x, out)
     np.divide(out, scalar(6, x.dtype), out=out)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from irloop import budget
 from irloop.kernels.detection import suppressed
 from irloop.kernels.matmul import widened
-from irloop.kernels.proposals import refined
+from irloop.kernels.proposals import overlap_with_border, refined
 from irloop.kernels.roi import roi_align
 from irloop.kernels.work import spend_each
 
@@ -124,22 +124,6 @@ def pyramid(size: int, ratio: int, scales: tuple[float, ...], *, aligned: bool) 
     return apply
 
 
-def _share(boxes: Array, box: Array) -> Array:
-    """Intersection over union of boxes with one box; 0 if they do not touch.
-
-    Widths and heights include the pixels at both borders: they are 1 larger than the difference of
-    the coordinates.
-    """
-    # Compute with whole columns, for the reason given in `overlaps_with`.
-    left, top, right, bottom = boxes.T
-    wide = np.minimum(right, box[2]) - np.maximum(left, box[0])
-    high = np.minimum(bottom, box[3]) - np.maximum(top, box[1])
-    shared = (wide + 1) * (high + 1)
-    union = (right - left + 1) * (bottom - top + 1) + (box[2:] - box[:2] + 1).prod() - shared
-    touching = (wide >= 0) & (high >= 0)
-    return np.asarray(np.where(touching, shared / np.where(touching, union, 1), 0))
-
-
 def detections(final: Final) -> Function:
     """Make a kernel that selects the final detections from scored regions.
 
@@ -161,7 +145,7 @@ def detections(final: Final) -> Function:
             for label in range(1, final.classes):
                 chosen = np.flatnonzero(solid & (worth[:, label] > np.float32(final.score)))
                 ranked = chosen[np.argsort(-worth[chosen, label], kind="stable")]
-                kept = suppressed(boxes[ranked, label], final.overlap, _share)
+                kept = suppressed(boxes[ranked, label], final.overlap, overlap_with_border(1))
                 kept = kept if final.per_class < 0 else kept[: final.per_class]
                 rows += [(label, int(ranked[at])) for at in kept]
         if len(rows) > final.per_image:

@@ -23,6 +23,7 @@ __all__ = [
     "Selection",
     "anchor_boxes",
     "generate_proposals",
+    "overlap_with_border",
     "proposals",
     "refined",
     "single_image_proposals",
@@ -100,7 +101,7 @@ def _clipped(boxes: Array, height: float, width: float) -> Array:
     return np.asarray(np.maximum(np.minimum(boxes, high), 0))
 
 
-def _overlap(border: float) -> Function:
+def overlap_with_border(border: float) -> Function:
     """Return a function (boxes, box) that computes the IoU of `box` with each of `boxes`.
 
     A width or height is the difference of two coordinates plus `border`. Boxes that do not touch
@@ -158,7 +159,7 @@ def proposals(
     a row with item -1 ends the boxes of an item. Output 1 holds the scores.
     """
     border = 0.0 if anchors.tensorflow else 1.0
-    share = _overlap(border)
+    share = overlap_with_border(border)
 
     def grid(height: int, width: int) -> Array:
         down, along = np.meshgrid(np.arange(height), np.arange(width), indexing="ij")
@@ -242,7 +243,7 @@ def single_image_proposals(selection: Selection) -> Function:
             )
             worth = worth * _large_enough(boxes, 1.0, selection.smallest, selection.smallest)
             ranked = _best(selection, worth)
-            free = suppressed(boxes[ranked], selection.overlap, _overlap(0.0))
+            free = suppressed(boxes[ranked], selection.overlap, overlap_with_border(0.0))
             kept = ranked[free[: selection.after]]
         rows, values = _filled(boxes[kept], selection.after), _filled(worth[kept], selection.after)
         return rows.astype(scores.dtype), values.astype(scores.dtype)
@@ -258,7 +259,7 @@ def generate_proposals(selection: Selection, dtype: np.dtype[Any], *, normalized
     the number of boxes of each item [N].
     """
     border = 0.0 if normalized else 1.0
-    share = _overlap(border)
+    share = overlap_with_border(border)
 
     def one(image: list[float], anchors: Array, moves: Array, scores: Array) -> tuple[Array, Array]:
         boxes, worth = _moved_boxes(image, anchors, moves, scores, border)

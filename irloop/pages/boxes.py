@@ -15,7 +15,7 @@ __all__ = ["description", "family", "label", "rows"]
 
 #: The colours of boxes, and the families of operations that have them.
 _COLOURS = {
-    "weights": "convolution matmul linear_models trees tree_links recurrent embedding attention "
+    "weights": "convolution matmul linear_models trees recurrent embedding attention "
     "quantized_matmul decoder_attention group_query early",
     "activation": "activation",
     "pooling": "pooling roi resize region prior_box images",

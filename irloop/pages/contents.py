@@ -7,7 +7,8 @@ and graphs are numbered, and refer to each other by these numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import io
+from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 from irloop.drawing.port_words import fed, given, input_label
@@ -24,13 +25,16 @@ from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.outline import Group, Item, outline
 from irloop.graph.walk import node_path
+from irloop.opening import open_regular
 from irloop.pages.about import LISTED, about, pairs
 from irloop.pages.boxes import description, family, label, rows
-from irloop.pages.source_text import source_lines
 from irloop.pages.weights import Weights
 from irloop.progress import counted
 
 __all__ = ["MOST_NODES", "Contents"]
+
+#: Maximum number of bytes that are read of the file, shown of one line, and shown of all lines.
+MOST_READ, MOST_LINE, MOST_SHOWN = 256 << 20, 400, 8 << 20
 
 #: Maximum number of nodes of a page. Nodes of deeper bodies are left out first; the page then has a
 #: note.
@@ -260,3 +264,30 @@ def _output_kind(port: OutputPort, body: Body) -> str:
     if isinstance(port, LastValue):
         return "last" if body.label == "body" else "plain"
     return "joined"
+
+
+def source_lines(path: str, wanted: Set[int]) -> dict[int, str]:
+    """The texts of lines by number, from 1; lines that cannot be read are left out."""
+    texts: dict[int, str] = {}
+    shown, last = 0, max(wanted, default=0)
+    try:
+        with io.BufferedReader(open_regular(path)) as raw:
+            line, read = 1, 0
+            while line <= last and read < MOST_READ and shown < MOST_SHOWN:
+                text = raw.readline(MOST_READ - read)
+                if not text:
+                    break
+                if line in wanted:
+                    texts[line] = _line_text(text)
+                    shown += len(texts[line])
+                read += len(text)
+                line += 1
+    except OSError:
+        # If the file no longer exists, the page shows only the line number.
+        return texts
+    return texts
+
+
+def _line_text(text: bytes) -> str:
+    decoded = text[: 4 * MOST_LINE].decode("utf-8", "replace").strip()
+    return decoded if len(decoded) <= MOST_LINE else f"{decoded[:MOST_LINE]}…"

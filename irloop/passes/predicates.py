@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from irloop.graph.builder import shape_of
 from irloop.graph.model import Value
 from irloop.graph.op import Op
 from irloop.graph.types import Dim, ElementType, Shape, TensorType, element_named
@@ -53,10 +54,6 @@ class Predicate:
         return f"<Predicate {self.text}>"
 
 
-def _shape(value: Value) -> Shape:
-    return value.type.shape if isinstance(value.type, TensorType) else Shape(None)
-
-
 def consumers(count: int) -> Predicate:
     """Matches a value that is read exactly `count` times."""
     return Predicate(lambda value: len(value.uses) == count, f"{count} consumers")
@@ -64,18 +61,18 @@ def consumers(count: int) -> Predicate:
 
 def static_shape() -> Predicate:
     """Matches a value whose dimensions are all known."""
-    return Predicate(lambda value: _shape(value).is_static, "a static shape")
+    return Predicate(lambda value: shape_of(value).is_static, "a static shape")
 
 
 def static_rank() -> Predicate:
     """Matches a value of known rank."""
-    return Predicate(lambda value: _shape(value).dims is not None, "a known rank")
+    return Predicate(lambda value: shape_of(value).dims is not None, "a known rank")
 
 
 def static_dims(*axes: int) -> Predicate:
     """Matches a value whose dimensions at `axes` are known; negative axes count from the end."""
     return Predicate(
-        lambda value: all(_has_dim(_shape(value), axis) for axis in axes),
+        lambda value: all(_has_dim(shape_of(value), axis) for axis in axes),
         f"known dimensions {list(axes)}",
     )
 
@@ -88,7 +85,7 @@ def _has_dim(shape: Shape, axis: int) -> bool:
 
 def rank_is(*ranks: int) -> Predicate:
     """Matches a value whose rank is one of `ranks`."""
-    return Predicate(lambda value: _shape(value).rank in ranks, f"rank {list(ranks)}")
+    return Predicate(lambda value: shape_of(value).rank in ranks, f"rank {list(ranks)}")
 
 
 def shape_is(*wanted: int | str | None) -> Predicate:
@@ -97,13 +94,13 @@ def shape_is(*wanted: int | str | None) -> Predicate:
     None matches any dimension. A name also matches any dimension, but must match the same one
     wherever it occurs.
     """
-    return Predicate(lambda value: _fits(_shape(value), wanted), f"shape {list(wanted)}")
+    return Predicate(lambda value: _fits(shape_of(value), wanted), f"shape {list(wanted)}")
 
 
 def dims(axis: int, size: int) -> Predicate:
     """Matches a value whose dimension `axis` is `size`."""
     return Predicate(
-        lambda value: _has_dim(_shape(value), axis) and _shape(value).dim(axis) == size,
+        lambda value: _has_dim(shape_of(value), axis) and shape_of(value).dim(axis) == size,
         f"dimension {axis} = {size}",
     )
 

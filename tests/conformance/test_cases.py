@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 from irloop.conformance.catalogue import CASES
-from irloop.conformance.programs.cases import program_cases
+from irloop.conformance.conform import program_cases
 from irloop.conformance.suite import arrays_of, judge, write_case
 from irloop.engines.answer import Answer
 from irloop.engines.catalogue import engine_of

@@ -16,7 +16,16 @@ import pytest
 
 import irloop
 from irloop.conversion.pipelines import to_onnx
-from irloop.dialects.openvino import comparison, generate, matmul, padding, search, shape, slicing
+from irloop.dialects.openvino import (
+    comparison,
+    generate,
+    matmul,
+    padding,
+    pooling,
+    search,
+    shape,
+    slicing,
+)
 from irloop.dialects.openvino.control_flow import If, TensorIterator
 from irloop.dialects.openvino.elementwise import Add, Maximum
 from irloop.errors import UnsupportedError, UsageError
@@ -258,6 +267,49 @@ def test_products_pads_and_further_operations(opset: int) -> None:
     np.testing.assert_array_equal(wide, np.broadcast_to(data[0], (2, 3)))
     most = run(opset, lambda b, x: b(Maximum(), x, b.i64(3)), np.array([1, 5]))
     np.testing.assert_array_equal(most, [3, 5])
+
+
+def test_dilations_of_a_maximum_name_their_opset() -> None:
+    graph = Graph("model")
+    b = Builder(graph)
+    x = b.parameter("x", TensorType(F32, Shape.of(1, 1, 5)))
+    op = pooling.MaxPool14(
+        strides=(1,), pads_begin=(0,), pads_end=(0,), kernel_size=(2,), dilations=(2,)
+    )
+    b.result(b.emit(op, x, n_outputs=2).outputs[0], "y")
+    built = Model(graph, "openvino", 11)
+    with pytest.raises(UnsupportedError) as caught:
+        to_onnx(built, opset=9)
+    assert caught.value.diagnostics[0].fix == "write opset 10 or newer"
+    data = np.array([[[5, 1, 4, 2, 3]]], np.float32)
+    (found,) = session_of(built, 10).run(None, {"x": data})
+    np.testing.assert_array_equal(found, [[[5, 2, 4]]])
+
+
+@pytest.mark.parametrize("opset", [8, 9, 10])
+def test_axes_that_count_from_the_end(opset: int) -> None:
+    """Opset 11 introduced them."""
+    data = np.arange(3, dtype=np.float32).reshape(1, 3, 1)
+    less = run(opset, lambda b, x: b(shape.Squeeze(), x, b.i64([-1])), data)
+    np.testing.assert_array_equal(less, data[..., 0])
+    more = run(opset, lambda b, x: b(shape.Unsqueeze(), x, b.i64([-1, -3])), data)
+    np.testing.assert_array_equal(more, data.reshape(1, 3, 1, 1, 1))
+    sorted_numbers = np.array([1, 3, 3, 7], np.float32)
+    values = np.array([[0, 3], [7, 8]], np.float32)
+    for right in (False, True):
+        op = search.SearchSorted(right)
+        places = run(opset, lambda b, x, y, op=op: b(op, x, y), sorted_numbers, values)
+        wanted = np.searchsorted(sorted_numbers, values, "right" if right else "left")
+        np.testing.assert_array_equal(places, wanted)
+    buckets = run(opset, lambda b, x, y: b(search.Bucketize(), x, y), values, sorted_numbers)
+    np.testing.assert_array_equal(buckets, np.searchsorted(sorted_numbers, values, "left"))
+
+
+@pytest.mark.parametrize("opset", [8, 9])
+def test_shifts_of_negative_numbers(opset: int) -> None:
+    numbers, amounts = (np.array(items, np.int32) for items in ([-9, 9, -1, 64], [1, 2, 5, 3]))
+    rule = lambda b, x, y: b(comparison.BitwiseRightShift(), x, y)  # noqa: E731
+    np.testing.assert_array_equal(run(opset, rule, numbers, amounts), numbers >> amounts)
 
 
 @pytest.mark.parametrize("opset", [8, 9, 11, 13])

@@ -22,7 +22,7 @@ from docs.generate.faults import pages
 from irloop.building.ir_model import IrModel
 from irloop.conformance.catalogue import CASES
 from irloop.conformance.suite import Verdict, write_case
-from irloop.conversion.fault_notes import fault_notes
+from irloop.conversion.convert_model import fault_notes
 from irloop.dialects.openvino.activation import LogSoftmax, ReLU, SoftMax1, SoftMax8
 from irloop.dialects.openvino.comparison import Select
 from irloop.dialects.openvino.convert import Convert

@@ -9,7 +9,7 @@ from irloop.comparison.causes.evidence import Cause, Evidence
 from irloop.comparison.verdict import LOOPS
 from irloop.graph.model import Body, Node, Value
 
-__all__ = ["BranchCauses"]
+__all__ = ["BranchCauses", "body_value_of"]
 
 #: What a branch returns as an output, in the first and in the second model.
 _Returned = tuple[Value, Value]
@@ -89,12 +89,12 @@ class BranchCauses:
             mine = self._seen.twin.get(value)
             if mine is None or mine.producer is not first[0]:
                 continue
-            left, right = _result(first[1], mine.index), _result(second[1], value.index)
+            left, right = body_value_of(first[1], mine.index), body_value_of(second[1], value.index)
             if left is not None and right is not None:
                 yield left, right
 
 
-def _result(body: Body, output: int) -> Value | None:
+def body_value_of(body: Body, output: int) -> Value | None:
     """Return the body value that becomes output number `output` of the node.
 
     The result is None if no body value does.

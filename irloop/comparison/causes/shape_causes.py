@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from irloop.comparison.causes.branch_causes import body_value_of
 from irloop.comparison.causes.copies import unchanged
 from irloop.comparison.causes.evidence import Cause, Evidence
 from irloop.comparison.causes.likeness import handed_on, may_correspond, operands
@@ -245,7 +246,10 @@ class ShapeCauses:
             for second in pair[1].producer.bodies:
                 if first.label != second.label:
                     continue
-                left, right = _returned(first, pair[0].index), _returned(second, pair[1].index)
+                left, right = (
+                    body_value_of(first, pair[0].index),
+                    body_value_of(second, pair[1].index),
+                )
                 if left is None or right is None or self._joined(pair) is not None:
                     continue
                 yield from ((left, right, at) for at in self._iterations(pair))
@@ -281,7 +285,7 @@ class ShapeCauses:
         if type(nodes[0].op) is type(nodes[1].op):
             return None
         bodies = nodes[0].bodies[0], nodes[1].bodies[0]
-        left, right = _returned(bodies[0], first.index), _returned(bodies[1], second.index)
+        left, right = body_value_of(bodies[0], first.index), body_value_of(bodies[1], second.index)
         if left is None or right is None:
             return None
         shapes = self._shapes((left, right, (*at, 0)))
@@ -346,15 +350,6 @@ def _body_of(value: Value) -> Body | None:
     if graph is None or graph.owner is None:
         return None
     return next(body for body in graph.owner.bodies if body.graph is graph)
-
-
-def _returned(body: Body, external: int) -> Value | None:
-    """Return the body value that output number `external` of a loop comes from.
-
-    Returns None if the port map has no such output.
-    """
-    port = next((port for port in body.ports.outputs if port.external == external), None)
-    return None if port is None else body.graph.results[port.result].inputs[0]
 
 
 def _fit(first: tuple[int, ...], second: tuple[int, ...]) -> bool:

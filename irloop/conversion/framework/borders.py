@@ -13,9 +13,9 @@ from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.writing.element_types import ELEMENT_SINCE, UNKNOWN_TO_OPENVINO
 from irloop.errors import UnsupportedError
 from irloop.graph.builder import element_of, shape_of
-from irloop.graph.model import Graph, Model, Node, Value
+from irloop.graph.model import Graph, Model, Node, Value, result_type
 from irloop.graph.op import Parameter, Result
-from irloop.graph.types import UNKNOWN_TYPE, TensorType, ValueType
+from irloop.graph.types import TensorType
 from irloop.graph.walk import all_graphs, node_path
 
 __all__ = [
@@ -137,7 +137,7 @@ def refuse_not_tensors(source: Graph, results: Sequence[Converted], converter: C
             converter.refusals.append(_refused_border(node, str(type), fix))
     for node, value in zip(source.results, results, strict=True):
         if isinstance(value, Growing) or (isinstance(value, Maybe) and value.item is None):
-            converter.refusals.append(_refused_border(node, str(_source_type(node)), ""))
+            converter.refusals.append(_refused_border(node, str(result_type(node)), ""))
 
 
 def outputs_of(c: Conversion, name: str, node: Node, value: Converted) -> list[tuple[str, Value]]:
@@ -162,19 +162,13 @@ def outputs_of(c: Conversion, name: str, node: Node, value: Converted) -> list[t
 
         assert isinstance(c, Import), "no IR has sequences"
         found = sequence_borders.outputs_of(c, name, value)
-    type = _source_type(node)
+    type = result_type(node)
     if not isinstance(type, TensorType):
         names = ", ".join(repr(each) for each, _ in found) or "no output"
         message = f"output {name!r} of type {type} becomes {names}"
         location = Location(line=node.location.line, path=node.name)
         c.converter.notes.append(Diagnostic("CNV108", Severity.WARNING, message, location))
     return found
-
-
-def _source_type(result: Node) -> ValueType:
-    """The type of the value that a Result returns."""
-    value = result.inputs[0]
-    return UNKNOWN_TYPE if value is None else value.type
 
 
 def _refused_border(node: Node, type: str, fix: str) -> Diagnostic:

@@ -8,31 +8,26 @@ The builder avoids these faults of OpenVINO:
   inference or another iteration of an outer loop: these outputs are sliced to zero length.
 - A last value gets the shape bounds of the body result, which the initial value may violate: a
   state whose size may change gets a size that the plugin does not know.
-- The plugin then assumes that the state keeps its initial size: the initial value gets a size of
-  its own.
 - OpenVINO 2021 cannot read bodies with parameters that nothing reads: these are left out.
 
 The passes at the end of the conversion copy captured values (`body_barriers`), fold loops of
-constants (`constant_loops`), protect growing states without an output (`growing_states`), and let
-bodies read their states (`unread_states`).
+constants (`constant_loops`), protect states whose sizes change (`growing_states`, `moved_states`),
+and let bodies read their states (`unread_states`).
 """
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from irloop.analysis.shared_memory import needs_barrier, shares_memory_with
-from irloop.analysis.states import inputs_of_unknown_size, unknown_axes
+from irloop.analysis.states import changing_axes, unknown_axes
 from irloop.conversion.framework.directions import Import
 from irloop.conversion.loops.loop_bounds import runs_at_all
 from irloop.conversion.loops.loop_builder import LoopBuilder, Outputs
-from irloop.conversion.loops.state_sizes import (
-    changing_axes,
-    only_grows,
-    unstable_axes,
-    with_hidden_sizes,
-)
 from irloop.dialects.openvino import control_flow as ov
-from irloop.dialects.openvino.search import CumSum
-from irloop.dialects.wire_ends import INVARIANT, Entering, Leaving, joined_port, slice_port
+from irloop.dialects.wire_ends import INVARIANT, Leaving, joined_port, slice_port
 from irloop.dialects.wires import Wires
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
@@ -53,6 +48,9 @@ __all__ = ["OpenVinoLoopBuilder", "refuse_strings"]
 FORWARDS, BACKWARDS = (0, -1, 1), (-1, 0, -1)
 
 SCALAR = Shape(())
+
+#: The most elements of the constant that a Tile repeats zero times.
+LARGEST_FILLED = 1 << 16
 
 
 def refuse_strings(c: Import, source: Wires) -> None:
@@ -80,8 +78,6 @@ class OpenVinoLoopBuilder(LoopBuilder[Import]):
         super().__init__(c, label)
         #: True if the loop certainly runs an iteration.
         self._runs = True
-        #: The state that guards the others (see `_guard_next`); None if there is none.
-        self._guard: Value | None = None
         #: A one-element boolean vector: true if the Loop ran an iteration; None if it certainly
         #: did.
         self.ran: Value | None = None
@@ -133,10 +129,7 @@ class OpenVinoLoopBuilder(LoopBuilder[Import]):
         self._runs = runs = _certainly_runs(self.c, trip, starts)
         if not runs:
             self._open_joined()
-        unstable = unstable_axes(self.inner.graph, wires.states)
-        states = wires.states
-        self._guard_next(unstable)
-        self._make_safe(states, unstable, may_be_empty=not runs)
+        self._make_safe(may_be_empty=not runs)
         turned = self._turn_forward()
         made = self.make(ov.Loop())
         if not runs:
@@ -147,22 +140,6 @@ class OpenVinoLoopBuilder(LoopBuilder[Import]):
         for leaving, axis in turned.items():
             made[leaving] = _backwards(self.c, made[leaving], axis)
         return made
-
-    def _guard_next(self, unstable: list[set[int]]) -> None:
-        """Add a state that guards the others, if one of them may return to its initial size.
-
-        The plugin keeps addresses of the memory of the states from one run of the loop to the next,
-        if all states then have their initial sizes. If a state had another size in between, its
-        memory has moved (fault OVN163). After an iteration, the guard has two elements, and
-        initially one. `unstable` has the axes along which the sizes of the states may change.
-        """
-        pairs = zip(self.wires.states, unstable, strict=True)
-        if not any(axes and not only_grows(state) for state, axes in pairs):
-            return
-        type = TensorType(ElementType.I64, Shape((UNKNOWN_DIM,)))
-        guard = self.state(self.c.i64([0]), type, self.inner.names.fresh("guard"))
-        guard.result = self.inner.i64([0, 0])
-        self._guard = guard.parameter
 
     def _cut(self, value: Value, axis: int) -> Value:
         """Slice a concatenated output to zero length if no iteration ran.
@@ -201,8 +178,7 @@ class OpenVinoLoopBuilder(LoopBuilder[Import]):
         """Make a TensorIterator; return the last values of the states and the joined outputs."""
         self._drop_dead()
         self._copy_joined()
-        states = self.wires.states
-        self._make_safe(states, [set() for _ in states], may_be_empty=False)
+        self._make_safe(may_be_empty=False)
         return self.make(ov.TensorIterator())
 
     def _returned(self) -> list[Value]:
@@ -246,44 +222,14 @@ class OpenVinoLoopBuilder(LoopBuilder[Import]):
             if shares_memory_with(leaving.value, parameters):
                 leaving.value = self.inner.own_copy(leaving.value)
 
-    def _make_safe(
-        self, states: list[Entering], unstable: list[set[int]], *, may_be_empty: bool
-    ) -> None:
-        """Give the next values of the states forms that OpenVINO computes correctly.
-
-        The initial values of states with `unstable` axes, whose sizes may change, are replaced.
-        """
+    def _make_safe(self, *, may_be_empty: bool) -> None:
+        """Give the next values of the states forms that OpenVINO computes correctly."""
         moving, parameters = self._moving(), set(self.inner.graph.inputs)
-        for number, (state, axes) in enumerate(zip(states, unstable, strict=True)):
+        for state in self.wires.states:
             following = state.following
             if may_be_empty:
                 following = self._opened(following, changing_axes(state))
-            elif self._guard is not None:
-                # The guard is kept only if the body reads it.
-                following = self._opened(following, axes)
             state.result = self._safe_state(following, state.parameter, parameters, moving)
-            self._open_initial(number, state, axes)
-
-    def _open_initial(self, number: int, state: Entering, axes: set[int]) -> None:
-        """Hide the unknown sizes of the initial value of a state along `axes` from OpenVINO.
-
-        Otherwise OpenVINO assumes that the state always has these sizes. It then takes the state
-        for as large as any other value that has one of these sizes (fault OVN162). `number` is
-        different for each state.
-        """
-        c, initial = self.c, state.outer
-        dims = shape_of(initial).dims or ()
-        unknown = {at for at in axes if not isinstance(dims[at], int)}
-        if not unknown:
-            return
-        read = {wire.outer for wire in self.wires.inputs}
-        sized = (inputs_of_unknown_size(c.graph, read) or [initial])[0]
-        free = [at for at, dim in enumerate(shape_of(sized).dims or ()) if not isinstance(dim, int)]
-        size = c.gather(c.shape_of(sized), c.i64(free[:1]), 0)
-        # OpenVINO merges equal operations. States with one initial value must stay apart.
-        apart = c.add(size, c.i64([number]))
-        hidden = c(CumSum(), apart, c.constant(0, ElementType.I64))
-        state.outer = with_hidden_sizes(c, initial, unknown, hidden)
 
     def _safe_state(
         self, value: Value, own: Value, parameters: set[Value], moving: set[Value]
@@ -299,15 +245,28 @@ class OpenVinoLoopBuilder(LoopBuilder[Import]):
         OpenVINO takes the shape bounds of the loop output from the next value of a state. But a
         loop that runs zero times returns the initial value, and OpenVINO fails if a size of the
         initial value is outside the bounds.
+
+        irloop's own inference still knows the type of the result, except for sizes of 0: a pass
+        would replace a value that is known to be empty by a constant. Such a value is written as a
+        Tile of one element, repeated zero times. If it would have more than `LARGEST_FILLED`
+        elements, or has other unknown sizes, `value` itself is returned.
         """
-        if not axes:
+        shape = shape_of(value)
+        dims = shape.dims or ()
+        empty = {at for at in axes if dims[at] == 0}
+        for at in empty:
+            shape = shape.with_dim(at, UNKNOWN_DIM)
+        filled = [max(dim, 1) for dim in dims if isinstance(dim, int)]
+        too_large = len(filled) < len(dims) or math.prod(filled) > LARGEST_FILLED
+        if not axes or (empty and too_large):
             return value
-        inner = self.inner
-        if self._guard is None:
-            number = inner.as_list(self.iteration())
-        else:
-            number = inner.gather(self._guard, inner.i64([0]), 0)
-        return with_hidden_sizes(inner, value, axes, number)
+        inner, element = self.inner, element_of(value)
+        number = inner.as_list(self.iteration())
+        tiled = inner.constant(np.zeros(filled), element) if empty else value
+        opened = inner.with_hidden_sizes(tiled, axes, number, empty)
+        inner.inference.hint(opened, TensorType(element, shape))
+        inner.inference.visit(opened.producer)
+        return opened
 
     def _open_joined(self) -> None:
         """Hide the unknown dimensions of concatenated body values from OpenVINO.

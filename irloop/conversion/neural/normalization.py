@@ -89,11 +89,6 @@ def _channels(value: Value, axes: Sequence[int] | Value) -> int | None:
     return size if isinstance(size, int) and size > 0 else None
 
 
-def per_channel(c: Export, parameter: Value, rank: int) -> Value:
-    """Reshape a vector for axis 1 so that it broadcasts to data of this rank."""
-    return c.unsqueeze(parameter, list(range(1, rank - 1))) if rank > 2 else parameter
-
-
 @exports(ov.BatchNormInference1)
 def export_batch_norm1(
     c: Export,
@@ -241,7 +236,7 @@ def export_group_norm(
         grouped = c.reshape(value, [0, op.num_groups, -1])
         unit = standardized(c, grouped, [2], op.epsilon)
         whole = c.reshape_to(unit, c.shape_of(value))
-        scaled = c.multiply(whole, per_channel(c, factor, rank))
-        return c.add(scaled, per_channel(c, offset, rank))
+        scaled = c.multiply(whole, c.along_channels(factor, rank))
+        return c.add(scaled, c.along_channels(offset, rank))
 
     return in_f32(c, build, x, scale, bias)

@@ -37,11 +37,6 @@ def standardized(
     return c.divide(shifted, c.add(c(ov_math.Sqrt(), variance), small))
 
 
-def per_channel(c: Import, parameter: Value, rank: int) -> Value:
-    """Reshape a vector for axis 1 so that it broadcasts to data of this rank."""
-    return c.unsqueeze(parameter, list(range(1, rank - 1))) if rank > 2 else parameter
-
-
 def scaled(c: Import, unit: Value, scale: Value, bias: Value | None) -> Value:
     """Emit `unit` * `scale` + `bias`; without a bias, only the product."""
     product = c.multiply(unit, scale)
@@ -128,7 +123,7 @@ def _trained(
     spread = c.reduce("Mean", c.multiply(shifted, shifted), axes)
     deviation = c(ov_math.Sqrt(), c.add(spread, c.scalar(epsilon, spread)))
     unit = c.convert(c.divide(shifted, deviation), element_of(scale))
-    result = scaled(c, unit, per_channel(c, scale, rank), per_channel(c, bias, rank))
+    result = scaled(c, unit, c.along_channels(scale, rank), c.along_channels(bias, rank))
     saved = [c.reshape(value, [-1]) for value in (centre, spread)]
     running = [_running(c, *pair, momentum) for pair in zip((mean, variance), saved, strict=True)]
     outputs = [c.convert(result, element), *running, *saved]
@@ -152,9 +147,9 @@ def import_instance_norm(
     rank = c.rank_of(x)
     result = standardized(c, x, range(2, rank), op.epsilon)
     if not _is_filled(c, scale, 1):
-        result = c.multiply(result, per_channel(c, scale, rank))
+        result = c.multiply(result, c.along_channels(scale, rank))
     if not _is_filled(c, bias, 0):
-        result = c.add(result, per_channel(c, bias, rank))
+        result = c.add(result, c.along_channels(bias, rank))
     return result
 
 
@@ -178,7 +173,7 @@ def import_group_norm18(
     def build(value: Value, factor: Value, offset: Value) -> Value:
         grouped = c.reshape(value, [0, op.num_groups, -1])
         unit = standardized(c, grouped, [2], op.epsilon)
-        wide = scaled(c, unit, per_channel(c, factor, 3), per_channel(c, offset, 3))
+        wide = scaled(c, unit, c.along_channels(factor, 3), c.along_channels(offset, 3))
         return c.reshape_to(wide, c.shape_of(value), special_zero=False)
 
     return c.in_f32(build, x, scale, bias)
@@ -196,7 +191,7 @@ def import_group_norm21(
         grouped = c.reshape(value, [0, op.num_groups, -1])
         unit = standardized(c, grouped, [2], op.epsilon)
         whole = c.reshape_to(unit, c.shape_of(value), special_zero=False)
-        return scaled(c, whole, per_channel(c, factor, rank), per_channel(c, offset, rank))
+        return scaled(c, whole, c.along_channels(factor, rank), c.along_channels(offset, rank))
 
     return c.in_f32(build, x, scale, bias)
 

@@ -15,12 +15,13 @@ from irloop.conversion.neural.convolution import spatial_sizes
 from irloop.dialects.onnx import convolution, elementwise
 from irloop.dialects.onnx import pooling as onnx
 from irloop.dialects.openvino import pooling as ov
+from irloop.dialects.writing.writer import Writer
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 from irloop.kernels.geometry import Window
 
-__all__ = ["ceil_is_torch", "lowest", "pads_to_round_down", "reached_pads"]
+__all__ = ["ceil_is_torch", "inverse_fill", "lowest", "pads_to_round_down", "reached_pads"]
 
 
 def ceil_is_torch(window: Window) -> bool:
@@ -89,9 +90,14 @@ def _plan(
 
     `is_mean` means that the pooling divides by a number of elements, and `include` that this number
     includes the padding.
+
+    Raises:
+        RefusedError: for a MaxPool with dilations before opset 10.
     """
     rank = len(window.kernel)
     attributes = _steps(window)
+    if "dilations" in attributes and not is_mean and c.opset < 10:
+        raise c.refuse("MaxPool has dilations since opset 10", opset=10)
     sizes = spatial_sizes(data)
     if sizes is None:
         rounds_up = window.rounding == "ceil" and not window.auto_pad.startswith("same")
@@ -176,7 +182,7 @@ def _average(
         return c.numeric(pool, x)
     padded = _padded(c, plan, x, 0.0)
     mean = c.numeric(onnx.AveragePool(**plan.attributes), padded)
-    return mean if include else c.multiply(mean, _inverse_fill(c, window, x))
+    return mean if include else c.multiply(mean, inverse_fill(c, window, x, include=False))
 
 
 def _average_by_convolution(
@@ -200,7 +206,11 @@ def _average_by_convolution(
         x,
         c.constant(weight, element_of(x)),
     )
-    return means if op.counts_padding() else c.multiply(means, _inverse_fill(c, window, x))
+    return (
+        means
+        if op.counts_padding()
+        else c.multiply(means, inverse_fill(c, window, x, include=False))
+    )
 
 
 def _rounds_up(window: Window, x: Value) -> bool:
@@ -215,23 +225,23 @@ def _rounds_up(window: Window, x: Value) -> bool:
     )
 
 
-def _inverse_fill(c: Export, window: Window, x: Value) -> Value:
-    """The factors that correct averages over windows in which padding counts as elements.
+def inverse_fill(c: Writer, window: Window, data: Value, *, include: bool) -> Value:
+    """For each window, the area of the kernel divided by the number of elements that count.
 
-    A factor is the kernel area divided by the number of elements of the window that are not
-    padding. The result is a constant [1, 1, ...].
+    The spatial sizes of `data` are known. Elements of the padding count only with `include`, and
+    positions beyond the padding never count. The result is a constant [1, 1, ...].
     """
     import numpy as np
 
     from irloop.kernels.pooling import members
 
-    sizes = spatial_sizes(x)
+    sizes = spatial_sizes(data)
     assert sizes is not None, "padding before the pooling needs known sizes"
     share = np.ones(())
     for axis, size in enumerate(sizes):
-        number = members(window, axis, size, include_pad=False, clip_end=True)
+        number = members(window, axis, size, include_pad=include, clip_end=True)
         share = share[..., None] * (window.kernel[axis] / number)
-    return c.constant(share[None, None], element_of(x))
+    return c.constant(share[None, None], element_of(data))
 
 
 @exports(ov.MaxPool1)

@@ -11,6 +11,7 @@ from irloop.conversion.framework.translation import imports
 from irloop.conversion.neural.convolution import spatial_sizes
 from irloop.conversion.neural.pooling import (
     ceil_is_torch,
+    inverse_fill,
     lowest,
     pads_to_round_down,
     reached_pads,
@@ -108,26 +109,7 @@ def _clipped_mean(c: Import, window: Window, data: Value) -> Value:
         attributes = _attributes(c, window, data) | {"rounding_type": "ceil_torch"}
         return _emitted(c, window, attributes, data)
     mean = _emitted(c, window, _attributes(c, window, data) | {"exclude_pad": False}, data)
-    return c.multiply(mean, _inverse_fill(c, window, data, sizes, include=True))
-
-
-def _inverse_fill(
-    c: Import, window: Window, data: Value, sizes: list[int], *, include: bool
-) -> Value:
-    """For each window, the area of the kernel divided by the number of elements that count.
-
-    Elements of the padding count only with `include`, and positions beyond the padding never count.
-    The result is a constant [1, 1, ...].
-    """
-    import numpy as np
-
-    from irloop.kernels.pooling import members
-
-    share = np.ones(())
-    for axis, size in enumerate(sizes):
-        number = members(window, axis, size, include_pad=include, clip_end=True)
-        share = share[..., None] * (window.kernel[axis] / number)
-    return c.constant(share[None, None], element_of(data))
+    return c.multiply(mean, inverse_fill(c, window, data, include=True))
 
 
 def _dilated_mean(c: Import, window: Window, data: Value, *, include: bool) -> Value:
@@ -140,7 +122,7 @@ def _dilated_mean(c: Import, window: Window, data: Value, *, include: bool) -> V
         raise c.refuse("its windows are dilated and the sizes are not known", "write opset 16")
     area = math.prod(window.kernel)
     mean = c.multiply(_dilated_sum(c, window, data), c.scalar(1.0 / area, data))
-    return c.multiply(mean, _inverse_fill(c, window, data, sizes, include=include))
+    return c.multiply(mean, inverse_fill(c, window, data, include=include))
 
 
 def _dilated_sum(c: Import, window: Window, data: Value) -> Value:

@@ -10,11 +10,11 @@ import numpy as np
 from irloop import budget
 from irloop.conversion.framework.directions import Export
 from irloop.conversion.framework.translation import exports
-from irloop.conversion.quantised.channels import quantised_channels
 from irloop.conversion.quantised.reading import BYTES
 from irloop.diagnostics import Severity
 from irloop.dialects.onnx import elementwise as onnx_math
 from irloop.dialects.onnx.convert import Cast6
+from irloop.dialects.onnx.quantize import DequantizeLinear13, QuantizeLinear13
 from irloop.dialects.openvino import quantize as ov
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.convert_options import WORDS_SINCE
@@ -27,8 +27,10 @@ from irloop.passes.quantisation_grid import (
     BYTE,
     WORD,
     Grid,
+    axis_of,
     grid_of,
     is_same_range,
+    may_be_quantised,
     rounding_of,
 )
 
@@ -234,3 +236,28 @@ def _codes_on(grid: Grid, weights: Tensor) -> tuple[Tensor, int]:
     middle = grid.levels // 2
     narrow = (np.clip(codes, 0, grid.levels - 1) - middle).astype(np.int8)
     return ArrayTensor(narrow, ElementType.I8), middle
+
+
+def quantised_channels(c: Export, grid: Grid, result: Grid, x: Value) -> Value | None:
+    """Quantise `x` on `grid` and dequantise it on `result`, or return None.
+
+    None for what `conversion.quantised` finds in the arithmetic (one scale and 8 bits), and for
+    what ONNX does not have: other levels, or scales for more than one axis.
+    """
+    element = {BYTE: ElementType.U8, WORD: ElementType.U16}.get(grid.levels)
+    if element is None or (element is ElementType.U16 and c.opset < WORDS_SINCE):
+        return None
+    parts = [part for each in (grid, result) for part in (each.scale, each.zero)]
+    several = any(np.unique(part).size > 1 for part in parts)
+    arrays = np.broadcast_arrays(*parts)
+    axis = axis_of(arrays[0], x) if several else 1
+    if axis is None or not (several or element is ElementType.U16):
+        return None
+    if not may_be_quantised(c.node, *arrays):
+        return None
+    scale, zero, new_scale, new_zero = (
+        c.constant(array.reshape(-1) if several else array.reshape(-1)[0], kind)
+        for array, kind in zip(arrays, (ElementType.F32, element) * 2, strict=True)
+    )
+    codes = c(QuantizeLinear13(axis=axis), x, scale, zero)
+    return c(DequantizeLinear13(axis=axis), codes, new_scale, new_zero)

@@ -85,6 +85,15 @@ def _sum_types(args: Arguments) -> list[ValueType]:
     return [args.tensor(0), statistic, statistic, args.tensor(0)][: args.n_outputs]
 
 
+def _statistic(args: Arguments, axis: int) -> ValueType:
+    """The type of a mean or deviation of input 0 over the axes from `axis` on."""
+    first = inference.axis_in(args, axis, args.rank(0))
+    dims = args.shape(0).dims
+    if dims is None or first is None:
+        return TensorType(ElementType.F32, Shape(None))
+    return TensorType(ElementType.F32, Shape((*dims[:first], *[1] * (len(dims) - first))))
+
+
 class _SkipNormalization(ContribOp):
     epsilon: float = attribute(default=EPSILON, least=0)
 
@@ -170,13 +179,8 @@ class SimplifiedLayerNormalization(
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
-        axis = inference.axis_in(args, self.axis, args.rank(0))
-        dims = args.shape(0).dims
-        kept = Shape(None)
-        if dims is not None and axis is not None:
-            kept = Shape((*dims[:axis], *[1] * (len(dims) - axis)))
         result: ValueType = TensorType(args.element(1), args.shape(0))
-        return [result, TensorType(ElementType.F32, kept)][: args.n_outputs]
+        return [result, _statistic(args, self.axis)][: args.n_outputs]
 
     def decompose(self, s: Steps, x: Term, scale: Term) -> Sequence[Term]:
         wide = widened(s, x)
@@ -211,12 +215,7 @@ class LayerNormalization1(
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
-        axis = inference.axis_in(args, self.axis, args.rank(0))
-        dims = args.shape(0).dims
-        kept = Shape(None)
-        if dims is not None and axis is not None:
-            kept = Shape((*dims[:axis], *[1] * (len(dims) - axis)))
-        statistic: ValueType = TensorType(ElementType.F32, kept)
+        statistic = _statistic(args, self.axis)
         result: ValueType = TensorType(args.element(1), args.shape(0))
         return [result, statistic, statistic][: args.n_outputs]
 

@@ -30,9 +30,7 @@ _OF_RUNTIME = frozenset(
 
 
 def _load(type_name: str | None, domain: str) -> None:
-    if type_name is None:
-        _FAMILIES.load_all()
-    elif domain != "com.microsoft":
+    if type_name is None or domain != "com.microsoft":
         _FAMILIES.load(type_name)
     if type_name is None or domain == "com.microsoft" or (not domain and type_name in _OF_RUNTIME):
         import_module("irloop.dialects.contrib.families")

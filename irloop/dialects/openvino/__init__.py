@@ -14,13 +14,6 @@ __all__ = ["FAMILIES", "OPENVINO", "OpenVinoOp"]
 _FAMILIES = Families(__name__, FAMILIES, ignore_case=True)
 
 
-def _load(type_name: str | None, domain: str) -> None:
-    if type_name is None:
-        _FAMILIES.load_all()
-    else:
-        _FAMILIES.load(type_name)
-
-
 def __getattr__(name: str) -> Any:
     """Return a module of operations by its name, or an operation class by its name (``Add``)."""
     if name in FAMILIES:
@@ -32,4 +25,4 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-OPENVINO.load_by(_load)
+OPENVINO.load_by(lambda type_name, _: _FAMILIES.load(type_name))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from irloop import kernels
+from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel, attribute
@@ -18,20 +19,9 @@ __all__ = [
 ]
 
 
-def _dims(args: Arguments, position: int, rank: int) -> tuple[Dim, ...]:
-    """The dimensions of an input that must have this rank; they may be unknown."""
-    dims = args.shape(position).dims
-    if dims is None:
-        return (UNKNOWN_DIM,) * rank
-    if len(dims) != rank:
-        found = str(args.shape(position))
-        raise args.error(f"input {position} has a wrong rank", str(rank), found)
-    return dims
-
-
 def _boxes(args: Arguments, position: int) -> Dim:
     """The number of boxes in an input [R, 4]."""
-    count, width = _dims(args, position, 2)
+    count, width = inference.dims_of_rank(args, position, 2)
     if isinstance(width, int) and width != 4:
         found = str(args.shape(position))
         raise args.error(f"input {position} is not a list of boxes", "[R, 4]", found)
@@ -66,7 +56,7 @@ class ExperimentalDetectronDetectionOutput(
     def infer(self, args: Arguments) -> list[ValueType]:
         _boxes(args, 0)
         for position in (1, 2, 3):
-            _dims(args, position, 2)
+            inference.dims_of_rank(args, position, 2)
         if len(self.deltas_weights) != 4:
             found = str(len(self.deltas_weights))
             raise args.error("deltas_weights must have four values", "4", found)
@@ -116,8 +106,8 @@ class ExperimentalDetectronPriorGridGenerator(
     stride_y: float = 0.0
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        priors, (_, _, height, width) = _boxes(args, 0), _dims(args, 1, 4)
-        _dims(args, 2, 4)
+        priors, (_, _, height, width) = _boxes(args, 0), inference.dims_of_rank(args, 1, 4)
+        inference.dims_of_rank(args, 2, 4)
         shape = Shape((height, width, priors, 4))
         if self.flatten:
             known = [dim for dim in (height, width, priors) if isinstance(dim, int)]
@@ -159,7 +149,9 @@ class ExperimentalDetectronROIFeatureExtractor(
             found = str(len(self.pyramid_scales))
             expected = f"{len(args) - 1} or more"
             raise args.error("there must be one pyramid scale per map", expected, found)
-        channels = [_dims(args, position, 4)[1] for position in range(1, len(args))]
+        channels = [
+            inference.dims_of_rank(args, position, 4)[1] for position in range(1, len(args))
+        ]
         size, element = self.output_size, args.element(0)
         shape = Shape((regions, channels[0], size, size))
         return [TensorType(element, shape), TensorType(element, Shape((regions, 4)))]
@@ -183,7 +175,7 @@ class ExperimentalDetectronTopKROIs(
 
     def infer(self, args: Arguments) -> list[ValueType]:
         _boxes(args, 0)
-        _dims(args, 1, 1)
+        inference.dims_of_rank(args, 1, 1)
         return [TensorType(args.element(0), Shape.of(self.max_rois, 4))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

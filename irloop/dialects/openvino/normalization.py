@@ -40,6 +40,13 @@ def _channel_parameters(args: Arguments, data: int, *positions: int) -> list[Val
     return [args.tensor(data)]
 
 
+def _along_axes(args: Arguments) -> list[ValueType]:
+    """The type of input 0, if it has the axes that input 1 lists."""
+    for axis in args.ints(1) or ():
+        inference.axis_in(args, axis, args.rank(0))
+    return inference.same_as_first(args)
+
+
 class BatchNormInference1(OpenVinoOp, type="BatchNormInference", since=1, inputs=5):
     """Normalises by given statistics; all inputs but data have one value per channel.
 
@@ -134,9 +141,7 @@ class MVN6(OpenVinoOp, type="MVN", since=6, inputs=2):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         self.check_words(args, "eps_mode")
-        for axis in args.ints(1) or ():
-            inference.axis_in(args, axis, args.rank(0))
-        return inference.same_as_first(args)
+        return _along_axes(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.normalization.mvn_by_input(
@@ -162,9 +167,7 @@ class LRN(OpenVinoOp, type="LRN", since=1, inputs=2):
     size: int = attribute(least=1)
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        for axis in args.ints(1) or ():
-            inference.axis_in(args, axis, args.rank(0))
-        return inference.same_as_first(args)
+        return _along_axes(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         side = (self.size - 1) // 2
@@ -197,9 +200,7 @@ class NormalizeL2(OpenVinoOp, type="NormalizeL2", since=1, inputs=2):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         self.check_words(args, "eps_mode")
-        for axis in args.ints(1) or ():
-            inference.axis_in(args, axis, args.rank(0))
-        return inference.same_as_first(args)
+        return _along_axes(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.normalization.normalize_l2(self.eps, maximum=self.is_maximum)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from irloop import kernels
-from irloop.dialects import windows
+from irloop.dialects import inference, windows
 from irloop.dialects.openvino.base import INDICES, OpenVinoOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel, attribute
@@ -21,21 +21,6 @@ __all__ = [
     "Proposal1",
     "Proposing",
 ]
-
-
-def _items(args: Arguments, position: int, rank: int) -> Dim:
-    """The first dimension of input `position`; unknown if the rank is unknown.
-
-    Raises:
-        InferenceError: when the input does not have rank `rank`.
-    """
-    dims = args.shape(position).dims
-    if dims is None:
-        return UNKNOWN_DIM
-    if len(dims) != rank:
-        found = str(args.shape(position))
-        raise args.error(f"input {position} has a wrong rank", str(rank), found)
-    return dims[0]
 
 
 class Proposing(OpenVinoOp):
@@ -153,7 +138,7 @@ class ExperimentalDetectronGenerateProposalsSingleImage(
 
     def infer(self, args: Arguments) -> list[ValueType]:
         for position, rank in enumerate((1, 2, 3, 3)):
-            _items(args, position, rank)
+            inference.dims_of_rank(args, position, rank)
         element = args.element(0)
         return [
             TensorType(element, Shape.of(self.post_nms_count, 4)),
@@ -190,9 +175,9 @@ class GenerateProposals(_Generating, type="GenerateProposals", since=9, inputs=4
     roi_num_type: ElementType = attribute(default=ElementType.I64, words=INDICES)
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        items = _items(args, 0, 2)
+        items = inference.dims_of_rank(args, 0, 2)[0]
         for position in (1, 2, 3):
-            _items(args, position, 4)
+            inference.dims_of_rank(args, position, 4)
         element = args.element(0)
         return [
             TensorType(element, Shape.of(None, 4)),

@@ -53,12 +53,26 @@ class OnnxShapes(Writer):
     def squeeze(self, value: Value, axes: Sequence[int]) -> Value:
         if self.opset >= 13:
             return self(shapes.Squeeze13(), value, self.i64(list(axes)))
-        return self(shapes.Squeeze(tuple(axes)), value)
+        return self(shapes.Squeeze(self._from_front(axes, static_shape(value).rank)), value)
 
     def unsqueeze(self, value: Value, axes: Sequence[int]) -> Value:
         if self.opset >= 13:
             return self(shapes.Unsqueeze13(), value, self.i64(list(axes)))
-        return self(shapes.Unsqueeze(tuple(axes)), value)
+        rank = static_shape(value).rank
+        wider = None if rank is None else rank + len(axes)
+        return self(shapes.Unsqueeze(self._from_front(axes, wider)), value)
+
+    def _from_front(self, axes: Sequence[int], rank: int | None) -> tuple[int, ...]:
+        """Count axes from the front where an opset knows no negative ones.
+
+        Raises:
+            RefusedError: before opset 11, for a negative axis of a value of unknown rank.
+        """
+        if self.opset >= 11 or all(axis >= 0 for axis in axes):
+            return tuple(axes)
+        if rank is None:
+            raise self.refuse("an axis counts from the end, and the rank is not known", opset=11)
+        return tuple(axis % rank for axis in axes)
 
     def reshape(self, value: Value, dims: Sequence[int]) -> Value:
         """Reshape; 0 copies a dimension, -1 is inferred from the dimensions that are not copied.

@@ -309,11 +309,7 @@ class OnnxWriter(OnnxShapes):
             remainder = self(elementwise.Sub(), a, self(elementwise.Mul(), quotient, b))
             zero = self.scalar(0, a)
             inexact = self.logical_not(self(comparison.Equal(), remainder, zero))
-            opposite = self(
-                comparison.Xor(),
-                self(comparison.Less(), remainder, zero),
-                self(comparison.Less(), b, zero),
-            )
+            opposite = self(comparison.Xor(), self.less(remainder, zero), self.less(b, zero))
             down = self(comparison.And(), inexact, opposite)
             return self(elementwise.Sub(), quotient, self.convert(down, element_of(a)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from irloop.dialects.openvino import comparison, elementwise, generate, padding, search, slicing
 from irloop.dialects.openvino import convert as conversions
@@ -269,6 +269,29 @@ class OpenVinoShapes(Writer):
 
     def tile(self, value: Value, repeats: Value) -> Value:
         return self(shapes.Tile(), value, repeats)
+
+    def with_hidden_sizes(
+        self, value: Value, axes: Collection[int], number: Value, empty: Collection[int] = ()
+    ) -> Value:
+        """Hide the sizes of `value` along `axes` from OpenVINO; its rank is known.
+
+        The value is repeated once by a Tile whose repeats are computed as 1 + (n - n), which
+        OpenVINO cannot know to be 1. `number` is n, an i64 vector of one element that is known only
+        at run time. Along the axes of `empty`, the value is repeated n - n times: not at all.
+        """
+        dims = static_shape(value).dims
+        assert dims is not None, "the rank is known"
+        places = range(len(dims))
+        marks = self.i64([int(axis in axes) for axis in places])
+        nothing = self.subtract(number, number)
+        once = self.i64([int(axis not in empty) for axis in places])
+        hidden = self.tile(value, self.add(once, self.multiply(marks, nothing)))
+        # If some repeats are computed, OpenVINO knows no size of the result, not even on axes that
+        # are not repeated. A concatenated output would lose its sizes if its Loop does not start.
+        sizes = [
+            dim if isinstance(dim, int) and axis not in axes else 0 for axis, dim in enumerate(dims)
+        ]
+        return self.reshape(hidden, sizes) if any(sizes) else hidden
 
     def pad(
         self,

@@ -216,6 +216,10 @@ class Writer(ABC):
     def unsqueeze(self, value: Value, axes: Sequence[int]) -> Value:
         """Insert axes of size 1 at the given positions of the result."""
 
+    def along_channels(self, vector: Value, rank: int) -> Value:
+        """Reshape a vector for axis 1 so that it broadcasts to data of this rank."""
+        return self.unsqueeze(vector, list(range(1, rank - 1))) if rank > 2 else vector
+
     @abstractmethod
     def transpose(self, value: Value, order: Sequence[int]) -> Value:
         """Transpose, unless `order` keeps the axes in place."""

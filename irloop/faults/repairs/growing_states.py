@@ -1,29 +1,30 @@
-"""Avoids faults OVN114, OVN164 and OVN168: OpenVINO assumes that a state keeps its initial size.
+"""Avoids faults OVN114, OVN162, OVN164 and OVN168: OpenVINO assumes that a state keeps its size.
 
 A state grows if the body returns a larger tensor than it received. OpenVINO misses this if nothing
-reads the last value of the state, and where the state decides how often an inner Loop runs, or what
-a NonZero finds.
+reads the last value of the state, if another value has the initial size of the state, and where the
+state decides how often an inner Loop runs, or what a NonZero finds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from irloop.analysis.patterns import same_shape_source
 from irloop.analysis.sources import MOST, sources
 from irloop.analysis.states import (
+    hiding_tile,
     inputs_of_unknown_size,
     reaches_a_loop,
     size_reaches_a_nonzero,
-    sizes_hidden_by_tile,
+    unstable_axes,
 )
 from irloop.dialects.classes import classes_of
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.convert import Convert
-from irloop.dialects.openvino.elementwise import Add, Multiply, Subtract
+from irloop.dialects.openvino.elementwise import Add
 from irloop.dialects.openvino.reduction import ReduceProd
 from irloop.dialects.openvino.search import CumSum
-from irloop.dialects.openvino.shape import Broadcast, Broadcast3, Reshape, ShapeOf, ShapeOf3, Tile
+from irloop.dialects.openvino.shape import Broadcast, Broadcast3, Reshape, ShapeOf, ShapeOf3
 from irloop.dialects.openvino.slicing import Concat, Slice
 from irloop.dialects.wire_ends import Entering, Leaving
 from irloop.faults.repair import Repair
@@ -34,8 +35,7 @@ from irloop.graph.types import ElementType
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.node_writer import NodeWriter
-from irloop.passes.writers import writer_at
+from irloop.passes.openvino_node_writer import OpenVinoNodeWriter
 
 __all__ = ["OpenGrowingStates"]
 
@@ -58,8 +58,9 @@ class OpenGrowingStates(Repair, LoopPass):
     Fault OVN114 is the reason: OpenVINO assumes that the state keeps the size of its initial value
     in all iterations. If it knows only an upper bound of that size, it assumes the bound. States
     with outputs are changed, too, if an inner Loop may depend on them (fault OVN164), or a NonZero
-    on their size (OVN168). A Loop is left unchanged if its inputs and the inputs of the enclosing
-    graph are all constant.
+    on their size (OVN168), or if their initial size is not known (OVN162: OpenVINO takes the state
+    for as large as any other value of this size). A Loop is left unchanged if its inputs and the
+    inputs of the enclosing graph are all constant.
     """
 
     name = "open_growing_states"
@@ -69,34 +70,21 @@ class OpenGrowingStates(Repair, LoopPass):
     loops = (ov.Loop,)
 
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
-        growing = [
-            (state, axes)
-            for state, shown in wires.shown_by_each().items()
-            if (axes := _growing_axes(state)) and _keeps_its_size(state, shown)
-        ]
-        w = writer_at(self.model, rewriter, node, node.name)
+        growing = [(state, axes) for state, axes in _hidden_axes(wires) if axes]
+        w = OpenVinoNodeWriter(rewriter, node, node.name)
         number = self._unknown(wires, w) if growing else None
         if number is None:
             return
         for at, (state, axes) in enumerate(growing):
-            dims = shape_of(state.outer).dims
-            assert dims is not None
             # OpenVINO merges equal operations, so two states with one initial value would get one
             # size.
             own = w(Add(), number, w.constant([at])) if at else number
             # OpenVINO derives bounds of values from bounded sizes, but not through a CumSum.
             hidden_number = w(CumSum(), own, w.constant(0))
-            nothing = w(Subtract(), hidden_number, hidden_number)
-            once = w.constant([1] * len(dims))
-            grows = w.constant([int(axis in axes) for axis in range(len(dims))])
-            repeats = w(Add(), once, w(Multiply(), grows, nothing))
-            state.outer = w(Tile(), state.outer, repeats)
-            if sizes := sizes_hidden_by_tile(dims, axes):
-                pattern = w.constant(sizes)
-                state.outer = w(Reshape(special_zero=True), state.outer, pattern)
+            state.outer = w.with_hidden_sizes(state.outer, axes, hidden_number)
         wires.replace(node.op, rewriter)
 
-    def _unknown(self, wires: LoopWires, w: NodeWriter) -> Value | None:
+    def _unknown(self, wires: LoopWires, w: OpenVinoNodeWriter) -> Value | None:
         """Emit an i64 vector of one number that OpenVINO learns only when the model runs.
 
         The value of the number does not matter. It is computed from an input of the loop or of the
@@ -112,6 +100,18 @@ class OpenGrowingStates(Repair, LoopPass):
                 if number is not None:
                     return number
         return None
+
+
+def _hidden_axes(wires: LoopWires) -> Iterator[tuple[Entering, set[int]]]:
+    """Yield each state of a loop with the axes along which OpenVINO must not know its size."""
+    shown = wires.shown_by_each()
+    for state, unstable in zip(shown, unstable_axes(wires.graph, [*shown]), strict=True):
+        dims = shape_of(state.outer).dims or ()
+        is_open = hiding_tile(state.outer) is not None
+        axes = {at for at in unstable if not isinstance(dims[at], int) and not is_open}
+        if _keeps_its_size(state, shown[state]):
+            axes.update(_growing_axes(state))
+        yield state, axes
 
 
 def _keeps_its_size(item: Entering, shown: Sequence[Leaving]) -> bool:
@@ -137,7 +137,8 @@ def _growing_axes(item: Entering) -> list[int]:
     # all iterations.
     keeps_size = item.result is None or same_shape_source(item.result) is item.parameter
     initial = same_shape_source(item.outer)
-    bounded = not (keeps_size or _is_model_input(initial) or _is_open(initial))
+    is_hidden = hiding_tile(item.outer) is not None
+    bounded = not (keeps_size or is_hidden or _is_model_input(initial) or _is_open(initial))
     return [
         axis
         for axis, size in enumerate(given)
@@ -160,18 +161,15 @@ def _is_model_input(value: Value) -> bool:
 def _is_open(value: Value) -> bool:
     """Return whether OpenVINO knows no upper bound of the unknown sizes of `value`.
 
-    This is so for a Tile by computed repeats, and for an element that is repeated to a shape of
-    constants and of sizes of model inputs, as exporters write the first states of a loop.
+    This is so for an element that is repeated to a shape of constants and of sizes of model inputs,
+    as exporters write the first states of a loop.
     """
     node = value.producer
-    if isinstance(node.op, Broadcast | Broadcast3):
-        element, shape = node.inputs[:2]
-        one = element is not None and shape_of(element).count() == 1
-        return one and shape is not None and _is_made_of_input_sizes(shape)
-    if isinstance(node.op, Reshape) and node.inputs[0] is not None:
-        node = node.inputs[0].producer
-    repeats = node.inputs[1] if isinstance(node.op, Tile) else None
-    return repeats is not None and not isinstance(repeats.producer.op, Constant)
+    if not isinstance(node.op, Broadcast | Broadcast3):
+        return False
+    element, shape = node.inputs[:2]
+    one = element is not None and shape_of(element).count() == 1
+    return one and shape is not None and _is_made_of_input_sizes(shape)
 
 
 def _is_made_of_input_sizes(shape: Value) -> bool:
@@ -197,7 +195,7 @@ def _is_size_or_constant(node: Node) -> bool:
     return isinstance(node.op, Constant | Concat)
 
 
-def _number_of(value: Value, w: NodeWriter) -> Value | None:
+def _number_of(value: Value, w: OpenVinoNodeWriter) -> Value | None:
     """Emit an i64 list of one number, which is not known to OpenVINO before the model runs.
 
     The number is the element count of `value` if that is unknown, otherwise the first element,

@@ -45,7 +45,7 @@ class ReadStates(Repair, LoopPass):
     """
 
     name = "read_states"
-    after = ("growing_states",)
+    after = ("growing_states", "moved_states")
     dialects = frozenset({"openvino"})
     loops = (ov.Loop,)
 

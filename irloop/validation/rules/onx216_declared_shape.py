@@ -8,7 +8,7 @@ from dataclasses import replace
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.graph.model import Node
 from irloop.graph.op import UnknownOp
-from irloop.graph.types import OptionalType, SequenceType, Shape, TensorType, ValueType
+from irloop.graph.types import Shape, TensorType, ValueType, differ_in_shape, tensor_within
 from irloop.graph.walk import node_path
 from irloop.validation.onnx_context import OnnxContext, at_path
 from irloop.validation.rule import OnnxRule
@@ -47,8 +47,9 @@ class DeclaredShape(
                 if isinstance(node.op, UnknownOp):
                     continue
                 for value in node.outputs:
-                    declared, computed = map(_item, (context.declared_type(value), value.type))
-                    if not _contradict(declared, computed) or _is_left_open(
+                    declared = tensor_within(context.declared_type(value))
+                    computed = tensor_within(value.type)
+                    if not differ_in_shape(declared, computed) or _is_left_open(
                         node, declared, computed
                     ):
                         continue
@@ -57,9 +58,9 @@ class DeclaredShape(
                     finding = self._of(path, name, declared, computed)
                     in_body = graph.owner is not None
                     yield replace(finding, severity=Severity.WARNING) if in_body else finding
-        for name, declared, own in context.declared_again:
-            if _contradict(declared, own):
-                yield self._of(name, name, declared, own)
+        for name, other, own in context.declared_again:
+            if differ_in_shape(other, own):
+                yield self._of(name, name, other, own)
 
     def _of(self, path: str, name: str, declared: ValueType, computed: ValueType) -> Diagnostic:
         assert isinstance(declared, TensorType)
@@ -74,13 +75,6 @@ class DeclaredShape(
         if declared.shape.rank == computed.shape.rank:
             return finding
         return replace(finding, severity=Severity.WARNING)
-
-
-def _contradict(declared: ValueType, computed: ValueType) -> bool:
-    """Return whether two types are tensors of shapes that no tensor can have both."""
-    if not isinstance(declared, TensorType) or not isinstance(computed, TensorType):
-        return False
-    return declared.shape.refine(computed.shape) is None
 
 
 def _is_left_open(node: Node, declared: ValueType, computed: ValueType) -> bool:
@@ -103,10 +97,3 @@ def _differ_in_length(declared: TensorType, computed: TensorType) -> bool:
     if not left or not right:
         return False
     return Shape(left[1:]).refine(Shape(right[1:])) is not None
-
-
-def _item(type: ValueType) -> ValueType:
-    """The type of the tensors that a sequence or an optional holds."""
-    while isinstance(type, SequenceType | OptionalType):
-        type = type.item
-    return type

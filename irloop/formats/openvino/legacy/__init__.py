@@ -15,11 +15,4 @@ __all__ = ["FAMILIES", "LEGACY", "LegacyLayer"]
 _FAMILIES = Families(__name__, FAMILIES, ignore_case=True)
 
 
-def _load(type_name: str | None, domain: str) -> None:
-    if type_name is None:
-        _FAMILIES.load_all()
-    else:
-        _FAMILIES.load(type_name)
-
-
-LEGACY.load_by(_load)
+LEGACY.load_by(lambda type_name, _: _FAMILIES.load(type_name))
