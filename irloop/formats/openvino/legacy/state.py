@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import ClassVar
 
 from irloop.dialects.openvino import elementwise, slicing
@@ -12,6 +12,9 @@ from irloop.formats.openvino.legacy.base import LayerFault, LegacyLayer
 from irloop.formats.openvino.legacy.steps import Steps
 from irloop.graph.model import Value
 from irloop.graph.types import Shape
+
+#: The largest product of memories and edges of a net that is searched.
+MOST_STEPS = 1 << 22
 
 
 class Memory(LegacyLayer, type="Memory", inputs=(0, 1), outputs=None):
@@ -57,24 +60,24 @@ class Memory(LegacyLayer, type="Memory", inputs=(0, 1), outputs=None):
 def overwritten(net: Net) -> Iterator[Layer]:
     """Yield each Memory that writes a value before all layers have read the earlier one.
 
-    The engine of 2020 only waited for those layers from which the new value is computed.
+    The engine of 2020 only waited for those layers from which the new value is computed. A net with
+    more memories and edges than any real one is not searched.
     """
     memories = [layer for layer in net.layers if (layer.type or "").lower() == "memory"]
-    if not memories:
+    if not 0 < len(memories) * len(net.edges) <= MOST_STEPS:
         return
     sources: dict[str | None, list[str | None]] = {}
     for edge in net.edges:
         sources.setdefault(edge.to_layer, []).append(edge.from_layer)
+    readers = {layer.id: layer.data.get("id") for layer in memories if layer.outputs}
     for writer in memories:
-        before = _before(writer, sources)
-        names = writer.data.get("id")
-        readers = {item.id for item in memories if item.outputs and item.data.get("id") == names}
-        late = (e for e in net.edges if e.from_layer in readers and e.to_layer not in before)
-        if writer.inputs and any(late):
+        before, name = _before(writer, sources), writer.data.get("id")
+        read = (edge.to_layer for edge in net.edges if readers.get(edge.from_layer) == name)
+        if writer.inputs and name is not None and not before.issuperset(read):
             yield writer
 
 
-def _before(layer: Layer, sources: dict[str | None, list[str | None]]) -> Collection[str | None]:
+def _before(layer: Layer, sources: dict[str | None, list[str | None]]) -> set[str | None]:
     """The ids of a layer and of all from which it is computed."""
     found = {layer.id}
     open_ = [layer.id]
