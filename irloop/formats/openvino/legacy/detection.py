@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from irloop.dialects.openvino import comparison, elementwise, nms, proposals, reduction
 from irloop.dialects.openvino import detection as today
-from irloop.dialects.openvino import elementwise, nms, proposals
 from irloop.formats.openvino.document import Layer
 from irloop.formats.openvino.legacy.base import Dims, Dims2, LayerFault, LegacyLayer, product
 from irloop.formats.openvino.legacy.steps import F32, I32, Steps
@@ -345,7 +345,14 @@ class Proposal(LegacyLayer, type="Proposal", inputs=3, outputs=2):
         dims = s.dims(image)
         first = s.slice(image, (0,) * len(dims), (1, *dims[1:])) if len(dims) > 1 else image
         size = s.reshape(first, (product(s.dims(first)),))
-        return s.emit(op, scores, deltas, size).outputs[: len(s.outputs)]
+        rows, kept = s.emit(op, scores, deltas, size).outputs
+        if len(s.outputs) < 2:
+            return (rows,)
+        # OpenVINO of today leaves the scores behind the last region as they are in its memory.
+        boxes = s.slice(rows, (0, 1), (s.dims(rows)[0], 5))
+        largest = s(reduction.ReduceMax(keep_dims=False), s(elementwise.Abs(), boxes), s.i64([1]))
+        is_used = s(comparison.Greater(), largest, s.number(0.0))
+        return rows, s.select(is_used, kept, s.number(0.0))
 
 
 class NonMaxSuppression(LegacyLayer, type="NonMaxSuppression", inputs=(2, 5)):
