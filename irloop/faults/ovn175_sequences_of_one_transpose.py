@@ -1,4 +1,4 @@
-"""OVN174: two recurrent sequences that read one transposed input."""
+"""OVN175: two recurrent sequences that read one transposed input."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ THERE, BACK = (1, 0, 2), (2, 1, 0, 3)
 
 class SequencesOfOneTranspose(
     Fault,
-    code="OVN174",
+    code="OVN175",
     engine="openvino",
     title="Two recurrent sequences of one transposed input",
     effect=Effect.WRONG,
