@@ -90,7 +90,7 @@ class Judge:
 
     def _openvino(self, model: Model, folder: Path) -> Any:
         path = folder / "model.xml"
-        irloop.save_model(model, path)
+        irloop.save_model(irloop.convert(model, "openvino")[0], path)
         compiled = self._core.compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
 
         def run(inputs: Arrays) -> Arrays:
@@ -104,11 +104,15 @@ def _onnxruntime(model: Model, folder: Path) -> Any:
     import onnxruntime
 
     path = folder / "model.onnx"
-    irloop.save_model(irloop.convert(model, "onnx")[0], path)
+    irloop.save_model(irloop.convert(model, "onnx", stateless=True)[0], path)
     ort: Any = onnxruntime
     session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
     names = [item.name for item in session.get_outputs()]
-    return lambda inputs: dict(zip(names, session.run(None, inputs), strict=True))
+    # A variable is an input, and 0 at first.
+    parameters = {node.name for node in model.graph.parameters}
+    variables = [item for item in session.get_inputs() if item.name not in parameters]
+    first = {item.name: np.zeros(item.shape, np.float32) for item in variables}
+    return lambda inputs: dict(zip(names, session.run(None, {**first, **inputs}), strict=True))
 
 
 def _pairs(case: Path) -> Iterator[tuple[Arrays, Arrays]]:

@@ -67,6 +67,11 @@ class _Conversion:
         self.loops: list[SourceLoop] = []
 
     @property
+    def upgrades(self) -> bool:
+        """Return whether IR of versions 2 to 7 becomes IR of today."""
+        return not self.translates and any(note.code == "CNV113" for note in self.model.notes)
+
+    @property
     def changes_inputs(self) -> bool:
         """Return whether inputs get other types or shapes."""
         return bool(self.options.types or self.shapes or self.options.lengths)
@@ -82,7 +87,8 @@ class _Conversion:
         changes_source = (
             bool(options.source_passes()) or options.loops is not None or options.preprocesses
         )
-        in_place = not self.translates and options.rewrites(self.translates)
+        rewrites = options.rewrites(self.translates) or self.upgrades
+        in_place = not self.translates and rewrites
         if self.changes_inputs or changes_source or in_place or self.fixes_shapes:
             self.model = replace(
                 source, graph=clone_graph(source.graph), opsets=dict(source.opsets)
@@ -133,6 +139,8 @@ class _Conversion:
 
     def translate(self) -> None:
         """Translate the model to the other format, if it has that one."""
+        if self.upgrades:
+            pipelines.upgrade(self.model, None if self.target is None else self.target.name)
         if not self.translates:
             return
         options = self.options
@@ -178,7 +186,7 @@ class _Conversion:
                 targets.adapt(model, self.target)
             if options.compress_to_fp16:
                 self.notes.append(targets.compress(model))
-        if self.translates or self.target is not None or changes_opset:
+        if self.translates or self.upgrades or self.target is not None or changes_opset:
             self.notes += fault_notes(model, options.target)
 
 

@@ -46,6 +46,7 @@ __all__ = [
     "require_onnx_opset",
     "to_onnx",
     "to_openvino",
+    "upgrade",
 ]
 
 #: The current ONNX Runtime, TensorRT and DirectML read this opset.
@@ -284,6 +285,15 @@ def to_openvino(
     result.version = ir_version_of(result)
     result.metadata = {}
     return result, [*converter.notes, *_newer_operations(converter)]
+
+
+def upgrade(model: Model, runtime: str | None = None) -> None:
+    """Rewrite in place what OpenVINO runs wrongly in a model that was read from IR 2 to 7.
+
+    Its engine ran these forms. Faults that the `runtime`, such as "openvino-2024.6", was measured
+    not to have are not avoided.
+    """
+    Manager(repairs("openvino", runtime), name="upgrade", validate=False).run_passes(model)
 
 
 def _newer_operations(converter: Converter) -> Iterator[Diagnostic]:

@@ -47,6 +47,11 @@ def _places(first: Array, end: Array, size: int) -> tuple[Array, Array]:
     return np.clip(place, 0, size - 1), empty
 
 
+def _rounded(number: float) -> int:
+    """The nearest integer; of two, the one further from 0."""
+    return int(math.copysign(math.floor(abs(number) + 0.5), number))
+
+
 def roi_pool_max(height: int, width: int, scale: float) -> Function:
     """Make a kernel that returns the maximum of each bin of each region; 0 for an empty bin.
 
@@ -55,8 +60,8 @@ def roi_pool_max(height: int, width: int, scale: float) -> Function:
     """
 
     def bins(low: float, high: float, count: int, size: int) -> tuple[Array, Array]:
-        start = math.floor(low * scale + 0.5)
-        extent = max(math.floor(high * scale + 0.5) - start + 1, 1)
+        start = _rounded(low * scale)
+        extent = max(_rounded(high * scale) - start + 1, 1)
         step = np.float32(extent) / np.float32(count)
         index = np.arange(count, dtype=np.float32)
         first = np.floor(index * step).astype(np.int64) + start
@@ -234,13 +239,14 @@ def psroi_average(outputs: int, group: int, scale: float) -> Function:
 
     Its operands are the data and the regions [R, 5] (item, x1, y1, x2, y2); the result is [R,
     `outputs`, `group`, `group`]. Each bin reads channels of its own. `scale` is the number of
-    elements of the map per unit of the coordinates.
+    elements of the map per unit of the coordinates. A region, even one whose ends are exchanged, is
+    at least 0.1 elements high and wide.
     """
 
     def bins(low: float, high: float, size: int) -> tuple[Array, Array]:
-        start = math.floor(low + 0.5) * scale
-        end = (math.floor(high + 0.5) + 1.0) * scale
-        step = (end - start) / group
+        start = _rounded(low) * scale
+        end = (_rounded(high) + 1.0) * scale
+        step = max(end - start, 0.1) / group
         index = np.arange(group)
         first = np.floor(start + index * step)
         last = np.ceil(start + (index + 1) * step)

@@ -248,12 +248,14 @@ def _mask(c: Export, op: ov.PSROIPooling, low: Value, high: Value, size: Size) -
         return c.scalar(value, low)
 
     def rounded(value: Value) -> Value:
-        return c(elementwise.Floor(), c.add(value, number(0.5)))
+        size = c(elementwise.Floor(), c.add(c(elementwise.Abs(), value), number(0.5)))
+        return c.multiply(c(elementwise.Sign(), value), size)
 
     scale = number(op.spatial_scale)
     start = c.multiply(rounded(low), scale)
     end = c.multiply(c.add(rounded(high), number(1.0)), scale)
-    step = c.divide(c.subtract(end, start), number(float(op.group_size)))
+    extent = c.maximum(c.subtract(end, start), number(0.1))
+    step = c.divide(extent, number(float(op.group_size)))
     index = c.constant([list(range(op.group_size))], element_of(low))
     first = c(elementwise.Floor(), c.add(start, c.multiply(step, index)))
     behind = c.add(index, number(1.0))

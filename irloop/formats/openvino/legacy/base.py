@@ -19,7 +19,7 @@ from dataclasses import fields
 from typing import Any, ClassVar
 
 from irloop.formats.openvino.attributes import AttributeProblem, codec_of
-from irloop.formats.openvino.document import Extra
+from irloop.formats.openvino.document import Extra, Layer
 from irloop.graph.op import Op, Registry
 from irloop.graph.types import ElementType
 
@@ -184,6 +184,13 @@ class LegacyLayer(Op):
             LayerFault: when the inputs contradict the layer.
         """
         return None
+
+    def fault_of_then(self, layer: Layer) -> str:
+        """Say what the engine of 2020 computed other than documents say for `layer`; or "".
+
+        The text completes the sentence "the layer ...".
+        """
+        return ""
 
 
 def _unreadable(problem: AttributeProblem, texts: Mapping[str, str]) -> LayerFault:

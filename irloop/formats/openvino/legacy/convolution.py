@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from irloop.dialects.openvino import comparison, matmul
 from irloop.dialects.openvino import convolution as today
+from irloop.formats.openvino.document import Layer
 from irloop.formats.openvino.legacy.base import Dims, Dims2, LayerFault, LegacyLayer, product
 from irloop.formats.openvino.legacy.steps import Steps
 from irloop.formats.openvino.legacy.windows import Window, Windowed
@@ -163,13 +164,26 @@ class BinaryConvolution(Convolving, type="BinaryConvolution", since=2, inputs=1)
             zeros = (0,) * len(spatial)
             window = window._replace(begins=zeros, ends=zeros)
         kind = today.Convolution if self.group == 1 else today.GroupConvolution
-        return self._biased(s, s(kind(**self._settings(window)), signs, kernel))
+        return s(kind(**self._settings(window)), signs, kernel)
+
+    def fault_of_then(self, layer: Layer) -> str:
+        if "biases" not in layer.blobs:
+            return ""
+        return "has biases, which the engine of 2020 ignored, and irloop ignores, too"
 
 
 class DeformableConvolution(Convolving, type="DeformableConvolution", inputs=2):  # type: ignore[misc]
     """A convolution whose second input moves the elements of its window."""
 
     deformable_group: int = attribute(default=1, least=1)
+
+    def fault_of_then(self, layer: Layer) -> str:
+        if self.group == 1 or self.deformable_group == 1:
+            return ""
+        return (
+            "has groups of channels and of offsets; the engine of 2020 used the offsets of the "
+            "first groups for all channels on CPUs"
+        )
 
     def build(self, s: Steps, x: Value, offsets: Value) -> Value:
         _, _, spatial = self._parts([s.dims(x)])

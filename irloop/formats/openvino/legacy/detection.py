@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from irloop.dialects.openvino import activation, elementwise, nms, proposals
+from irloop.dialects.openvino import comparison, elementwise, nms, proposals, reduction
 from irloop.dialects.openvino import detection as today
+from irloop.formats.openvino.document import Layer
 from irloop.formats.openvino.legacy.base import Dims, Dims2, LayerFault, LegacyLayer, product
 from irloop.formats.openvino.legacy.steps import F32, I32, Steps
 from irloop.graph.model import Value
@@ -24,6 +25,8 @@ CENTER_SIZE, CORNER = "caffe.PriorBoxParameter.CENTER_SIZE", "caffe.PriorBoxPara
 
 #: The largest number of elements of boxes that are computed while reading.
 LARGEST_BOXES = 1 << 22
+#: The distance from 1 to the next number of f32, and its smallest normal number.
+EPSILON, SMALLEST = 2.0**-23, 2.0**-126
 #: How many variances boxes may have.
 VARIANCES = (0, 1, 4)
 
@@ -284,9 +287,27 @@ class DetectionOutput(LegacyLayer, type="DetectionOutput", inputs=(3, 5)):
         flat[2] = s.slice(values[2], (0, 0, 0), (s.dims(values[2])[0], boxes, s.dims(values[2])[2]))
         return s(op, *flat)
 
+    def fault_of_then(self, layer: Layer) -> str:
+        if self.decrease_label_id and not self.share_location:
+            return (
+                "compares the boxes of one class; the engine of 2020 compared those of other "
+                "classes if decrease_label_id was set without share_location"
+            )
+        has_items = len(layer.inputs) > 2 and layer.inputs[2].dims[:1] not in ((), ("1",))
+        if not has_items or self.variance_encoded_in_target:
+            return ""
+        return (
+            "takes the variances of each batch item; the engine of 2020 took the prior boxes for "
+            "the variances of all items but the first"
+        )
+
 
 class Proposal(LegacyLayer, type="Proposal", inputs=3, outputs=2):
-    """The regions with the highest scores that do not overlap each other; unused rows are 0."""
+    """The regions with the highest scores that do not overlap each other.
+
+    The row after the last region has the item -1, the others behind it are 0. The image is that of
+    the first batch item for all of them.
+    """
 
     base_size: int
     pre_nms_topn: int = attribute(least=1)
@@ -318,14 +339,20 @@ class Proposal(LegacyLayer, type="Proposal", inputs=3, outputs=2):
             normalize=self.normalize,
             box_size_scale=self.box_size_scale,
             box_coordinate_scale=self.box_coordinate_scale,
-            framework=self.framework,
+            # Other words, even in other case, were the default.
+            framework=self.framework if self.framework == "tensorflow" else "",
         )
-        size = s.reshape(image, (product(s.dims(image)),))
+        dims = s.dims(image)
+        first = s.slice(image, (0,) * len(dims), (1, *dims[1:])) if len(dims) > 1 else image
+        size = s.reshape(first, (product(s.dims(first)),))
         rows, kept = s.emit(op, scores, deltas, size).outputs
-        # Today the row after the last region has the item -1, then it was 0.
-        item, box = s.split(rows, 1, [1, 4])
-        rows = s.concat(1, s(activation.ReLU(), item), box)
-        return (rows, kept) if len(s.outputs) > 1 else (rows,)
+        if len(s.outputs) < 2:
+            return (rows,)
+        # OpenVINO of today leaves the scores behind the last region as they are in its memory.
+        boxes = s.slice(rows, (0, 1), (s.dims(rows)[0], 5))
+        largest = s(reduction.ReduceMax(keep_dims=False), s(elementwise.Abs(), boxes), s.i64([1]))
+        is_used = s(comparison.Greater(), largest, s.number(0.0))
+        return rows, s.select(is_used, kept, s.number(0.0))
 
 
 class NonMaxSuppression(LegacyLayer, type="NonMaxSuppression", inputs=(2, 5)):
@@ -349,6 +376,9 @@ class NonMaxSuppression(LegacyLayer, type="NonMaxSuppression", inputs=(2, 5)):
         if given:
             most = s(elementwise.Maximum(), s.whole(given[0]), s.i64(1))
         overlap = s.real(given[1]) if len(given) > 1 else s.number(1.0)
+        # A box went if its overlap was above the limit; today it goes at the limit, too.
+        above = s.multiply(overlap, 1 + EPSILON)
+        overlap = s(elementwise.Maximum(), above, s.number(SMALLEST))
         least = s.real(given[2]) if len(given) > 2 else s.number(0.0)
         op = nms.NonMaxSuppression5(
             box_encoding="center" if self.center_point_box else "corner",

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from irloop.dialects.openvino import comparison, matmul
 from irloop.dialects.openvino import elementwise as today
+from irloop.formats.openvino.document import Layer
 from irloop.formats.openvino.legacy.activation import Pointwise, channels_of
 from irloop.formats.openvino.legacy.base import Dims, Dims2, LayerFault, LegacyLayer
 from irloop.formats.openvino.legacy.steps import F32, I32, Steps
@@ -45,7 +46,10 @@ _ALL = (*_REAL, *_WHOLE, *_TESTS, *_LOGICAL, "logical_not", "mean")
 
 
 class Eltwise(LegacyLayer, type="Eltwise", inputs=(1, None)):
-    """One operation on two or more inputs, folded from the left; `coeff` scales those of a sum."""
+    """One operation on two or more inputs, folded from the left; `coeff` scales those of a sum.
+
+    The engine of 2020 ignored coefficients of inputs that are broadcast.
+    """
 
     operation: str = "sum"
     coeff: tuple[float, ...] = ()
@@ -81,12 +85,14 @@ class Eltwise(LegacyLayer, type="Eltwise", inputs=(1, None)):
         values = tuple(_common(s, values))
         if kind in _TESTS:
             return _folded(s, _TESTS[kind], values)
-        if self.coeff:
+        if len({s.dims(value) for value in values}) == 1:
             values = tuple(self._scaled(s, values))
         made = _folded(s, _REAL["sum" if kind == "mean" else kind], values)
         return s.divide(made, float(len(values))) if kind == "mean" else made
 
     def _scaled(self, s: Steps, values: tuple[Value, ...]) -> list[Value]:
+        if not self.coeff:
+            return list(values)
         if len(self.coeff) != len(values):
             raise LayerFault(
                 "has another number of coefficients than inputs",
@@ -96,6 +102,15 @@ class Eltwise(LegacyLayer, type="Eltwise", inputs=(1, None)):
             )
         pairs = zip(values, self.coeff, strict=True)
         return [value if c == 1 else s.multiply(s.real(value), c) for value, c in pairs]
+
+    def fault_of_then(self, layer: Layer) -> str:
+        is_uniform = len({port.dims for port in layer.inputs}) < 2
+        if is_uniform or all(factor == 1 for factor in self.coeff):
+            return ""
+        return (
+            "has coefficients and inputs of several sizes; the engine of 2020 ignored the "
+            "coefficients then, and irloop ignores them, too"
+        )
 
 
 def _common(s: Steps, values: tuple[Value, ...]) -> list[Value]:

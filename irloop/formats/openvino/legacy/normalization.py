@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 from irloop.dialects.openvino import activation, elementwise, pooling
 from irloop.dialects.openvino import normalization as today
+from irloop.formats.openvino.document import Layer
 from irloop.formats.openvino.legacy.activation import channels_of
 from irloop.formats.openvino.legacy.base import Dims, Dims2, LayerFault, LegacyLayer
 from irloop.formats.openvino.legacy.elementwise import per_channel
@@ -53,6 +54,14 @@ class Norm(LegacyLayer, type="Norm", inputs=1):
         base = s.add(s.multiply(total, self.alpha * parts / window), float(self.k))
         return s.divide(x, s.power(base, self.beta))
 
+    def fault_of_then(self, layer: Layer) -> str:
+        if self.local_size % 2 or self.region == "across":
+            return ""
+        return (
+            "has a window of the next smaller odd size; the engine of 2020 took the even size that "
+            "is written if a CPU with AVX-512 computed a multiple of 16 channels"
+        )
+
 
 class LRN(Norm, type="LRN", inputs=1):
     """Another name of Norm."""
@@ -87,9 +96,10 @@ class MVN(LegacyLayer, type="MVN", inputs=1):
 
     def build(self, s: Steps, x: Value) -> Value:
         rank = s.rank(x)
-        # The engine of then computed only the first row of two dimensions.
-        if rank < 3 and not (rank == 2 and self.across_channels and s.dims(x)[0] == 1):
-            raise LayerFault("needs an input of 3 or more dimensions", found=str(s.dims(x)))
+        # The engine of then computed only the first row of two dimensions, and read the memory
+        # behind an input of three.
+        if rank < 4 and not (rank == 2 and self.across_channels and s.dims(x)[0] == 1):
+            raise LayerFault("needs an input of 4 or 5 dimensions", found=str(s.dims(x)))
         axes = list(range(1 if self.across_channels else 2, rank))
         op = today.MVN6(self.normalize_variance, self.eps, "inside_sqrt")
         return s(op, x, s.i64(axes))
@@ -106,5 +116,7 @@ class GRN(LegacyLayer, type="GRN", inputs=1):
             raise LayerFault("needs an input of at most 4 dimensions", found=str(s.rank(x)))
         if s.rank(x) == 4:
             return s(activation.GRN(self.bias), x)
-        total = s.add(s.total(s.multiply(x, x), [min(1, s.rank(x) - 1)]), self.bias)
+        squares = s.multiply(x, x)
+        # Each element of one dimension is a batch item.
+        total = s.add(s.total(squares, [1]) if s.rank(x) > 1 else squares, self.bias)
         return s.divide(x, s(elementwise.Sqrt(), total))

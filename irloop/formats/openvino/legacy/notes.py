@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.formats.openvino.document import Document, Extra, Layer
+from irloop.formats.openvino.legacy import LEGACY, LegacyLayer
+from irloop.formats.openvino.legacy.base import LayerFault
+from irloop.formats.openvino.legacy.state import overwritten
+from irloop.formats.openvino.numbers import unsigned
 
 __all__ = ["notes_of"]
 
@@ -22,30 +26,32 @@ def notes_of(document: Document) -> tuple[Diagnostic, ...]:
     if marked:
         text = f"quantization_level is ignored ({len(marked)} layers)"
         notes.append(_note(document, marked[0].line, text))
+    version = unsigned(document.version) or 0
     for layer in document.net.layers:
-        fault = _fault_of_then(layer)
+        fault = _fault_of_then(layer, version)
         if fault:
             text = f"{layer.type} {layer.name!r} {fault}"
             notes.append(_note(document, layer.line, text, Severity.WARNING))
+    for layer in overwritten(document.net):
+        text = (
+            f"{layer.type} {layer.name!r} writes its value when all layers have read the earlier "
+            "one; the engine of 2020 did not wait for those from which it is not computed"
+        )
+        notes.append(_note(document, layer.line, text, Severity.WARNING))
     return tuple(notes)
 
 
-def _fault_of_then(layer: Layer) -> str:
+def _fault_of_then(layer: Layer, version: int) -> str:
     """What the engine of 2020 computed on CPUs other than documents say, or ""."""
-    kind = (layer.type or "").lower()
-    if kind == "reducemax":
-        return (
-            "is the largest value; the engine of 2020 returned 1.2e-38 on CPUs where all values "
-            "are negative"
-        )
-    ports = {"depthtospace": layer.outputs, "spacetodepth": layer.inputs}
-    image = next(iter(ports.get(kind, ())), None)
-    if image is None or image.dims[1:2] == ("1",):
+    cls = LEGACY.find(layer.type or "", version)
+    if cls is None or not issubclass(cls, LegacyLayer):
         return ""
-    return (
-        "has the order of the engine of 2020 on CPUs; for several channels this is neither blocks "
-        "first, which documents name, nor depth first"
-    )
+    if cls.fault_of_then is LegacyLayer.fault_of_then:
+        return ""  # do not read the attributes of every layer
+    try:
+        return cls.read(layer.data).fault_of_then(layer)
+    except LayerFault:
+        return ""  # the reader refuses the layer
 
 
 def _has_scale(section: Extra) -> bool:

@@ -9,6 +9,7 @@ from irloop.formats.openvino.document import Extra, Layer, Net
 from irloop.formats.openvino.legacy.base import Dims, LayerFault, precision_of
 from irloop.formats.openvino.legacy.steps import F32, Steps
 from irloop.formats.openvino.numbers import attribute_float, unsigned
+from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 
 __all__ = ["Means"]
@@ -34,14 +35,15 @@ class Means:
         section = self._section
         if section is None or layer.name != self.name or not section.children:
             return value
-        channels = [child for child in section.children if child.tag == "channel"]
+        channels = _by_id([child for child in section.children if child.tag == "channel"])
         means = [_mean(channel) for channel in channels]
         if not any(mean is not None for mean in means):
             return value
         dims = steps.dims(value)
         if len(dims) < 2 or dims[1] != len(channels):
             raise _fault("has a mean for another number of channels", str(len(channels)))
-        real = steps.real(value)
+        if element_of(value) is not F32:
+            raise _fault("has a mean for integers, whose results the engine of 2020 rounded", "")
         images = [mean is not None and "offset" in mean.attributes for mean in means]
         if not any(images):
             numbers = [_number(mean) for mean in means]
@@ -53,9 +55,22 @@ class Means:
             mean = _image(steps, layer, section, [mean for mean in means if mean], dims)
         else:
             raise _fault("mixes mean values and mean images", "")
-        made = steps.subtract(real, mean)
+        made = steps.subtract(value, mean)
         made.names = (f"{layer.name}/mean",)
         return made
+
+
+def _by_id(channels: list[Extra]) -> list[Extra]:
+    """The channels in the order of their ids.
+
+    Raises:
+        LayerFault: when the ids are not 0, 1, and so on.
+    """
+    ids = {unsigned(channel.attributes.get("id")): channel for channel in channels}
+    if set(ids) != set(range(len(channels))):
+        found = ", ".join(str(channel.attributes.get("id")) for channel in channels[:8])
+        raise _fault(f"has {len(channels)} channels whose ids do not count from 0", found)
+    return [ids[at] for at in range(len(channels))]
 
 
 def _mean(channel: Extra) -> Extra | None:

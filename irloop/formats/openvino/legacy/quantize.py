@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from irloop.dialects.openvino import comparison
 from irloop.dialects.openvino import quantize as today
-from irloop.formats.openvino.legacy.base import LegacyLayer, precision_of
+from irloop.formats.openvino.legacy.base import LayerFault, LegacyLayer, precision_of
 from irloop.formats.openvino.legacy.steps import F32, Steps
 from irloop.graph.model import Value
 from irloop.graph.op import attribute
@@ -20,12 +20,25 @@ class Quantizing(LegacyLayer):
 
     def build(self, s: Steps, x: Value, *limits: Value) -> Value:
         lows, highs = s.constant_of(limits[0]), s.constant_of(limits[1])
-        if lows is not None and highs is not None and (lows == highs).all():
-            # x > threshold ? high : low, which FakeQuantize of two levels computes, too, but not
-            # in every engine at the threshold itself.
-            above = s(comparison.Greater(), x, limits[0])
-            return s.select(above, limits[3], limits[2])
-        return s(today.FakeQuantize(self.levels), x, *limits)
+        if lows is not None and highs is not None and (lows > highs).any():
+            raise LayerFault(
+                "has an input low above its input high, which engines compute in different ways",
+                code="IRL405",
+                expected="input_low of at most input_high",
+                found=f"{lows.max()} and {highs.min()}",
+            )
+        if lows is None or highs is None or not (lows == highs).any():
+            return s(today.FakeQuantize(self.levels), x, *limits)
+        # x > threshold ? high : low, which FakeQuantize of two levels computes, too, but not in
+        # every engine at the threshold itself.
+        above = s(comparison.Greater(), x, limits[0])
+        binary = s.select(above, limits[3], limits[2])
+        equal = lows == highs
+        if equal.all():
+            return binary
+        apart = s.constant(highs + equal, F32)
+        others = s(today.FakeQuantize(self.levels), x, limits[0], apart, *limits[2:])
+        return s.select(s.constant(equal, ElementType.BOOLEAN), binary, others)
 
 
 class Quantize(Quantizing, type="Quantize", since=2, until=5, inputs=5):

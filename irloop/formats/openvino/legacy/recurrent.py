@@ -87,6 +87,7 @@ class LSTMCell(Cell, type="LSTMCell", inputs=3, outputs=2):
     """A long short-term memory: the outputs are H and C."""
 
     gates = 4
+    states = 2
     today = today.LSTMCell
 
 
@@ -110,7 +111,7 @@ class GRUCell(_Gru, Cell, type="GRUCell", inputs=2):
 
 
 class Sequence(Recurring):
-    """The base of the sequences: all H, and the last states."""
+    """The base of the sequences: all H, and the last states. The first states may be left out."""
 
     axis: int = attribute(default=1, least=0, most=1)
     direction: str = "Forward"
@@ -137,6 +138,14 @@ class Sequence(Recurring):
         x = s.transpose(x, turned)
         batch, steps = s.dims(x)[:2]
         size = self.hidden_size
+        if not states:
+            states = (s.broadcast(s.number(0.0), (batch, size)),) * self.states
+        if len(states) != self.states:
+            raise LayerFault(
+                "has some of its first states, but not all",
+                expected=f"{self.states}, or none for zeros",
+                found=str(len(states)),
+            )
         given = [s.reshape(state, (batch, 1, size)) for state in states]
         lengths = s.broadcast(s.constant(steps, I32), (batch,))
         reverse = "reverse" if direction == "backward" else "forward"
@@ -146,20 +155,21 @@ class Sequence(Recurring):
         return (whole, *(s.reshape(state, (batch, size)) for state in made[1:]))
 
 
-class RNNSequence(Sequence, type="RNNSequence", inputs=2, outputs=2):
+class RNNSequence(Sequence, type="RNNSequence", inputs=(1, 2), outputs=2):
     """RNNCell for each step."""
 
     today = today.RNNSequence
 
 
-class LSTMSequence(Sequence, type="LSTMSequence", inputs=3, outputs=3):
+class LSTMSequence(Sequence, type="LSTMSequence", inputs=(1, 3), outputs=3):
     """LSTMCell for each step."""
 
     gates = 4
+    states = 2
     today = today.LSTMSequence
 
 
-class GRUSequence(_Gru, Sequence, type="GRUSequence", inputs=2, outputs=2):
+class GRUSequence(_Gru, Sequence, type="GRUSequence", inputs=(1, 2), outputs=2):
     """GRUCell for each step."""
 
     today = today.GRUSequence

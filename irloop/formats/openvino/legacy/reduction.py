@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from irloop.dialects.openvino import comparison, elementwise
 from irloop.dialects.openvino import reduction as today
+from irloop.formats.openvino.document import Layer
 from irloop.formats.openvino.legacy.base import LayerFault, LegacyLayer
 from irloop.formats.openvino.legacy.steps import Steps
 from irloop.graph.model import Value
@@ -49,6 +50,12 @@ class ReduceMax(Reducing, type="ReduceMax", inputs=2):
     """The maximum."""
 
     today = today.ReduceMax
+
+    def fault_of_then(self, layer: Layer) -> str:
+        return (
+            "is the largest value; the engine of 2020 returned 1.2e-38 on CPUs where all values "
+            "are negative"
+        )
 
 
 class ReduceMin(Reducing, type="ReduceMin", inputs=2):

@@ -67,7 +67,10 @@ class PSROIPooling(LegacyLayer, type="PSROIPooling", inputs=(2, 3)):
 
 
 class RegionYolo(LegacyLayer, type="RegionYolo", inputs=1):
-    """Activates the predictions of YOLO; the declared output is flat or has the input's shape."""
+    """Activates the predictions of YOLO; the declared output is flat or has the input's shape.
+
+    Without softmax the mask lists the boxes; the engine of then activated none without a mask.
+    """
 
     coords: int = attribute(default=4, least=0)
     classes: int = attribute(default=20, least=0)
@@ -85,7 +88,8 @@ class RegionYolo(LegacyLayer, type="RegionYolo", inputs=1):
             do_softmax=self.do_softmax,
             mask=self.mask,
         )
-        return s.reshape(s(op, x), s.out())
+        is_active = self.do_softmax or self.mask
+        return s.reshape(s(op, x) if is_active else x, s.out())
 
 
 class CTCGreedyDecoder(LegacyLayer, type="CTCGreedyDecoder", inputs=2):

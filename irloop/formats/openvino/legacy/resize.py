@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: The largest matrix of weights that is computed while reading.
 LARGEST_WEIGHTS = 1 << 22
+#: Numbers that differ by less may be equal in f32.
+NEAR = 1e-4
 
 
 class Resizing(LegacyLayer):
@@ -48,7 +50,7 @@ def _weights(size: int, count: int) -> Array:
     """The weight of each of `size` elements in each of `count` results: a triangle, widened.
 
     Raises:
-        LayerFault: when there are more weights than irloop computes.
+        LayerFault: when there are more weights than irloop computes, or they are not determined.
     """
     import numpy as np
 
@@ -64,7 +66,16 @@ def _weights(size: int, count: int) -> Array:
     # Along an axis that grows the triangle is narrower, and may contain no element.
     distances = np.abs(np.arange(size) - centres) / step
     found = np.maximum(1 - distances, 0)
-    weights: Array = found / np.maximum(found.sum(axis=1, keepdims=True), 1e-30)
+    total = found.sum(axis=1, keepdims=True)
+    if ((total < NEAR) & (distances < 1 + NEAR)).any():
+        raise LayerFault(
+            "has results that depended on rounding: they read elements at the very border of the "
+            "filter",
+            code="IRL121",
+            expected="no antialias, or an image that shrinks along both axes",
+            found=f"{size} elements that become {count}",
+        )
+    weights: Array = found / np.maximum(total, 1e-30)
     return weights
 
 

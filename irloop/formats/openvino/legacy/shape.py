@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from irloop.dialects.openvino import rearrange
 from irloop.dialects.openvino import shape as today
+from irloop.formats.openvino.document import Layer, Port
 from irloop.formats.openvino.legacy.base import Dims, Dims2, LayerFault, LegacyLayer, product
 from irloop.formats.openvino.legacy.steps import Steps
 from irloop.graph.builder import element_of
@@ -111,6 +112,19 @@ class Blocks(LegacyLayer):
     block_size: int = attribute(default=1, least=1, most=1 << 20)
     is_real = False
 
+    def fault_of_then(self, layer: Layer) -> str:
+        image = next(iter(self._image(layer)), None)
+        if image is None or image.dims[1:2] == ("1",):
+            return ""
+        return (
+            "has the order of the engine of 2020 on CPUs; for several channels this is neither "
+            "blocks first, which documents name, nor depth first"
+        )
+
+    def _image(self, layer: Layer) -> list[Port]:
+        """The ports on the side of the image."""
+        raise NotImplementedError
+
     @staticmethod
     def _sizes(s: Steps, x: Value) -> Dims:
         dims = s.dims(x)
@@ -131,6 +145,9 @@ class Blocks(LegacyLayer):
 class DepthToSpace(Blocks, type="DepthToSpace", inputs=1):
     """Channels become blocks of space."""
 
+    def _image(self, layer: Layer) -> list[Port]:
+        return layer.outputs
+
     def build(self, s: Steps, x: Value) -> Value:
         batch, depth, height, width = self._sizes(s, x)
         block = self.block_size
@@ -144,6 +161,9 @@ class DepthToSpace(Blocks, type="DepthToSpace", inputs=1):
 
 class SpaceToDepth(Blocks, type="SpaceToDepth", inputs=1):
     """Blocks of space become channels."""
+
+    def _image(self, layer: Layer) -> list[Port]:
+        return layer.inputs
 
     def build(self, s: Steps, x: Value) -> Value:
         batch, channels, height, width = self._sizes(s, x)

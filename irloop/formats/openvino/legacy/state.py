@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
+from irloop.dialects.openvino import elementwise, slicing
 from irloop.dialects.openvino import state as today
+from irloop.formats.openvino.document import Layer, Net
 from irloop.formats.openvino.legacy.base import LayerFault, LegacyLayer
 from irloop.formats.openvino.legacy.steps import Steps
 from irloop.graph.model import Value
 from irloop.graph.types import Shape
+
+#: The largest product of memories and edges of a net that is searched.
+MOST_STEPS = 1 << 22
 
 
 class Memory(LegacyLayer, type="Memory", inputs=(0, 1), outputs=None):
@@ -39,9 +45,44 @@ class Memory(LegacyLayer, type="Memory", inputs=(0, 1), outputs=None):
             )
         if inputs:
             (value,) = inputs
+            if isinstance(value.producer.op, slicing.Concat):
+                # OpenVINO of today would join the parts in the memory of the state, while one of
+                # them is still there.
+                value = s(elementwise.Maximum(), value, value)
             type = value.type
             s.emit(today.Assign6(self.id, type.element, type.shape), value)  # type: ignore[union-attr]
             return ()
         element, dims = s.outputs[0].element, s.out()
         zeros = s.broadcast(s.constant(0, element), dims) if dims else s.constant(0, element)
         return (s(today.ReadValue6(self.id, element, Shape(dims)), zeros),)
+
+
+def overwritten(net: Net) -> Iterator[Layer]:
+    """Yield each Memory that writes a value before all layers have read the earlier one.
+
+    The engine of 2020 only waited for those layers from which the new value is computed. A net with
+    more memories and edges than any real one is not searched.
+    """
+    memories = [layer for layer in net.layers if (layer.type or "").lower() == "memory"]
+    if not 0 < len(memories) * len(net.edges) <= MOST_STEPS:
+        return
+    sources: dict[str | None, list[str | None]] = {}
+    for edge in net.edges:
+        sources.setdefault(edge.to_layer, []).append(edge.from_layer)
+    readers = {layer.id: layer.data.get("id") for layer in memories if layer.outputs}
+    for writer in memories:
+        before, name = _before(writer, sources), writer.data.get("id")
+        read = (edge.to_layer for edge in net.edges if readers.get(edge.from_layer) == name)
+        if writer.inputs and name is not None and not before.issuperset(read):
+            yield writer
+
+
+def _before(layer: Layer, sources: dict[str | None, list[str | None]]) -> set[str | None]:
+    """The ids of a layer and of all from which it is computed."""
+    found = {layer.id}
+    open_ = [layer.id]
+    while open_:
+        new = set(sources.get(open_.pop(), ())) - found
+        found |= new
+        open_ += new
+    return found

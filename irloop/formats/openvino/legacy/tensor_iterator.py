@@ -10,7 +10,7 @@ from typing import Any
 
 from irloop.dialects.openvino.control_flow import TensorIterator
 from irloop.formats.openvino.document import BackEdge, Layer, MapEntry, Net, Port
-from irloop.formats.openvino.legacy.base import LayerFault
+from irloop.formats.openvino.legacy.base import Dims, LayerFault
 from irloop.formats.openvino.numbers import signed
 from irloop.graph.builder import element_of
 from irloop.graph.loops import (
@@ -149,14 +149,26 @@ class Iterating:
             )
         return number
 
-    def _slice(self, entry: MapEntry) -> tuple[int, int, int, int, int] | None:
-        """The axis, start, end, stride and part size of an entry; None without an axis."""
+    def _slice(self, entry: MapEntry, dims: Dims) -> tuple[int, int, int, int, int] | None:
+        """The axis, start, end, stride and part size of an entry; None without an axis.
+
+        `dims` are those of the value outside. OpenVINO of today refuses some ways to write that all
+        of an axis counts, so it is written in one way.
+        """
         axis = self._number(entry, "axis", -1)
         if axis < 0:
             return None
         stride = self._number(entry, "stride", 1)
         part = self._number(entry, "part_size", abs(stride))
-        return axis, self._number(entry, "start", 0), self._number(entry, "end", -1), stride, part
+        start, end = self._number(entry, "start", 0), self._number(entry, "end", -1)
+        if axis < len(dims):
+            size = dims[axis]
+            bounds = tuple(number + size + 1 if number < 0 else number for number in (start, end))
+            if bounds == (0, size) and stride > 0:
+                start, end = 0, -1
+            elif bounds == (size, 0) and stride < 0:
+                start, end = -1, 0
+        return axis, start, end, stride, part
 
     def _input(
         self,
@@ -167,7 +179,7 @@ class Iterating:
         starts: dict[Place, BackEdge],
     ) -> InputPort:
         external = self._external(entry, self.layer.inputs)
-        slice_ = self._slice(entry)
+        slice_ = self._slice(entry, self.steps.dims(self.inputs[external]))
         if slice_ is not None:
             return Sliced(external, at, *slice_)
         edge = starts.get(place)
@@ -199,7 +211,7 @@ class Iterating:
     def _output(self, body: Any, entry: MapEntry) -> OutputPort:
         external = self._external(entry, self.layer.outputs)
         result = self._result(body, self._place(entry))
-        slice_ = self._slice(entry)
+        slice_ = self._slice(entry, self.outer.steps.out(external))
         if slice_ is None:
             return LastValue(result, external)
         return Concatenated(result, external, *slice_)

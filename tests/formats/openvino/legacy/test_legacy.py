@@ -10,6 +10,7 @@ import pytest
 
 import irloop
 from benchmarks.old_ir import Judge
+from irloop.diagnostics import Diagnostic
 from irloop.errors import ReadError
 from irloop.validation.engine import validate
 from tests.archives import unpacked
@@ -51,6 +52,77 @@ def test_an_order_that_no_document_knows_is_noted(tmp_path: Path) -> None:
     (note,) = (item for item in notes if item.severity.name == "WARNING")
     assert note.code == "CNV113"
     assert "neither blocks first" in note.message
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Pooling__avg_3d_pads", "count only the pads of their last axis"),
+        ("BinaryConvolution__biases", "ignored, and irloop ignores, too"),
+        ("Eltwise__coeff_bcast", "ignored the coefficients"),
+    ],
+)
+def test_what_the_engine_ignored_or_did_otherwise_is_noted(name: str, message: str) -> None:
+    for notes in (irloop.validate(CASES / name / "model.xml"), _notes(name)):
+        (note,) = (item for item in notes if item.severity.name == "WARNING")
+        assert message in note.message
+
+
+def test_a_memory_that_the_engine_overwrote_too_early_is_noted(tmp_path: Path) -> None:
+    """The concatenation is written at once; a reader that it does not need comes too late."""
+    assert all(item.severity.name == "INFO" for item in _notes("Memory__shift"))
+    exp = """<layer id="9" name="late" type="Exp" precision="FP32"><input><port id="0"><dim>1</dim>
+<dim>12</dim></port></input><output><port id="1"><dim>1</dim><dim>12</dim></port></output></layer>
+</layers>"""
+    edge = '<edges><edge from-layer="1" from-port="0" to-layer="9" to-port="0"/>'
+    path = _changed("Memory__shift", {"</layers>": exp, "<edges>": edge}, tmp_path)
+    (note,) = (item for item in irloop.validate(path) if item.severity.name == "WARNING")
+    assert "did not wait" in note.message
+
+
+def _notes(name: str) -> list[Diagnostic]:
+    return irloop.convert(CASES / name / "model.xml", "openvino")[1]
+
+
+def _changed(name: str, changes: dict[str, str], folder: Path) -> Path:
+    """A copy of a case whose XML has other texts."""
+    text = (CASES / name / "model.xml").read_text()
+    for old, new in changes.items():
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "model.xml").write_text(text)
+    (folder / "model.bin").write_bytes((CASES / name / "model.bin").read_bytes())
+    return folder / "model.xml"
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        (
+            "Pooling__avg_floor",
+            {
+                'pads_end="0,0"': 'pads_end="7,0"',
+                "<dim>3</dim><dim>4</dim></port>": "<dim>7</dim><dim>4</dim></port>",
+            },
+            "without an element",
+        ),
+        ("MVN__ac0_nv0", {"<dim>6</dim>": ""}, "4 or 5 dimensions"),
+        ("PreProcess__order", {'channel id="2"': 'channel id="3"'}, "count from 0"),
+        ("PreProcess__order", {'precision="FP32"': 'precision="U8"'}, "mean for integers"),
+        (
+            "FakeQuantize__mixed",
+            {'offset="0"': 'offset="X"', 'offset="16"': 'offset="0"', 'offset="X"': 'offset="16"'},
+            "input low above",
+        ),
+    ],
+)
+def test_what_the_engine_left_open_is_refused(
+    name: str, changes: dict[str, str], message: str, tmp_path: Path
+) -> None:
+    path = _changed(name, changes, tmp_path)
+    with pytest.raises(ReadError, match=message):
+        irloop.read_model(path)
+    assert any(message in item.message for item in irloop.validate(path))
 
 
 def test_every_case_that_can_be_read_is_valid_and_no_other() -> None:
