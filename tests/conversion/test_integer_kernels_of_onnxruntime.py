@@ -18,6 +18,7 @@ import pytest
 
 import irloop
 from irloop.building.ir_model import IrModel
+from irloop.conversion.quantised.moves import QuantisedMeans
 from irloop.dialects.openvino.activation import Sigmoid
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.convolution import Convolution
@@ -28,6 +29,7 @@ from irloop.dialects.openvino.reduction import ReduceMean
 from irloop.dialects.openvino.slicing import Concat
 from irloop.graph.model import Model, Value
 from irloop.graph.types import ElementType
+from irloop.passes import Manager
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("onnxruntime") is None, reason="ONNX Runtime is not installed"
@@ -150,3 +152,12 @@ def test_what_has_no_integer_kernel_costs_nothing(tmp_path: Path) -> None:
 def _run(model: Model, x: Any) -> Any:
     (wanted,) = irloop.run(model, {"x": x}).values()
     return wanted
+
+
+def test_a_mean_over_the_columns_of_a_matrix_stays() -> None:
+    """GlobalAveragePool of a matrix would leave it as it is."""
+    text = """<ir_version: 8, opset_import: ["" : 18]>
+      g (uint8[2, 3] q) => (uint8[1, 1] y) <float s = {0.5}, uint8 z = {0}, int64[0] none = {}> {
+        d = DequantizeLinear (q, s, z)  m = ReduceMean (d, none)  y = QuantizeLinear (m, s, z) }"""
+    model = irloop.read_model(onnx.parser.parse_model(text))
+    assert not Manager([QuantisedMeans()]).run_passes(model)

@@ -78,12 +78,12 @@ class QuantisedMeans(NodePass):
 
     def applies(self, node: Node) -> bool:
         x, rank = node.inputs[0], shape_of(node.output).rank
-        if x is None or rank is None or not isinstance(x.producer.op, DequantizeLinear13):
+        if x is None or not rank or not isinstance(x.producer.op, DequantizeLinear13):
             return False
         if shape_of(x).rank != rank or element_of(x) is not ElementType.F32:
             return False
         axes = _axes(node)
-        if axes is None or sorted(axis % rank for axis in axes) != list(range(2, rank)):
+        if not axes or sorted(axis % rank for axis in axes) != list(range(2, rank)):
             return False
         return all(isinstance(user.op, QuantizeLinear13) for user, _ in node.output.uses)
 
