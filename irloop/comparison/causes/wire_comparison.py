@@ -22,6 +22,7 @@ from irloop.comparison.causes.wire_side import (
 )
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.formats.openvino.wire_places import WirePlaces
+from irloop.graph.builder import shape_of
 from irloop.graph.loops import Carried, LastValue
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.record import Record
@@ -157,7 +158,9 @@ class Wires:
         ]
         if any(kept):
             return all(kept)
-        return self._same(*(values[0], values[1]))
+        ranks = {None if value is None else shape_of(value).rank for value in values} - {None}
+        # In both formats a state keeps its shape; only what is joined has one more axis in an IR.
+        return len(ranks) < 2 and self._same(*(values[0], values[1]))
 
     def output(
         self,
