@@ -114,12 +114,14 @@ def summary_of(model: Model) -> Summary:
 
 
 def _multiply_adds(node: Node) -> int | None:
-    """The multiplications of a product or convolution; 0 for others, None for unknown sizes."""
+    """The multiplications of a product or convolution; 0 for others, None if sizes are unknown."""
     kind = node.op.type
     if kind not in _PRODUCTS and kind not in _CONVOLUTIONS:
         return 0
-    made = _dims(node.outputs[0])
-    operand = node.inputs[1 if kind in _CONVOLUTIONS else 0]
+    place = 1 if kind in _CONVOLUTIONS else 0
+    if not node.outputs or place >= len(node.inputs):
+        return None  # the node is damaged
+    made, operand = _dims(node.outputs[0]), node.inputs[place]
     dims = None if operand is None else _dims(operand)
     if made is None or dims is None:
         return None

@@ -182,6 +182,16 @@ def test_convolutions_are_counted(irloop: Irloop, tmp_path: Path) -> None:
     assert f"multiply-adds: {6 * 64 * 36:,};" in irloop("inspect", tmp_path / "m.xml").stdout
 
 
+def test_a_convolution_without_weights_is_shown(irloop: Irloop, tmp_path: Path) -> None:
+    path = tmp_path / "damaged.onnxtxt"
+    path.write_text(
+        '<ir_version: 8, opset_import: ["" : 17]>\n'
+        "g (float[1,2,4,4] x) => (float[1,2,4,4] y) { y = Conv (x) }"
+    )
+    lines = irloop("inspect", path).stdout.splitlines()
+    assert any(line.startswith("  multiply-adds: unknown") for line in lines)
+
+
 @pytest.mark.parametrize("command", ["inspect", "view"])
 def test_an_ir_without_its_weights_is_shown(
     irloop: Irloop, recurrent: Path, tmp_path: Path, command: str
