@@ -15,7 +15,7 @@ from irloop.graph.builder import shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Node, Value
 from irloop.graph.op import Op
-from irloop.graph.types import UNKNOWN_DIM, DynamicDim, Shape, TensorType, ValueType
+from irloop.graph.types import UNKNOWN_DIM, Shape, TensorType, ValueType
 from irloop.graph.walk import downstream, has_op
 
 __all__ = [
@@ -123,11 +123,8 @@ def _with_names(type: ValueType, number: int) -> ValueType:
     """The type with a name for each unknown size; `number` makes the names unique."""
     if not isinstance(type, TensorType) or type.shape.dims is None:
         return type
-    dims = [
-        dim if isinstance(dim, int) else DynamicDim(symbol=f"size {axis} of {number}")
-        for axis, dim in enumerate(type.shape.dims)
-    ]
-    return TensorType(type.element, Shape(tuple(dims)))
+    nameless = Shape.of(*(dim if isinstance(dim, int) else None for dim in type.shape.dims))
+    return TensorType(type.element, nameless.with_names(f"size of {number}"))
 
 
 def only_grows(state: Entering) -> bool:

@@ -387,6 +387,20 @@ class Shape:
         dims[axis] = dim
         return Shape(tuple(dims))
 
+    def with_names(self, prefix: str) -> Shape:
+        """The shape with a name, the prefix and the axis, for each dimension of which nothing is
+        known.
+
+        Inference compares sizes by their names.
+        """
+        if self.dims is None:
+            return self
+        dims = [
+            DynamicDim(symbol=f"{prefix}_{axis}") if dim == UNKNOWN_DIM else dim
+            for axis, dim in enumerate(self.dims)
+        ]
+        return Shape(tuple(dims))
+
     def widen(self, other: Shape) -> Shape:
         """The narrowest shape that covers both shapes, for results of loops and branches."""
         if self.dims is None or other.dims is None or len(self.dims) != len(other.dims):

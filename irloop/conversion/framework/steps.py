@@ -30,14 +30,7 @@ from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
-from irloop.graph.types import (
-    UNKNOWN_DIM,
-    DynamicDim,
-    ElementType,
-    Shape,
-    TensorType,
-    ValueType,
-)
+from irloop.graph.types import ElementType, TensorType, ValueType
 from irloop.graph.verify import verify
 from irloop.graph.walk import all_graphs, all_nodes, node_path
 from irloop.passes.base import ModelPass
@@ -150,17 +143,10 @@ class Translate(ModelPass):
 
 
 def _with_named_dims(type: ValueType, name: str) -> ValueType:
-    """Give each unknown dimension of an input called `name` a name of its own.
-
-    IR has no names of dimensions, but inference compares sizes by them.
-    """
-    if not isinstance(type, TensorType) or type.shape.dims is None:
+    """Give each unknown dimension of an input called `name` a name of its own; IR has none."""
+    if not isinstance(type, TensorType):
         return type
-    dims = [
-        DynamicDim(symbol=f"{name}_{axis}") if dim == UNKNOWN_DIM else dim
-        for axis, dim in enumerate(type.shape.dims)
-    ]
-    return TensorType(type.element, Shape(tuple(dims)))
+    return TensorType(type.element, type.shape.with_names(name))
 
 
 class DropUnread(ModelPass):
