@@ -35,6 +35,7 @@ __all__ = [
     "counted_by_unread_ports",
     "has_one_constant_element",
     "is_computed",
+    "is_in_iterator",
     "is_invariant",
     "is_loop",
     "is_view",
@@ -69,6 +70,12 @@ def owner_of(node: Node) -> tuple[Node, Body] | None:
     if owner is None or not is_loop(owner):
         return None
     return owner, next(body for body in owner.bodies if body.graph is node.graph)
+
+
+def is_in_iterator(node: Node) -> bool:
+    """Return whether a node is directly in the body of a TensorIterator."""
+    owner = owner_of(node)
+    return owner is not None and isinstance(owner[0].op, ov.TensorIterator)
 
 
 def same_memory(value: Value) -> Value:

@@ -7,7 +7,7 @@ from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.op import Constant
 
-__all__ = ["is_never_negative"]
+__all__ = ["MOVES", "is_never_negative"]
 
 #: At most so many operations are looked through.
 MOST = 16
@@ -18,7 +18,7 @@ FEW = 1024
 _COUNTS = classes_of("ArgMax", "ArgMin", "NonZero", "Shape", "ShapeOf", "Size")
 _CONVERSIONS = classes_of("Cast", "Convert")
 #: Operations whose results are elements of their first input.
-_MOVES = classes_of("Gather", "Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze")
+MOVES = classes_of("Gather", "Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze")
 #: Operations that are never negative if no operand is.
 _KEEPING = classes_of("Concat", "Min", "Minimum")
 #: Operations that choose among their last two operands.
@@ -46,7 +46,7 @@ def is_never_negative(value: Value | None, depth: int = MOST) -> bool:
         return widens and is_never_negative(first, depth - 1)
     if isinstance(node.op, _SEARCHES) and value is not node.outputs[0]:
         return True
-    if isinstance(node.op, _MOVES + _SEARCHES):
+    if isinstance(node.op, MOVES + _SEARCHES):
         return is_never_negative(first, depth - 1)
     operands = node.inputs
     if isinstance(node.op, _CHOICES):

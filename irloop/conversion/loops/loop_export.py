@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from irloop.analysis.patterns import is_in_iterator
 from irloop.analysis.ranges import is_never_negative
 from irloop.conversion.framework.directions import Export
 from irloop.conversion.framework.translation import exports
@@ -18,7 +19,7 @@ from irloop.dialects.loops import joined_count, overlaps, sliced_count
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Concatenated, Sliced
-from irloop.graph.model import Node, Value
+from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
 __all__ = ["export_loop", "export_tensor_iterator"]
@@ -39,16 +40,10 @@ def export_loop(c: Export, op: ov.Loop, *inputs: Value | None) -> list[Value | N
     assert trip is not None
     assert condition is not None
     plan = LoopPlan(c, inputs)
-    prefers_scan = c.converter.options.get("prefer") == "scan" or _is_in_iterator(c.node)
+    prefers_scan = c.converter.options.get("prefer") == "scan" or is_in_iterator(c.node)
     if prefers_scan and _is_pure_scan(plan, trip, condition):
         return export_as_scan(plan)
     return _export_as_loop(plan, _limit(c, trip), c.as_scalar(condition))
-
-
-def _is_in_iterator(node: Node) -> bool:
-    """Return whether `node` is directly in the body of a TensorIterator."""
-    owner = None if node.graph is None else node.graph.owner
-    return owner is not None and isinstance(owner.op, ov.TensorIterator)
 
 
 def _is_pure_scan(plan: LoopPlan, trip: Value, starts: Value) -> bool:

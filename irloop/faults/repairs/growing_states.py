@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from irloop.analysis.patterns import same_shape_source
+from irloop.analysis.ranges import MOVES
 from irloop.analysis.sources import MOST, sources
 from irloop.analysis.states import (
     hiding_tile,
@@ -18,7 +19,6 @@ from irloop.analysis.states import (
     size_reaches_a_nonzero,
     unstable_axes,
 )
-from irloop.dialects.classes import classes_of
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Add
@@ -30,7 +30,7 @@ from irloop.dialects.wire_ends import Entering, Leaving
 from irloop.faults.repair import Repair
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
-from irloop.graph.op import Constant, Parameter
+from irloop.graph.op import Constant, Op, Parameter
 from irloop.graph.types import ElementType
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
@@ -39,8 +39,8 @@ from irloop.passes.openvino_node_writer import OpenVinoNodeWriter
 
 __all__ = ["OpenGrowingStates"]
 
-#: Operations whose results are elements of their first operand.
-MOVING = classes_of("Convert", "Gather", "Reshape", "Slice", "Squeeze", "Unsqueeze")
+#: Operations whose results are elements of their first operand, perhaps of another type.
+MOVING: tuple[type[Op], ...] = (Convert, *MOVES)
 
 
 class OpenGrowingStates(Repair, LoopPass):

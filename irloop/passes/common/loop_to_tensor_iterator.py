@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from irloop.analysis.patterns import is_in_iterator
 from irloop.dialects.loops import is_consistent, normal_axis
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.wire_ends import Entering, slice_port
@@ -98,10 +99,8 @@ class LoopToTensorIterator(LoopPass):
 
 
 def _beside_another(node: Node) -> bool:
-    owner = None if node.graph is None else node.graph.owner
-    if owner is not None and isinstance(owner.op, ov.TensorIterator):
-        return True
-    return any(isinstance(inner.op, ov.TensorIterator) for inner in node.body().graph.nodes)
+    inner = node.body().graph.nodes
+    return is_in_iterator(node) or any(isinstance(each.op, ov.TensorIterator) for each in inner)
 
 
 def _is_long_enough(item: Entering, count: int) -> bool:

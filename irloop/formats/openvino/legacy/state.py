@@ -12,6 +12,7 @@ from irloop.formats.openvino.legacy.base import LayerFault, LegacyLayer
 from irloop.formats.openvino.legacy.steps import Steps
 from irloop.graph.model import Value
 from irloop.graph.types import Shape
+from irloop.graph.walk import reached
 
 #: The largest product of memories and edges of a net that is searched.
 MOST_STEPS = 1 << 22
@@ -71,18 +72,8 @@ def overwritten(net: Net) -> Iterator[Layer]:
         sources.setdefault(edge.to_layer, []).append(edge.from_layer)
     readers = {layer.id: layer.data.get("id") for layer in memories if layer.outputs}
     for writer in memories:
-        before, name = _before(writer, sources), writer.data.get("id")
+        before = set(reached([writer.id], lambda layer: sources.get(layer, ())))
+        name = writer.data.get("id")
         read = (edge.to_layer for edge in net.edges if readers.get(edge.from_layer) == name)
         if writer.inputs and name is not None and not before.issuperset(read):
             yield writer
-
-
-def _before(layer: Layer, sources: dict[str | None, list[str | None]]) -> set[str | None]:
-    """The ids of a layer and of all from which it is computed."""
-    found = {layer.id}
-    open_ = [layer.id]
-    while open_:
-        new = set(sources.get(open_.pop(), ())) - found
-        found |= new
-        open_ += new
-    return found
