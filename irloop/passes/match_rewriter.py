@@ -13,7 +13,7 @@ from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import ValueType
 from irloop.passes.folding import folded
 
-__all__ = ["MatchRewriter", "copy_info"]
+__all__ = ["MatchRewriter", "copy_info", "has_fixed_name", "is_unread"]
 
 
 #: Operations with an effect although nothing reads them.
@@ -131,7 +131,7 @@ class MatchRewriter(Rewriter):
         several outputs. Outputs of a body are known by their places, not by their names.
         """
         is_output = node.output.is_output and self.graph.owner is None
-        if is_output and (_has_fixed_name(value.producer) or value.is_output):
+        if is_output and (has_fixed_name(value.producer) or value.is_output):
             return False
         if is_output:
             value.producer.name, node.name = node.name, value.producer.name
@@ -139,7 +139,8 @@ class MatchRewriter(Rewriter):
         return True
 
 
-def _has_fixed_name(node: Node) -> bool:
+def has_fixed_name(node: Node) -> bool:
+    """Return whether a node cannot take over the name of an output that it is going to give."""
     return isinstance(node.op, Parameter) or len(node.outputs) > 1
 
 

@@ -11,9 +11,10 @@ from irloop.dialects.openvino import OPENVINO
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.model import Node, Value
-from irloop.graph.op import Op, Parameter
+from irloop.graph.op import Op
 from irloop.graph.types import TensorType
 from irloop.passes.graph_rewrite import NodePass
+from irloop.passes.match_rewriter import has_fixed_name
 from irloop.passes.node_writer import NodeWriter
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class IdentityElimination(NodePass):
         if source is None or element_of(source) is not element_of(node.outputs[0]):
             return
         is_output = node.outputs[0].is_output
-        if is_output and node.op.registry is OPENVINO and _is_fixed(source):
+        if is_output and node.op.registry is OPENVINO and _may_be_confused(source):
             return
         if len(node.outputs) == 1:
             rewriter.eliminate(node, source)
@@ -101,12 +102,13 @@ class IdentityElimination(NodePass):
             rewriter.erase(node)
 
 
-def _is_fixed(value: Value) -> bool:
+def _may_be_confused(value: Value) -> bool:
     """Return whether OpenVINO may confuse a value with another result of the same body.
 
-    A parameter that is returned unchanged shares its memory with the state before or after it.
+    Two results may share the memory of one value, and a parameter that is returned unchanged that
+    of the state before it.
     """
-    return isinstance(value.producer.op, Parameter) or len(value.producer.outputs) > 1
+    return has_fixed_name(value.producer) or value.is_output
 
 
 def _source(node: Node, inference: Inference) -> Value | None:
