@@ -5,6 +5,8 @@ The dimensions t, b and d are sizes that change from one inference to the next.
 
 from __future__ import annotations
 
+from benchmarks.wild.loops import numeric, tables
+
 __all__ = ["PROGRAMS"]
 
 HEAD = """
@@ -110,18 +112,7 @@ PROGRAMS = {
    y = ReduceSum <keepdims = 0> (weighted, axis)
    }> (h0, x)
 }""",
-    "sinkhorn_of_any_size": """sinkhorn (float[t,d] x) => (float[t,d] plan) {
-   n = Constant <value = int64 {$T}> ()
-   yes = Constant <value = bool {1}> ()
-   plan = Loop <body = step (int64 i, bool go, float[t,d] p) => (bool on, float[t,d] p3) {
-   a = ReduceLogSumExp <axes = [1], keepdims = 1> (p)
-   p2 = Sub (p, a)
-   b = ReduceLogSumExp <axes = [0], keepdims = 1> (p2)
-   p3 = Sub (p2, b)
-"""
-    + CLOSE
-    + """ (n, yes, x)
-}""",
+    "sinkhorn_of_any_size": numeric.PROGRAMS["sinkhorn"].replace("[$D,$D]", "[t,d]"),
     "smoothing": """smooth (float[t,$D] x) => (float[t,$D] y) {
    n = Constant <value = int64 {$T}> ()
    yes = Constant <value = bool {1}> ()
@@ -262,18 +253,7 @@ PROGRAMS = {
     + CLOSE
     + """ (n, yes, x)
 }""",
-    "warping_of_any_length": """dtw (float[t,$D] x, float[$D] far) => (float[$D] last) {
-   huge = Constant <value = float {1e6}> ()
-   last = Scan <num_scan_inputs = 1, body = rows (float[$D] above, float[$D] line)
-    => (float[$D] row) {
-   left, row = Scan <num_scan_inputs = 2, body = cells (float l, float c, float u)
-    => (float best, float out) {
-   m = Min (l, u)
-   best = Add (m, c)
-   out = Identity (best)
-   }> (huge, line, above)
-   }> (far, x)
-}""",
+    "warping_of_any_length": tables.PROGRAMS["dtw"].replace("[$T,$D]", "[t,$D]"),
     "counts_of_labels": """counts (int64[t] labels) => (int64[$D] total) {
    width = Constant <value = int64[1] {$D}> ()
    none = ConstantOfShape <value = int64[1] {0}> (width)
