@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irloop.analysis.patterns import owner_of
+from irloop.analysis.patterns import loop_around
 from irloop.analysis.sources import sources
 from irloop.dialects.openvino.comparison import (
     Equal,
@@ -103,7 +103,7 @@ def _is_large_source(node: Node) -> bool:
 
 def _counts_iterations(node: Node) -> bool:
     """Return whether `node` is the body parameter that holds the iteration number."""
-    found = owner_of(node)
+    found = loop_around(node)
     if found is None:
         return False
     position = found[1].ports.iteration

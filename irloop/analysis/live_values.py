@@ -11,6 +11,7 @@ from irloop.graph.builder import shape_of
 from irloop.graph.loops import Carried
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Result
+from irloop.graph.walk import body_around
 
 __all__ = ["has_no_element", "is_live"]
 
@@ -91,10 +92,10 @@ def _returned(result: Node) -> Sequence[Value] | None:
     All outputs depend on a Result that is the condition or feeds a back edge. Return None if
     `result` belongs to the model itself and not to a body.
     """
-    owner = None if result.graph is None else result.graph.owner
-    if owner is None:
+    around = body_around(result)
+    if around is None:
         return None
-    (body,) = (body for body in owner.bodies if body.graph is result.graph)
+    owner, body = around
     at = body.graph.results.index(result)
     if at == body.ports.condition or any(port.result == at for port in body.ports.carried):
         return owner.outputs

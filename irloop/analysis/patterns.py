@@ -28,6 +28,7 @@ from irloop.graph.loops import (
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant, Parameter
 from irloop.graph.types import ElementType, Shape
+from irloop.graph.walk import body_around
 
 __all__ = [
     "VIEWS",
@@ -39,10 +40,10 @@ __all__ = [
     "is_invariant",
     "is_loop",
     "is_view",
+    "loop_around",
     "may_be_empty",
     "may_not_run",
     "number_of",
-    "owner_of",
     "read_inputs",
     "same_memory",
     "same_shape_source",
@@ -64,18 +65,15 @@ def is_loop(node: Node) -> bool:
     return isinstance(node.op, _LOOPS)
 
 
-def owner_of(node: Node) -> tuple[Node, Body] | None:
+def loop_around(node: Node) -> tuple[Node, Body] | None:
     """The OpenVINO loop whose body contains `node`, and that body; None outside loops."""
-    owner = None if node.graph is None else node.graph.owner
-    if owner is None or not is_loop(owner):
-        return None
-    return owner, next(body for body in owner.bodies if body.graph is node.graph)
+    around = body_around(node)
+    return around if around is not None and is_loop(around[0]) else None
 
 
 def is_in_iterator(node: Node) -> bool:
     """Return whether a node is directly in the body of a TensorIterator."""
-    owner = owner_of(node)
-    return owner is not None and isinstance(owner[0].op, ov.TensorIterator)
+    return node.owner is not None and isinstance(node.owner.op, ov.TensorIterator)
 
 
 def same_memory(value: Value) -> Value:

@@ -22,6 +22,7 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Result
 from irloop.graph.types import EIGHT_BIT_FLOATS, ElementType
+from irloop.graph.walk import owners
 
 __all__ = [
     "computes_as_loop",
@@ -107,12 +108,7 @@ def _keeps_old_address(reader: Node, is_inner: bool) -> bool:
 
 def is_in_loop(node: Node) -> bool:
     """Return whether `node` is in the body of a loop, also if it is in a branch there."""
-    graph = node.graph
-    while graph is not None and graph.owner is not None:
-        if is_loop(graph.owner):
-            return True
-        graph = graph.owner.graph
-    return False
+    return any(map(is_loop, owners(node)))
 
 
 def joined_repeatedly(value: Value) -> list[tuple[Node, int]]:

@@ -101,8 +101,7 @@ def owners_alike(pairs: Mapping[Value, Value]) -> Iterator[tuple[Node, Node]]:
     """
     partners: tuple[dict[Node, set[Node]], dict[Node, set[Node]]] = ({}, {})
     for value, mine in pairs.items():
-        nodes = [_owner(item) for item in (mine, value)]
-        first, second = nodes
+        first, second = mine.producer.owner, value.producer.owner
         # A constant may have moved into a body or out of it.
         if first is None or second is None or isinstance(value.producer.op, Constant):
             continue
@@ -113,8 +112,3 @@ def owners_alike(pairs: Mapping[Value, Value]) -> Iterator[tuple[Node, Node]]:
             (second,) = found
             if len(partners[1][second]) == 1:
                 yield first, second
-
-
-def _owner(value: Value) -> Node | None:
-    graph = value.producer.graph
-    return None if graph is None else graph.owner

@@ -23,7 +23,7 @@ from irloop.execution.trace import TraceEvent
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.record import Record
-from irloop.graph.walk import node_path
+from irloop.graph.walk import node_path, owners
 
 __all__ = ["Divergence", "find_divergence"]
 
@@ -237,19 +237,13 @@ def _error(before: Any, made: Any) -> float:
     return measure(x.reshape(-1), y.reshape(-1), Tolerance()).absolute
 
 
-def _owners(node: Node) -> list[Node]:
+def _loops_around(node: Node) -> list[Node]:
     """The loops around a node, outermost first."""
-    found: list[Node] = []
-    graph = node.graph
-    while graph is not None and graph.owner is not None:
-        if not isinstance(graph.owner.op, ov.If | onnx.If):
-            found.append(graph.owner)
-        graph = graph.owner.graph
-    return found[::-1]
+    return [owner for owner in owners(node) if not isinstance(owner.op, ov.If | onnx.If)][::-1]
 
 
 def _counts_around(node: Node, counts: dict[Node, set[int]]) -> tuple[int | None, ...]:
-    found = [counts.get(loop, set()) for loop in _owners(node)]
+    found = [counts.get(loop, set()) for loop in _loops_around(node)]
     return tuple(next(iter(item)) if len(item) == 1 else None for item in found)
 
 
@@ -271,7 +265,7 @@ def _before(comparer: _Comparer, loop: Node) -> bool:
     event = comparer.event
     if event is None:
         return False
-    if loop in _owners(event.node):
+    if loop in _loops_around(event.node):
         return True
     own = event.node.graph
     if own is not loop.graph or own is None:

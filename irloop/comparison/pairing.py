@@ -15,7 +15,7 @@ from irloop.errors import IrloopError, UsageError
 from irloop.execution.session import Session
 from irloop.execution.trace import TraceEvent, Tracer
 from irloop.graph.model import Body, Graph, Model, Node, Value
-from irloop.graph.walk import all_graphs, all_nodes
+from irloop.graph.walk import all_graphs, all_nodes, owners
 
 __all__ = ["Pairs", "inputs_of", "traced"]
 
@@ -70,7 +70,7 @@ class Pairs:
             if not pending:
                 continue
             # Values that an inner loop reads are paired only once the outer loop has been entered.
-            loops = min(pending, key=lambda pair: _depth(pair[1]))
+            loops = min(pending, key=lambda pair: len([*owners(pair[1])]))
             entered.add(loops[1])
             self._entered.append(loops)
             self._enter(*loops)
@@ -187,11 +187,11 @@ class Pairs:
                 self._add(f"computed {value.name}", value, other)
         entered = {node for pair in self._entered for node in pair}
         pairs = {value: self.first_by_name[name] for value, name in self.of_second.items()}
-        for owners in owners_alike(pairs):
-            if entered.isdisjoint(owners) and isinstance(owners[0].op, _IFS) == isinstance(
-                owners[1].op, _IFS
+        for alike in owners_alike(pairs):
+            if entered.isdisjoint(alike) and isinstance(alike[0].op, _IFS) == isinstance(
+                alike[1].op, _IFS
             ):
-                yield owners
+                yield alike
 
     def loops(self) -> Iterable[tuple[Node, Node]]:
         """Yield pairs of corresponding loops and Ifs, one node of each model.
@@ -216,14 +216,6 @@ class Pairs:
             nodes = _loop_of(self.first_by_name[self.of_second[value]]), _loop_of(value)
             if nodes[0] is not None and nodes[1] is not None:
                 yield nodes[0], nodes[1]
-
-
-def _depth(node: Node) -> int:
-    """The number of bodies, nested in each other, that contain a node."""
-    depth = 0
-    while node.graph is not None and node.graph.owner is not None:
-        node, depth = node.graph.owner, depth + 1
-    return depth
 
 
 def _loop_of(value: Value) -> Node | None:

@@ -13,9 +13,8 @@ from irloop.comparison.pairing import inputs_of
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.execution.trace import IterationEvent, TraceEvent
-from irloop.graph.loops import Invariant
 from irloop.graph.model import Node, Value
-from irloop.graph.op import Parameter
+from irloop.graph.walk import invariant_of
 
 __all__ = ["KEPT_BYTES", "Event", "Recording"]
 
@@ -108,14 +107,8 @@ class Recording:
             iterations: the iterations of the loops around the parameter.
             made: what the parameter holds in this iteration.
         """
-        graph = value.producer.graph
-        owner = None if graph is None else graph.owner
-        if graph is None or owner is None or not isinstance(value.producer.op, Parameter):
-            return
-        body = next(body for body in owner.bodies if body.graph is graph)
-        port = body.ports.by_parameter.get(graph.inputs.index(value))
-        outer = owner.inputs[port.external] if isinstance(port, Invariant) else None
-        if outer is None or outer.producer.inputs:
+        owner, outer = value.producer.owner, invariant_of(value)
+        if owner is None or outer is None or outer.producer.inputs:
             return
         is_branch = isinstance(owner.op, onnx.If | ov.If)
         outside = iterations if is_branch else iterations[:-1]

@@ -13,10 +13,11 @@ from irloop import budget
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.execution.failure import StepError
-from irloop.graph.loops import Invariant, ScanInput, Sliced
+from irloop.graph.loops import ScanInput, Sliced
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.types import TensorType
+from irloop.graph.walk import invariant_of
 
 __all__ = ["Level", "refuse_too_many"]
 
@@ -38,8 +39,7 @@ def refuse_too_many(levels: Sequence[Level]) -> None:
         return
     node, total = levels[-1]
     for outer, count in reversed(levels[:-1]):
-        is_inside = node.graph is not None and node.graph.owner is outer
-        if not count or not is_inside or not _repeats_equally(node):
+        if not count or node.owner is not outer or not _repeats_equally(node):
             break
         node, total = outer, total * count
     if total > most * PER_STEP:
@@ -73,14 +73,7 @@ def _repeats_equally(node: Node) -> bool:
 def _is_constant(value: Value) -> bool:
     """Return whether `value` is a constant, including one that a body receives from outside."""
     while not isinstance(value.producer.op, Constant):
-        graph = value.producer.graph
-        owner = None if graph is None else graph.owner
-        if graph is None or owner is None or value.producer not in graph.parameters:
-            return False
-        body = next(body for body in owner.bodies if body.graph is graph)
-        at = graph.parameters.index(value.producer)
-        port = next((item for item in body.ports.inputs if item.parameter == at), None)
-        outside = owner.inputs[port.external] if isinstance(port, Invariant) else None
+        outside = invariant_of(value)
         if outside is None:
             return False
         value = outside

@@ -88,10 +88,9 @@ class FloatWeightsBetweenQuantisedData(
             return False
         if not _is_dequantised(data, _DEPTH):
             return False
-        graph = node.graph
         # A body does not show which of its inputs are constant.
-        is_inner = graph is not None and graph.owner is not None
-        return (is_inner or is_constant(weights)) and _reaches_quantisation(node, _DEPTH)
+        is_known = node.owner is not None or is_constant(weights)
+        return is_known and _reaches_quantisation(node, _DEPTH)
 
     def repair(self, node: Node, w: NodeWriter) -> None:
         """Copy the data of the product.

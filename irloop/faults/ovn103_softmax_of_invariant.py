@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irloop.analysis.patterns import is_invariant, owner_of, same_memory
+from irloop.analysis.patterns import is_invariant, loop_around, same_memory
 from irloop.analysis.shared_memory import begins_in_place
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.activation import GRN, LogSoftmax, SoftMax1, SoftMax8
@@ -53,7 +53,7 @@ class SoftmaxOfInvariant(
         value = next(iter(node.inputs), None)
         if value is None or not (_is_in_place(node) or begins_in_place(node, value)):
             return
-        place = owner_of(node)
+        place = loop_around(node)
         if place is not None and is_invariant(place[1], same_memory(value)):
             yield f"{node.op.type} {node.name!r} reads an invariant input of its loop"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irloop.analysis.patterns import is_in_iterator, owner_of
+from irloop.analysis.patterns import is_in_iterator
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.elementwise import Negative
@@ -37,9 +37,9 @@ class IteratorInIterator(
     only_with_body = True
 
     def find(self, node: Node) -> Iterator[str]:
-        owner = owner_of(node)
+        owner = node.owner
         if owner is not None and isinstance(node.op, ov.TensorIterator) and is_in_iterator(node):
-            yield f"it is in the body of TensorIterator {owner[0].name!r}"
+            yield f"it is in the body of TensorIterator {owner.name!r}"
 
 
 @IteratorInIterator.case(

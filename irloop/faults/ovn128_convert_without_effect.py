@@ -56,7 +56,7 @@ class ConvertWithoutEffect(
         does no harm, but the user may change it in the IR.
         """
         given = node.inputs[0] if isinstance(node.op, Convert) else None
-        if given is None or node.graph is None or node.graph.owner is not None:
+        if given is None or node.owner is not None:
             return False
         keeps = element_of(given) is element_of(node.output)
         return keeps and taken_over(given) and is_result(node.output)

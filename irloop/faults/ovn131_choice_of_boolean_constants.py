@@ -45,7 +45,7 @@ class ChoiceOfBooleanConstants(
     operations = (Select,)
 
     def find(self, node: Node) -> Iterator[str]:
-        if not isinstance(node.op, Select) or node.graph is None or node.graph.owner is None:
+        if not isinstance(node.op, Select) or node.owner is None:
             return
         if element_of(node.outputs[0]) is not ElementType.BOOLEAN:
             return
@@ -56,7 +56,7 @@ class ChoiceOfBooleanConstants(
             yield f"the condition and a choice of {node.name!r} are constants"
 
     def is_repaired(self, node: Node) -> bool:
-        if not isinstance(node.op, Select) or node.graph is None or node.graph.owner is None:
+        if not isinstance(node.op, Select) or node.owner is None:
             return False
         if node.op.auto_broadcast != "numpy":
             return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irloop.analysis.patterns import is_invariant, owner_of, same_memory
+from irloop.analysis.patterns import is_invariant, loop_around, same_memory
 from irloop.analysis.shared_memory import is_overwritten, joins_in_place
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.elementwise import Negative
@@ -46,7 +46,7 @@ class ConcatOfInvariant(
     operations = (Concat,)
 
     def find(self, node: Node) -> Iterator[str]:
-        place = owner_of(node)
+        place = loop_around(node)
         if place is None or not joins_in_place(node):
             return
         given = [value for value in node.inputs if value is not None]

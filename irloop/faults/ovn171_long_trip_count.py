@@ -44,8 +44,7 @@ class LongTripCount(
         trips = node.inputs[0] if isinstance(node.op, Loop) else None
         if trips is None or element_of(trips) is not ElementType.I64:
             return
-        graph = trips.producer.graph
-        if isinstance(trips.producer.op, Parameter) and graph is not None and graph.owner is None:
+        if isinstance(trips.producer.op, Parameter) and trips.producer.owner is None:
             yield f"the model input {trips.name!r} may hold a number of 2^31 or more"
 
 

@@ -146,6 +146,11 @@ class Node:
         return value
 
     @property
+    def owner(self) -> Node | None:
+        """The loop or If around the node; None in the model itself."""
+        return None if self.graph is None else self.graph.owner
+
+    @property
     def following(self) -> Node | None:
         """The next node in its graph; None for the last."""
         return self._next

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from irloop.graph.model import Graph, Node, Value
+from irloop.graph.loops import InputPort, Invariant
+from irloop.graph.model import Body, Graph, Node, Value
 from irloop.graph.op import Op, Parameter
 from irloop.graph.types import TensorType
 
@@ -13,12 +14,16 @@ __all__ = [
     "all_graphs",
     "all_inputs",
     "all_nodes",
+    "body_around",
     "count_nodes",
     "downstream",
+    "entry_of",
     "has_op",
+    "invariant_of",
     "is_constant",
     "kinds_of",
     "node_path",
+    "owners",
     "reached",
     "topological",
     "upstream",
@@ -74,16 +79,49 @@ def count_nodes(graph: Graph) -> int:
 
 def node_path(node: Node) -> str:
     """The path to a node through bodies, as in ``Loop_7/body/Mul_4``."""
-    graph = node.graph
-    if graph is None or graph.owner is None:
-        return node.name
     parts = [node.name]
-    while graph is not None and graph.owner is not None:
-        owner = graph.owner
-        label = next((body.label for body in owner.bodies if body.graph is graph), "body")
+    for owner in owners(node):
+        label = next((body.label for body in owner.bodies if body.graph is node.graph), "body")
         parts += [label, owner.name]
-        graph = owner.graph
+        node = owner
     return "/".join(reversed(parts))
+
+
+def owners(node: Node) -> Iterator[Node]:
+    """Yield the loops and Ifs around a node, inside out."""
+    owner = node.owner
+    while owner is not None:
+        yield owner
+        owner = owner.owner
+
+
+def body_around(node: Node) -> tuple[Node, Body] | None:
+    """The loop or If around a node, and the body that contains it; None in the model itself."""
+    owner = node.owner
+    if owner is None:
+        return None
+    return owner, next(body for body in owner.bodies if body.graph is node.graph)
+
+
+def entry_of(value: Value) -> tuple[Node, Body, InputPort] | None:
+    """The loop or If around a body parameter, its body, and the port that feeds the parameter.
+
+    None for any other value, and for a parameter that no outer value feeds.
+    """
+    around = body_around(value.producer)
+    if around is None or not isinstance(value.producer.op, Parameter):
+        return None
+    owner, body = around
+    port = body.ports.by_parameter.get(body.graph.parameters.index(value.producer))
+    return None if port is None else (owner, body, port)
+
+
+def invariant_of(value: Value) -> Value | None:
+    """The outer value that a body parameter holds in every iteration; None for any other value."""
+    entry = entry_of(value)
+    if entry is None or not isinstance(entry[2], Invariant):
+        return None
+    return entry[0].inputs[entry[2].external]
 
 
 def reached(

@@ -17,9 +17,9 @@ from irloop.comparison.pairing import Pairs, traced
 from irloop.comparison.recording import Recording
 from irloop.comparison.report import Evidence
 from irloop.graph.loops import Carried
-from irloop.graph.model import Node, Value
-from irloop.graph.op import Constant, Parameter
-from irloop.graph.walk import node_path
+from irloop.graph.model import Value
+from irloop.graph.op import Constant
+from irloop.graph.walk import entry_of, node_path
 from irloop.pages.weights import number, summary
 
 __all__ = ["Row", "Tensors", "tensors_of"]
@@ -180,16 +180,5 @@ def _error(before: Any, made: Any, evidence: Evidence) -> float:
 
 def _is_state(value: Value) -> bool:
     """Return whether `value` is a body parameter with a back edge."""
-    node: Node = value.producer
-    owner = None if node.graph is None else node.graph.owner
-    if owner is None or not isinstance(node.op, Parameter):
-        return False
-    for body in owner.bodies:
-        if body.graph is node.graph:
-            return isinstance(body.ports.by_parameter.get(_position(node)), Carried)
-    return False
-
-
-def _position(node: Node) -> int:
-    assert node.graph is not None
-    return next(at for at, item in enumerate(node.graph.parameters) if item is node)
+    entry = entry_of(value)
+    return entry is not None and isinstance(entry[2], Carried)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from irloop.errors import PassError
 from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Op
-from irloop.graph.walk import all_graphs, count_nodes, node_path
+from irloop.graph.walk import all_graphs, count_nodes, node_path, owners
 from irloop.passes.base import Pass, PassConfig, failures_named
 from irloop.passes.match_rewriter import MatchRewriter, copy_info
 from irloop.passes.pattern import Match, Pattern
@@ -139,12 +139,10 @@ class MatcherPass(LocalPass):
         Raises:
             PassError: when the code of the pass raises an exception that is not irloop's.
         """
-        root = node.graph
-        assert root is not None, "the node was erased"
-        while root.owner is not None and root.owner.graph is not None:
-            root = root.owner.graph
-        assert node.graph is not None
-        rewriter = Session(root).rewriter(node.graph)
+        *_, outermost = (node, *owners(node))
+        assert node.graph is not None, "the node was erased"
+        assert outermost.graph is not None
+        rewriter = Session(outermost.graph).rewriter(node.graph)
         trial = self._trial()
         match = trial.at(node)
         if match is None:

@@ -22,6 +22,7 @@ from irloop.formats.openvino.wire_places import WirePlaces
 from irloop.graph.model import Body, Model, Node, Value
 from irloop.graph.op import Constant, Parameter
 from irloop.graph.record import Record
+from irloop.graph.walk import body_around
 
 __all__ = ["Cause", "Evidence"]
 
@@ -221,15 +222,13 @@ class Evidence:
 
     def described(self, side: int, value: Value) -> str:
         """Describe a value and, if it is a parameter of a body, the wire that feeds it."""
-        graph = value.producer.graph
         if isinstance(value.producer.op, Constant):
             return f"constant `{value.name}`"
-        if graph is None or graph.owner is None or not isinstance(value.producer.op, Parameter):
+        around = body_around(value.producer)
+        if around is None or not isinstance(value.producer.op, Parameter):
             return f"`{value.name}`"
-        owner = graph.owner
-        body = next(body for body in owner.bodies if body.graph is graph)
-        place = WireSide(owner, body, self.places()[side])
-        return f"`{value.name}`, which {place.described(graph.inputs.index(value))}"
+        place = WireSide(*around, self.places()[side])
+        return f"`{value.name}`, which {place.described(around[1].graph.inputs.index(value))}"
 
     def worded(self, kind: str, found: WireDifference) -> Cause:
         other = f"`{found.other_name}`" if found.other_name else "it"

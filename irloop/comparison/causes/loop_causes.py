@@ -19,9 +19,10 @@ from irloop.comparison.verdict import LOOPS
 from irloop.dialects.classes import classes_of
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
-from irloop.graph.loops import Carried, Invariant
+from irloop.graph.loops import Carried
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant, Parameter
+from irloop.graph.walk import body_around, entry_of, invariant_of
 
 __all__ = ["LoopCauses", "untransposed"]
 
@@ -54,28 +55,24 @@ class LoopCauses:
             return None
         if not any(isinstance(item.producer.op, Parameter) for item in (mine, value)):
             return None
-        node = value.producer.graph.owner if value.producer.graph is not None else None
-        first = self._seen.loops.get(node) if node is not None else None
-        if node is None or first is None:
+        around, other = body_around(value.producer), body_around(mine.producer)
+        if around is None or other is None or self._seen.loops.get(around[0]) is not other[0]:
             return None
-        if mine.producer.graph not in [body.graph for body in first.bodies]:
-            return None
-        body = next(body for body in node.bodies if body.graph is value.producer.graph)
-        other = next(body for body in first.bodies if body.graph is mine.producer.graph)
-        wires = self._seen.wires((first, node), (other, body))
+        nodes, bodies = (other[0], around[0]), (other[1], around[1])
+        wires = self._seen.wires(nodes, bodies)
         numbers = wires.positions(mine, value)
         if numbers is None:
             return None
         starts = not iterations or iterations[-1] == 0
         difference = wires.input(*numbers, start=starts)
         if starts:
-            outer = self.of_start((first, node), (other, body), numbers)
+            outer = self.of_start(nodes, bodies, numbers)
             if outer is not None:
                 return outer
-        elif difference is not None and self.is_computed_wrong(other, body, numbers, iterations):
+        elif difference is not None and self.is_computed_wrong(*bodies, numbers, iterations):
             return None
         if difference is None:
-            return self.of_outer((first, node), (other, body), numbers, iterations)
+            return self.of_outer(nodes, bodies, numbers, iterations)
         return self._seen.worded("state" if not starts else "wire", difference)
 
     def of_start(
@@ -154,18 +151,9 @@ class LoopCauses:
         second.
         """
         entered = None
-        while isinstance(value.producer.op, Parameter):
-            graph = value.producer.graph
-            node = None if graph is None else graph.owner
-            if node is None or graph is None:
-                break
-            body = next(body for body in node.bodies if body.graph is graph)
-            number = graph.inputs.index(value)
-            port = body.ports.by_parameter.get(number)
-            outer = _input(node, port.external) if isinstance(port, Invariant) else None
-            if outer is None:
-                break
-            entered = WireSide(node, body, self._seen.places()[side]), number
+        while (entry := entry_of(value)) and (outer := invariant_of(value)):
+            node, body, port = entry
+            entered = WireSide(node, body, self._seen.places()[side]), port.parameter
             value = outer
         return value, entered
 

@@ -18,9 +18,10 @@ from irloop.comparison.causes.evidence import Cause, Evidence
 from irloop.comparison.causes.likeness import handed_on, may_correspond, operands
 from irloop.comparison.causes.loop_causes import untransposed
 from irloop.comparison.verdict import LOOPS
-from irloop.graph.loops import Carried, Invariant, ScanInput, Sliced
-from irloop.graph.model import Body, Node, Value
+from irloop.graph.loops import Carried, ScanInput, Sliced
+from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Parameter
+from irloop.graph.walk import entry_of, invariant_of
 
 __all__ = ["ShapeCauses"]
 
@@ -194,23 +195,14 @@ class ShapeCauses:
             yield carried
             return
         first, second, iterations = pair
-        bodies = _body_of(first), _body_of(second)
-        if bodies[0] is None or bodies[1] is None or not iterations:
+        entry, other_entry = entry_of(first), entry_of(second)
+        if entry is None or other_entry is None or not iterations:
             return
-        owners = bodies[0].graph.owner, bodies[1].graph.owner
-        if owners[1] is None or self._seen.loops.get(owners[1]) is not owners[0]:
+        (left, _, port), (right, _, other) = entry, other_entry
+        outer = left.inputs[port.external], right.inputs[other.external]
+        if self._seen.loops.get(right) is not left or outer[0] is None or outer[1] is None:
             return
-        assert owners[0] is not None
-        outer = []
-        for owner, body, value in zip(owners, bodies, (first, second), strict=True):
-            assert owner is not None
-            assert body is not None
-            port = body.ports.by_parameter.get(body.graph.inputs.index(value))
-            source = None if port is None else owner.inputs[port.external]
-            if source is None:
-                return
-            outer.append(source)
-        yield outer[0], outer[1], iterations[:-1] if isinstance(owners[1].op, LOOPS) else iterations
+        yield outer[0], outer[1], iterations[:-1] if isinstance(right.op, LOOPS) else iterations
 
     def _carried(self, pair: _Pair) -> _Pair | None:
         """Return the values that the previous iteration carried to two states, one of each model.
@@ -224,13 +216,10 @@ class ShapeCauses:
             return None
         values = []
         for value in pair[:2]:
-            body = _body_of(value)
-            if body is None or not isinstance(value.producer.op, Parameter):
+            entry = entry_of(value)
+            if entry is None or not isinstance(entry[2], Carried):
                 return None
-            port = body.ports.by_parameter.get(body.graph.inputs.index(value))
-            source = (
-                body.graph.results[port.result].inputs[0] if isinstance(port, Carried) else None
-            )
+            source = entry[1].graph.results[entry[2].result].inputs[0]
             if source is None:
                 return None
             values.append(source)
@@ -334,22 +323,10 @@ def _is_slice(value: Value) -> bool:
 
     This includes a slice of an outer loop, if the inner body captures it.
     """
-    body = _body_of(value)
-    if body is None or not isinstance(value.producer.op, Parameter):
-        return False
-    port = body.ports.by_parameter.get(body.graph.inputs.index(value))
-    if isinstance(port, Sliced | ScanInput):
+    entry, source = entry_of(value), invariant_of(value)
+    if entry is not None and isinstance(entry[2], Sliced | ScanInput):
         return True
-    owner = body.graph.owner
-    source = owner.inputs[port.external] if owner and isinstance(port, Invariant) else None
     return source is not None and _is_slice(source)
-
-
-def _body_of(value: Value) -> Body | None:
-    graph = value.producer.graph
-    if graph is None or graph.owner is None:
-        return None
-    return next(body for body in graph.owner.bodies if body.graph is graph)
 
 
 def _fit(first: tuple[int, ...], second: tuple[int, ...]) -> bool:

@@ -28,7 +28,7 @@ from irloop.graph.input_types import missing_options
 from irloop.graph.model import Graph, Node, Value
 from irloop.graph.op import Constant, Op, UnknownOp
 from irloop.graph.types import Dim, ElementType, TensorType
-from irloop.graph.walk import node_path
+from irloop.graph.walk import node_path, owners
 from irloop.graph.wellformed import misfit
 from irloop.progress import counted
 
@@ -132,10 +132,8 @@ def _missing(node: Node) -> str:
         for type in types
     ):
         return ""
-    graph = node.graph
-    while graph is not None and graph.owner is not None:
-        graph = graph.owner.graph
-    options = "" if graph is None else missing_options(graph)
+    *_, outermost = (node, *owners(node))
+    options = "" if outermost.graph is None else missing_options(outermost.graph)
     return options and f"give the inputs what is not known of them: {options}"
 
 

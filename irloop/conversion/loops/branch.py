@@ -27,6 +27,7 @@ from irloop.graph.input_types import shape_option
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType, OptionalType, ValueType, differ_in_shape
+from irloop.graph.walk import owners
 
 __all__ = ["export_if", "import_if"]
 
@@ -292,8 +293,7 @@ def _outer_choice(node: Node) -> str:
     with "Then", so that the caller can append further advice. It is empty if no model input chooses
     a branch around the node.
     """
-    outer = None if node.graph is None else node.graph.owner
-    while outer is not None:
+    for outer in owners(node):
         condition = outer.inputs[0] if isinstance(outer.op, onnx.If) else None
         inputs = [] if condition is None else choosing_inputs(condition)
         if inputs:
@@ -302,5 +302,4 @@ def _outer_choice(node: Node) -> str:
                 f"{names} chooses the branch that contains it; if the branches are for different "
                 f"sizes, first fix that value: {fixing(inputs)}. Then "
             )
-        outer = None if outer.graph is None else outer.graph.owner
     return ""

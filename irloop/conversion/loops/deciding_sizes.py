@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.graph.builder import shape_of
-from irloop.graph.loops import Invariant
 from irloop.graph.model import Value
 from irloop.graph.op import Parameter
+from irloop.graph.walk import invariant_of
 
 __all__ = ["choosing_inputs", "deciding_inputs", "fixing"]
 
@@ -43,15 +43,14 @@ def _origins(condition: Value) -> Iterator[tuple[Value | None, bool]]:
         value, only_size = pending.pop()
         if only_size and shape_of(value).count() is not None:
             continue
-        graph = value.producer.graph
         if not isinstance(value.producer.op, Parameter):
             only_size = only_size or value.producer.op.reads_shape_only
             sources = [item for item in value.producer.inputs if item is not None]
-        elif graph is None or graph.owner is None:
+        elif value.producer.owner is None:
             yield value, only_size
             continue
         else:
-            outer = _outside(value)
+            outer = invariant_of(value)
             if outer is None:
                 yield None, only_size
                 continue
@@ -70,14 +69,3 @@ def fixing(inputs: list[Value]) -> str:
     """
     options = " ".join(f"--pass fix_input={value.producer.name}=VALUE" for value in inputs)
     return f"irloop transform MODEL -o FIXED {options} --pass inline_constant_if"
-
-
-def _outside(parameter: Value) -> Value | None:
-    """The outer value of an invariant body parameter; None for a slice or a state."""
-    graph = parameter.producer.graph
-    owner = None if graph is None else graph.owner
-    if graph is None or owner is None:
-        return None
-    body = next(item for item in owner.bodies if item.graph is graph)
-    port = body.ports.by_parameter.get(graph.inputs.index(parameter))
-    return owner.inputs[port.external] if isinstance(port, Invariant) else None

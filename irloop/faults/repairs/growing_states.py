@@ -154,8 +154,7 @@ def _is_model_input(value: Value) -> bool:
 
     OpenVINO assumes no upper bound for the unknown sizes of such an input.
     """
-    node = value.producer
-    return isinstance(node.op, Parameter) and node.graph is not None and node.graph.owner is None
+    return isinstance(value.producer.op, Parameter) and value.producer.owner is None
 
 
 def _is_open(value: Value) -> bool:

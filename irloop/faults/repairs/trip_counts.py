@@ -78,7 +78,7 @@ def is_long_count(node: Node) -> bool:
     OpenVINO reads only the low 32 bits of a trip count. An input that a Select already limits
     before every such use does not count.
     """
-    if not isinstance(node.op, Parameter) or node.graph is None or node.graph.owner is not None:
+    if not isinstance(node.op, Parameter) or node.owner is not None:
         return False
     return bool(_long_counts(node.output))
 

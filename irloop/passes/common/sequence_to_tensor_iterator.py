@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from irloop.analysis.patterns import is_in_iterator
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino import recurrent, reorder
 from irloop.dialects.openvino.elementwise import Maximum
@@ -46,8 +47,7 @@ class SequenceToTensorIterator(NodePass):
     operations = recurrent.SEQUENCES
 
     def rewrite(self, node: Node, w: NodeWriter) -> list[Value] | None:
-        owner = w.rewriter.graph.owner
-        if (owner is not None and isinstance(owner.op, ov.TensorIterator)) or None in node.inputs:
+        if is_in_iterator(node) or None in node.inputs:
             return None
         sequence = _Sequence.of(node, w)
         return None if sequence is None else sequence.iterated()
