@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from irloop.dialects.onnx.convert import Cast6
-from irloop.graph.builder import element_of
+from irloop.graph.builder import element_of, integers_of
+from irloop.graph.meanings import Axes
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Op
 from irloop.graph.types import ElementType
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-__all__ = ["inputs_of", "known", "only_reader", "single_number"]
+__all__ = ["axes_of", "inputs_of", "known", "only_reader", "single_number"]
 
 
 def inputs_of(value: Value, op: type[Op]) -> tuple[Value, ...] | None:
@@ -46,6 +48,20 @@ def known(value: Value | None) -> Array | None:
     if not isinstance(op, Constant) or not op.tensor.element.is_integer:
         return None
     return op.tensor.numpy().astype("float32")
+
+
+def axes_of(node: Node, constant: Callable[[Value], Array | None] = known) -> list[int] | None:
+    """The axes in an attribute or an input of a node; None if they are left out or computed.
+
+    `constant` tells what it knows of an input.
+    """
+    named = getattr(node.op, "axes", None)
+    if named is not None:
+        return list(named)
+    place = next((each.position for each in node.op.meanings if isinstance(each, Axes)), None)
+    if place is None or place >= len(node.inputs):
+        return None
+    return integers_of(node.inputs[place], constant)
 
 
 def single_number(value: Value | None) -> float | None:

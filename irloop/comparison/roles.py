@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
+from irloop.analysis.operands import axes_of
 from irloop.comparison.matching import input_positions
 from irloop.dialects.classes import classes_of
 from irloop.graph.loops import Carried, Invariant
@@ -215,17 +216,9 @@ def _axis_size(node: Node, data: int) -> int | None:
     if isinstance(axis, int):
         return _size(value, axis)
     dims = _dims(value)
-    axes = _constant_axes(node)
+    axes = axes_of(node)
     known = [dims[axis] for axis in axes or range(len(dims)) if -len(dims) <= axis < len(dims)]
     return min((dim for dim in known if dim is not None), default=None)
-
-
-def _constant_axes(node: Node) -> list[int]:
-    """The axes in an input of a node; empty if no input holds axes, or if it is no constant."""
-    position = next((item.position for item in node.op.meanings if isinstance(item, Axes)), None)
-    value = None if position is None or position >= len(node.inputs) else node.inputs[position]
-    tensor = None if value is None else getattr(value.producer.op, "tensor", None)
-    return [] if tensor is None else [int(axis) for axis in tensor.numpy().reshape(-1)]
 
 
 def _size(value: Value | None, axis: int) -> int | None:

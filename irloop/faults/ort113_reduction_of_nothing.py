@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irloop.analysis.operands import axes_of
 from irloop.analysis.patterns import may_be_empty
 from irloop.dialects.onnx.reduction import ByAttribute, ByInput
 from irloop.faults.case import empty, onnx_text, run
 from irloop.faults.fault import Effect, Fault
 from irloop.graph.builder import shape_of
 from irloop.graph.model import Node
-from irloop.graph.op import Constant
 
 __all__ = ["ReductionOfNothing"]
 
@@ -40,18 +40,8 @@ class ReductionOfNothing(
         data = node.inputs[0] if isinstance(node.op, ByAttribute | ByInput) else None
         if data is None:
             return
-        if any(axis < 0 for axis in _axes(node)) and may_be_empty(shape_of(data)):
+        if any(axis < 0 for axis in axes_of(node) or ()) and may_be_empty(shape_of(data)):
             yield f"{node.op.type} {node.name!r} has negative axes"
-
-
-def _axes(node: Node) -> tuple[int, ...]:
-    """The constant axes of a reduction; none if they are computed."""
-    if isinstance(node.op, ByAttribute):
-        return tuple(node.op.axes or ())
-    axes = node.inputs[1] if len(node.inputs) > 1 else None
-    if axes is None or not isinstance(axes.producer.op, Constant):
-        return ()
-    return tuple(int(axis) for axis in axes.producer.op.tensor.numpy().reshape(-1))
 
 
 @ReductionOfNothing.case(

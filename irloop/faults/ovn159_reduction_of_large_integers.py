@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from irloop.analysis.large_integers import has_many_bits, may_be_large
+from irloop.analysis.operands import axes_of
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.gather import Gather8
 from irloop.dialects.openvino.padding import Pad
@@ -25,7 +26,6 @@ from irloop.faults.case import run
 from irloop.faults.fault import Effect, Fault
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Model, Node, Value
-from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
@@ -139,11 +139,9 @@ def _extreme(w: NodeWriter, op: Reduction, value: Value, axis: int) -> Value:
 
 def _axes(node: Node) -> list[int] | None:
     """The axes of a reduction; None if they or the rank of the data are not known."""
-    data, axes = node.inputs
+    data, axes = node.inputs[0], axes_of(node)
     rank = None if data is None else shape_of(data).rank
-    if rank is None or axes is None or not isinstance(axes.producer.op, Constant):
-        return None
-    return sorted({int(axis) % rank for axis in axes.producer.op.tensor.numpy().reshape(-1)})
+    return None if rank is None or axes is None else sorted({axis % rank for axis in axes})
 
 
 @ReductionOfLargeIntegers.case(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from irloop.analysis.operands import axes_of
 from irloop.analysis.sources import is_computed_from_inputs
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.elementwise import Add
@@ -15,7 +16,6 @@ from irloop.faults.case import run
 from irloop.faults.fault import Effect, Fault
 from irloop.graph.builder import shape_of
 from irloop.graph.model import Model, Node, Value
-from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
@@ -104,13 +104,11 @@ def _axes(node: Node) -> list[int] | None:
     assert data is not None
     assert start is not None
     rank = shape_of(data).rank
-    axes = node.inputs[5] if len(node.inputs) > 5 else None
-    if axes is None:
+    if len(node.inputs) <= 5:
         count = shape_of(start).dim(0)
         return list(range(count)) if isinstance(count, int) else None
-    if not isinstance(axes.producer.op, Constant) or rank is None:
-        return None
-    return [int(axis) % rank for axis in axes.producer.op.tensor.numpy().reshape(-1)]
+    axes = axes_of(node)
+    return None if axes is None or rank is None else [axis % rank for axis in axes]
 
 
 @ComputedSliceScatter.case(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from irloop import budget
@@ -200,3 +200,9 @@ def element_of(value: Value) -> ElementType:
 def shape_of(value: Value) -> Shape:
     """The shape of a tensor value; unknown for anything else."""
     return value.type.shape if isinstance(value.type, TensorType) else Shape(None)
+
+
+def integers_of(value: Value | None, constant: Callable[[Value], Array | None]) -> list[int] | None:
+    """The elements of an integer constant; None if it is omitted or unknown to `constant`."""
+    array = None if value is None else constant(value)
+    return None if array is None else [int(number) for number in array.reshape(-1)]

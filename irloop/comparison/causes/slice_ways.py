@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from irloop.analysis.operands import known
 from irloop.comparison.causes.gathered import Gathered
 from irloop.dialects.classes import classes_of
 from irloop.dialects.loops import from_front, normal_axis
 from irloop.dialects.onnx.base import OnnxOp
-from irloop.graph.builder import shape_of
+from irloop.graph.builder import integers_of, shape_of
 from irloop.graph.loops import ScanInput, Sliced
 from irloop.graph.model import Node, Value
-from irloop.graph.op import Constant
 from irloop.graph.types import Shape
 
 __all__ = ["Way", "is_backwards", "turned_before", "way_of"]
@@ -123,7 +123,4 @@ def turned_before(value: Value, axis: int) -> Value | None:
 
 def _constant(node: Node, place: int) -> list[int] | None:
     """The numbers in input `place` of an operation; None if the input is not constant."""
-    value = node.inputs[place] if place < len(node.inputs) else None
-    if value is None or not isinstance(value.producer.op, Constant):
-        return None
-    return [int(item) for item in value.producer.op.tensor.numpy().reshape(-1)]
+    return integers_of(node.inputs[place] if place < len(node.inputs) else None, known)

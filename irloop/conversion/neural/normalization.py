@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from irloop.conversion.framework.directions import Export
 from irloop.conversion.framework.translation import exports
 from irloop.conversion.tensors import computed_axes
-from irloop.conversion.tensors.reduction import known_axes
 from irloop.dialects.onnx import elementwise as onnx_math
 from irloop.dialects.onnx import normalization as onnx
 from irloop.dialects.openvino import elementwise as ov_math
 from irloop.dialects.openvino import normalization as ov
+from irloop.dialects.writing.known_inputs import ints
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
@@ -129,7 +129,7 @@ def export_mvn2(c: Export, op: ov.MVN2, x: Value) -> Value:
 
 @exports(ov.MVN6)
 def export_mvn6(c: Export, op: ov.MVN6, x: Value, axes: Value) -> Value:
-    known = known_axes(c, axes)
+    known = ints(c, axes)
     listed: Sequence[int] | Value = axes if known is None else known
     if not op.normalize_variance:
         return in_f32(c, lambda value: centred(c, value, listed), x)
@@ -162,7 +162,7 @@ def export_normalize_l2(c: Export, op: ov.NormalizeL2, x: Value, axes: Value) ->
     If the list of axes is empty, every element is divided by its own norm, which gives 1; it is
     computed as x to the power of 0.
     """
-    known = known_axes(c, axes)
+    known = ints(c, axes)
     if known == []:
         return in_f32(c, lambda value: c(onnx_math.Pow(), value, c.scalar(0, value)), x)
     listed: Sequence[int] | Value = axes if known is None else known
@@ -183,7 +183,7 @@ def export_lrn(c: Export, op: ov.LRN, x: Value, axes: Value) -> Value:
     Otherwise the squares in each window are added with Slices and Adds, and the formula is computed
     with Mul, Add, Pow and Div.
     """
-    known = known_axes(c, axes)
+    known = ints(c, axes)
     if known is None:
         raise c.refuse("its axes are computed", "make them constant")
     rank = c.rank_of(x)

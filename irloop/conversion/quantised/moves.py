@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irloop.analysis.operands import known, single_number
+from irloop.analysis.operands import axes_of, single_number
 from irloop.conversion.quantised.integer_weights import has_integer_kernel, weights_of
 from irloop.dialects.classes import classes_of
 from irloop.dialects.onnx.convolution import Conv
@@ -82,21 +82,13 @@ class QuantisedMeans(NodePass):
             return False
         if shape_of(x).rank != rank or element_of(x) is not ElementType.F32:
             return False
-        axes = _axes(node)
+        axes = axes_of(node)
         if not axes or sorted(axis % rank for axis in axes) != list(range(2, rank)):
             return False
         return all(isinstance(user.op, QuantizeLinear13) for user, _ in node.output.uses)
 
     def rewrite(self, node: Node, w: NodeWriter) -> Value:
         return w(GlobalAveragePool(), node.inputs[0])
-
-
-def _axes(node: Node) -> list[int] | None:
-    op = node.op
-    if isinstance(op, ReduceMean1):
-        return None if op.axes is None else list(op.axes)
-    array = known(node.inputs[1]) if len(node.inputs) > 1 else None
-    return None if array is None else [int(axis) for axis in array.reshape(-1)]
 
 
 def _is_multiplied(value: Value, step: float | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from irloop.analysis.operands import inputs_of, single_number
+from irloop.analysis.operands import axes_of, inputs_of, single_number
 from irloop.dialects.onnx.comparison import Equal, Where
 from irloop.dialects.onnx.elementwise import Abs, Add, Exp, Log, Sub
 from irloop.dialects.onnx.reduction import (
@@ -15,7 +15,6 @@ from irloop.dialects.onnx.reduction import (
     ReduceMax18,
     ReduceSum1,
     ReduceSum13,
-    Reduction,
 )
 from irloop.graph.inference import Inference
 from irloop.graph.model import Node, Value
@@ -103,11 +102,5 @@ def _peak(value: Value, x: Value) -> Node | None:
 
 def _axes(node: Node, inference: Inference) -> tuple[tuple[int, ...] | None, bool]:
     """The reduced axes, None if they are not known, and whether they are kept."""
-    op = node.op
-    assert isinstance(op, Reduction)
-    if isinstance(op, ByAttribute):
-        return op.axes, op.keepdims
-    given = node.inputs[1] if len(node.inputs) > 1 else None
-    known = None if given is None else inference.constant(given)
-    keep = bool(getattr(op, "keepdims", True))
-    return None if known is None else tuple(int(axis) for axis in known.reshape(-1)), keep
+    axes = axes_of(node, inference.constant)
+    return None if axes is None else tuple(axes), bool(getattr(node.op, "keepdims", True))

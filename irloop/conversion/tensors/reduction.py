@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 
 from irloop.conversion.framework.directions import Export, Import
-from irloop.conversion.framework.translation import Conversion, exports, imports
+from irloop.conversion.framework.translation import exports, imports
 from irloop.conversion.tensors import computed_axes
 from irloop.dialects.onnx import comparison as onnx_comparison
 from irloop.dialects.onnx import elementwise as onnx_math
@@ -18,6 +18,7 @@ from irloop.dialects.onnx import reduction as onnx
 from irloop.dialects.openvino import elementwise as ov_math
 from irloop.dialects.openvino import reduction as ov
 from irloop.dialects.openvino.search import NonZero
+from irloop.dialects.writing.known_inputs import ints
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
@@ -26,15 +27,9 @@ from irloop.graph.types import ElementType
 _FINDING_INFINITY = (onnx_comparison.Equal, onnx_legacy.Equal1, onnx_comparison.IsInf)
 
 
-def known_axes(c: Conversion, axes: Value) -> list[int] | None:
-    """The axes if they are constant, else None."""
-    array = c.constant_of(axes)
-    return None if array is None else [int(axis) for axis in array.reshape(-1)]
-
-
 def _export(kind: str) -> Callable[..., Value]:
     def rule(c: Export, op: ov.Reduction, data: Value, axes: Value) -> Value:
-        known = known_axes(c, axes)
+        known = ints(c, axes)
         if known is None:
             # The axes are known only at run time and may be empty; then each element is reduced by
             # itself. For L1 and L2 this gives its absolute value, which does not change other
@@ -106,7 +101,7 @@ def axes_of(
         return c.i64(list(op.axes)) if op.axes else all_axes(c, data)
     if axes is None or _lists_none(c, op, axes):
         return None if op.noop_with_empty_axes else all_axes(c, data)
-    if known_axes(c, axes) is None and shape_of(axes).count() is None:
+    if ints(c, axes) is None and shape_of(axes).count() is None:
         # An empty list of axes has the opposite meaning in the other dialect.
         raise c.refuse("it is not known whether its list of axes is empty", "make it constant")
     return axes
@@ -119,7 +114,7 @@ def _lists_none(c: Import, op: onnx.ByAttribute | onnx.ByInput, axes: Value | No
     """
     if isinstance(op, onnx.ByAttribute):
         return not op.axes
-    return axes is None or known_axes(c, axes) == [] or shape_of(axes).count() == 0
+    return axes is None or ints(c, axes) == [] or shape_of(axes).count() == 0
 
 
 def _flat_if_all_is_reduced(

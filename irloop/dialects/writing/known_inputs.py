@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop.dialects.writing.writer import Writer
-from irloop.graph.builder import shape_of
+from irloop.graph.builder import integers_of, shape_of
 from irloop.graph.model import Value
 
 __all__ = ["ints", "length", "needed_axis", "needed_ints", "needed_rank"]
@@ -11,8 +11,7 @@ __all__ = ["ints", "length", "needed_axis", "needed_ints", "needed_rank"]
 
 def ints(c: Writer, value: Value | None) -> list[int] | None:
     """The elements of a constant integer input; None if it is omitted or not constant."""
-    array = None if value is None else c.constant_of(value)
-    return None if array is None else [int(item) for item in array.reshape(-1)]
+    return integers_of(value, c.constant_of)
 
 
 def needed_ints(c: Writer, value: Value | None, what: str) -> list[int]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from irloop.analysis.operands import axes_of
 from irloop.dialects.classes import classes_of
 from irloop.dialects.numpy_broadcast import broadcasts_as_numpy
 from irloop.dialects.onnx import ONNX
 from irloop.dialects.openvino import OPENVINO
-from irloop.graph.builder import element_of, shape_of
+from irloop.graph.builder import element_of, integers_of, shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Op
@@ -233,13 +234,9 @@ def _undoes(op: Op, other: Op) -> bool:
 
 def _axes(node: Node, inference: Inference) -> list[int] | None:
     """The axes of a Squeeze or Unsqueeze, non-negative and ascending; None if they are unknown."""
-    named = getattr(node.op, "axes", None)
+    named = axes_of(node, inference.constant)
     if named is None:
-        given = node.inputs[1] if len(node.inputs) > 1 else None
-        known = None if given is None else inference.constant(given)
-        if known is None:
-            return None
-        named = [int(item) for item in known.reshape(-1)]
+        return None
     longer = node.outputs[0] if isinstance(node.op, UNSQUEEZES) else node.inputs[0]
     rank = None if longer is None else shape_of(longer).rank
     if any(axis < 0 for axis in named) and rank is None:
@@ -254,10 +251,9 @@ def _order(node: Node, inference: Inference) -> list[int] | None:
     named = getattr(node.op, "perm", None)
     given = node.inputs[1] if len(node.inputs) > 1 else None
     if named is None and given is not None:
-        known = inference.constant(given)
-        if known is None:
+        named = integers_of(given, inference.constant)
+        if named is None:
             return None
-        named = tuple(int(item) for item in known.reshape(-1))
     if named:
         return list(named)
     return None if rank is None else list(range(rank - 1, -1, -1))
@@ -342,8 +338,7 @@ def _bounds(node: Node, inference: Inference) -> tuple[list[int] | None, list[in
             found.append(list(numbers))
             continue
         value = node.inputs[at + 1] if at + 1 < len(node.inputs) else None
-        known = None if value is None else inference.constant(value)
-        found.append(None if known is None else [int(item) for item in known.reshape(-1)])
+        found.append(integers_of(value, inference.constant))
     return found[0], found[1]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from irloop.analysis.operands import known
 from irloop.dialects.loops import normal_axis
 from irloop.dialects.onnx import recurrent as onnx_recurrent
 from irloop.dialects.onnx import shape as onnx_shape
@@ -16,7 +17,7 @@ from irloop.dialects.openvino import recurrent
 from irloop.dialects.openvino import shape as ov_shape
 from irloop.dialects.wire_ends import inward
 from irloop.errors import InferenceError, UsageError
-from irloop.graph.builder import shape_of
+from irloop.graph.builder import integers_of, shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.input_types import input_called, named_shape
 from irloop.graph.loops import Carried, Sliced
@@ -159,11 +160,10 @@ class _ShapePropagation(Inference):
         rewriter.set_input(node, position, made)
 
     def _follow_reshape(self, node: Node) -> None:
-        value = node.inputs[1]
-        if value is None or not isinstance(value.producer.op, Constant):
+        numbers = integers_of(node.inputs[1], known)
+        if numbers is None:
             return
-        known = [int(item) for item in value.producer.op.tensor.numpy().reshape(-1)]
-        pattern = self._pattern(node, known)
+        pattern = self._pattern(node, numbers)
         if pattern is not None:
             self._replace(node, 1, pattern)
 

@@ -26,7 +26,7 @@ from irloop.dialects.openvino import reduction as ov_reduction
 from irloop.dialects.openvino import shape as ov_shape
 from irloop.dialects.openvino import slicing as ov_slicing
 from irloop.dialects.wire_ends import Entering, Leaving
-from irloop.graph.builder import element_of, shape_of
+from irloop.graph.builder import element_of, integers_of, shape_of
 from irloop.graph.loops import LastValue, ScanInput, ScanOutput, Sliced
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Op
@@ -353,10 +353,11 @@ class _Vectoriser:
         return self._w.moved(made, axis, 0, data.rank + indices.rank)
 
     def _constant(self, item: _Vectorised) -> list[int]:
-        known = None if item.whole else self._w.rewriter.inference.constant(item.value)
-        if known is None:
+        value = None if item.whole else item.value
+        numbers = integers_of(value, self._w.rewriter.inference.constant)
+        if numbers is None:
             raise _NotVectorisableError
-        return [int(number) for number in known.reshape(-1)]
+        return numbers
 
     def _repeated(self, item: _Vectorised) -> Value:
         """Stack copies of an invariant value, one per iteration, along a new axis 0."""

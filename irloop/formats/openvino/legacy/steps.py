@@ -16,7 +16,7 @@ from irloop.dialects.openvino import (
 from irloop.dialects.openvino import convert as conversions
 from irloop.dialects.openvino import padding as paddings
 from irloop.formats.openvino.legacy.base import Dims, LayerFault, axis_of, product
-from irloop.graph.builder import Builder, element_of
+from irloop.graph.builder import Builder, element_of, integers_of
 from irloop.graph.model import Graph, Value
 from irloop.graph.types import ElementType, TensorType
 
@@ -97,8 +97,7 @@ class Steps(Builder):
 
     def numbers(self, value: Value) -> list[int] | None:
         """The elements of a constant as integers, or None for a value that is computed."""
-        array = self.constant_of(value)
-        return None if array is None else [int(item) for item in array.reshape(-1).tolist()]
+        return integers_of(value, self.constant_of)
 
     def add(self, left: Value, right: Value | float) -> Value:
         """left + right."""
