@@ -24,7 +24,6 @@ __all__ = [
     "comparison_options",
     "conversion_options",
     "dims_option",
-    "engines_option",
     "format_option",
     "input_type_options",
     "lengths_option",
@@ -329,11 +328,6 @@ def run_options(command: Command) -> Command:
     These are the parameters `inputs`, `engines`, `max_iterations` and `max_memory`.
     """
     return _inputs(_engines(_iterations(memory_option(command))))
-
-
-def engines_option(command: Command) -> Command:
-    """Add the options for the engines of a comparison and their memory limit."""
-    return memory_option(_engines(command))
 
 
 def _inputs(command: Command) -> Command:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -33,8 +33,6 @@ __all__ = ["preprocess"]
 
 #: The number of channels of an image that can be in the reverse order: red, green and blue.
 COLORS = 3
-
-Setting = TypeVar("Setting")
 
 
 class _Layout(Record):

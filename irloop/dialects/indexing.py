@@ -149,7 +149,7 @@ def require_coordinates(args: Arguments, batch_dims: int) -> None:
             raise args.error(message, expected, str(number), kind="range")
 
 
-def scattered_elements(args: Arguments, axis: int | None, *, updates: int = 2) -> Shape:
+def scattered_elements(args: Arguments, axis: int | None) -> Shape:
     """Return the shape of the data, after checking the inputs of ScatterElements.
 
     Indices and updates must have equal shapes, and their rank must be that of the data.
@@ -158,7 +158,7 @@ def scattered_elements(args: Arguments, axis: int | None, *, updates: int = 2) -
         InferenceError: when ranks, or the shapes of indices and updates, differ, or `axis` is not
             an axis.
     """
-    data, indices, values = args.shape(0), args.shape(1), args.shape(updates)
+    data, indices, values = args.shape(0), args.shape(1), args.shape(2)
     if indices.refine(values) is None:
         raise args.error("indices and updates differ in shape", str(indices), str(values))
     if data.rank is not None and indices.rank is not None and data.rank != indices.rank:

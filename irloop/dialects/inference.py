@@ -306,14 +306,14 @@ def require_within(
             )
 
 
-def require_indices(args: Arguments, position: int, size: Dim) -> None:
-    """Refuse indices into an axis of this size that are out of range, if they are constant.
+def require_indices(args: Arguments, size: Dim) -> None:
+    """Refuse constant indices (input 1) that are out of range for an axis of this size.
 
     Raises:
         InferenceError: when there is such an index.
     """
     if isinstance(size, int):
-        require_within(args, position, -size, size - 1, "an index")
+        require_within(args, 1, -size, size - 1, "an index")
 
 
 def require_rows(args: Arguments, position: int, data: int) -> None:

@@ -26,12 +26,11 @@ Placement = Callable[[int, int, int, Window, int | None], tuple[int, int]]
 def checked_window(
     args: Arguments,
     kernel: Sequence[int],
-    strides: Sequence[int] = (),
-    dilations: Sequence[int] = (),
-    pads_begin: Sequence[int] = (),
-    pads_end: Sequence[int] = (),
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads_begin: Sequence[int],
+    pads_end: Sequence[int],
     auto_pad: str = "explicit",
-    rounding: str = "floor",
 ) -> Window:
     """Create a `Window` from attributes.
 
@@ -39,7 +38,7 @@ def checked_window(
         InferenceError: when the attributes contradict each other.
     """
     try:
-        return Window.of(kernel, strides, dilations, pads_begin, pads_end, auto_pad, rounding)
+        return Window.of(kernel, strides, dilations, pads_begin, pads_end, auto_pad)
     except ValueError as error:
         raise args.error(str(error)) from error
 

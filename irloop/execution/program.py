@@ -180,11 +180,6 @@ class Program:
         """Return whether a step reads `slot`."""
         return any(slot in step.ins for step in (*self.prologue, *self.steps))
 
-    @property
-    def n_slots(self) -> int:
-        """The number of slots."""
-        return len(self.template)
-
     def slots(self, context: Context) -> list[Any]:
         """Return a list of values, indexed by slot number, for one execution of the program.
 

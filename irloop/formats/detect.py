@@ -20,15 +20,15 @@ OLD_IR = "IR of versions 2 to 7"
 _OLD_ROOT = re.compile(rb"""<net\b[^>]*?\sversion\s*=\s*["']0*[2-7]["']""")
 
 
-def first_bytes(path: str | os.PathLike[str], count: int = _ENOUGH) -> bytes:
-    """The first `count` bytes of a file.
+def first_bytes(path: str | os.PathLike[str]) -> bytes:
+    """The first bytes of a file, enough to tell its format.
 
     Raises:
         UsageError: when the file does not exist or cannot be opened.
     """
     try:
         with open_regular(path) as file:
-            return file.read(count)
+            return file.read(_ENOUGH)
     except ValueError as error:  # a NUL byte in the path
         raise UsageError(f"cannot open {os.fspath(path)!r}: {error}") from error
     except OSError as error:

@@ -37,12 +37,6 @@ class Rewriter:
         #: The inserted nodes that have not yet replaced another node.
         self._new: set[Node] = set()
 
-    def on_change(self, node: Node) -> None:
-        """Do nothing; a subclass can override this method to learn of changes.
-
-        It is called with each node that has been inserted or has other inputs than before.
-        """
-
     def insert(
         self,
         op: Op,

@@ -155,8 +155,8 @@ def non_max_suppression(
     return found, worth_of
 
 
-def _number(given: Array | None, default: float) -> float:
-    return default if given is None or not given.size else float(given.reshape(-1)[0])
+def _number(given: Array | None) -> float:
+    return 0.0 if given is None or not given.size else float(given.reshape(-1)[0])
 
 
 def onnx_function(*, centred: bool) -> Function:
@@ -174,13 +174,13 @@ def onnx_function(*, centred: bool) -> Function:
         iou: Array | None = None,
         threshold: Array | None = None,
     ) -> Any:
-        least = None if threshold is None or not threshold.size else _number(threshold, 0.0)
+        least = None if threshold is None or not threshold.size else _number(threshold)
         selected, _ = non_max_suppression(
             boxes,
             scores,
-            max(int(_number(limit, 0.0)), 0),
+            max(int(_number(limit)), 0),
             least,
-            Suppression(share=partial(overlaps, centred=centred), iou=_number(iou, 0.0)),
+            Suppression(share=partial(overlaps, centred=centred), iou=_number(iou)),
             descending=False,
         )
         return selected
@@ -231,12 +231,12 @@ def _scored(
         selected, values = non_max_suppression(
             boxes.astype(np.float32, copy=False),
             scores.astype(np.float32, copy=False),
-            max(int(_number(limit, 0.0)), 0),
-            _number(threshold, 0.0),
+            max(int(_number(limit)), 0),
+            _number(threshold),
             Suppression(
                 share=share,
-                iou=_number(iou, 0.0),
-                sigma=_number(sigma, 0.0),
+                iou=_number(iou),
+                sigma=_number(sigma),
                 equal_suppresses=equal,
             ),
             descending=descending,

@@ -11,16 +11,6 @@ from irloop.graph.record import Record
 
 __all__ = ["PassRecord", "Profile"]
 
-_COLUMNS = (
-    "pass",
-    "manager",
-    "milliseconds",
-    "matches",
-    "nodes_before",
-    "nodes_after",
-    "modified",
-)
-
 
 class PassRecord(Record):
     """The record of one pass.

@@ -44,7 +44,7 @@ def condition_after(node: Node, inference: Inference) -> bool | None:
     if known is not None:
         return bool(known)
     if isinstance(node.op, onnx.Loop):
-        return True if onnx.source_parameter(body, 0) == 1 else None
+        return True if onnx.keeps_condition(body) else None
     # If the body returns its own condition, that was true, because the iteration ran.
     own = [item.parameter for item in inward(node, body) if item.result is result]
     return True if value in own else None

@@ -21,7 +21,6 @@ from irloop.graph.arguments import Arguments
 from irloop.graph.loops import Carried, ScanInput
 from irloop.graph.meanings import Condition, Lengths, TripCount
 from irloop.graph.model import Body
-from irloop.graph.op import Parameter
 from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
 
 __all__ = ["If", "Loop", "Scan", "Scan8"]
@@ -216,17 +215,12 @@ def _condition(args: Arguments, body: Body, starts: bool | None) -> bool | None:
     if constant is not None:
         return bool(constant.reshape(-1)[0])
     # If the body returns the condition unchanged, the condition keeps its initial value.
-    return starts if source_parameter(body, 0) == 1 else None
+    return starts if keeps_condition(body) else None
 
 
-def source_parameter(body: Body, result: int) -> int | None:
-    """The position of the body parameter that a result returns, unchanged or through Identity.
-
-    None if the result is not a parameter.
-    """
-    value = body.graph.results[result].inputs[0]
+def keeps_condition(body: Body) -> bool:
+    """Return whether the body of a Loop returns its condition, unchanged or through Identity."""
+    value = body.graph.results[0].inputs[0]
     while value is not None and isinstance(value.producer.op, Identity):
         value = value.producer.inputs[0]
-    if value is None or not isinstance(value.producer.op, Parameter):
-        return None
-    return body.graph.parameters.index(value.producer)
+    return value in body.graph.inputs[1:2]

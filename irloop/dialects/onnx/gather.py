@@ -31,7 +31,7 @@ class Gather(OnnxOp, type="Gather", since=1, inputs=2):
         indexing.integers(args, 1)
         shape = indexing.gathered(args, args.shape(0), args.shape(1), self.axis)
         if args.rank(0) is not None:
-            inference.require_indices(args, 1, args.shape(0).dim(self.axis))
+            inference.require_indices(args, args.shape(0).dim(self.axis))
         return [TensorType(args.element(0), shape)]
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
@@ -56,7 +56,7 @@ class GatherElements(OnnxOp, type="GatherElements", since=11, inputs=2):
         indexing.integers(args, 1)
         shape = indexing.gathered_elements(args, self.axis)
         if args.rank(0) is not None:
-            inference.require_indices(args, 1, args.shape(0).dim(self.axis))
+            inference.require_indices(args, args.shape(0).dim(self.axis))
         return [TensorType(args.element(0), shape)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

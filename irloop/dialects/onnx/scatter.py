@@ -29,7 +29,7 @@ def _elements(args: Arguments, axis: int) -> list[ValueType]:
     inference.same_element(args, 0, 2)
     shape = indexing.scattered_elements(args, axis)
     if shape.dims is not None:
-        inference.require_indices(args, 1, shape.dim(axis))
+        inference.require_indices(args, shape.dim(axis))
     return [TensorType(args.element(0), shape)]
 
 

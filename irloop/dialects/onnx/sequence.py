@@ -48,18 +48,18 @@ _LENGTH = TensorType(ElementType.I64, Shape(()))
 _TRUTH = TensorType(ElementType.BOOLEAN, Shape(()))
 
 
-def _sequence(args: Arguments, position: int = 0) -> SequenceType:
-    """The type of a sequence input.
+def _sequence(args: Arguments) -> SequenceType:
+    """The type of input 0, a sequence.
 
     Raises:
         InferenceError: when the input is known not to be a sequence.
     """
-    type = args.type(position)
+    type = args.type(0)
     if isinstance(type, SequenceType):
         return type
     if type == UNKNOWN_TYPE:
         return SequenceType(UNKNOWN_TYPE)
-    raise args.error(f"input {position} is not a sequence", "a sequence", str(type))
+    raise args.error("input 0 is not a sequence", "a sequence", str(type))
 
 
 def _joined(args: Arguments, left: ValueType, right: ValueType) -> ValueType:

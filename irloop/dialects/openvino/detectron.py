@@ -19,12 +19,11 @@ __all__ = [
 ]
 
 
-def _boxes(args: Arguments, position: int) -> Dim:
-    """The number of boxes in an input [R, 4]."""
-    count, width = inference.dims_of_rank(args, position, 2)
+def _boxes(args: Arguments) -> Dim:
+    """The number of boxes in input 0 [R, 4]."""
+    count, width = inference.dims_of_rank(args, 0, 2)
     if isinstance(width, int) and width != 4:
-        found = str(args.shape(position))
-        raise args.error(f"input {position} is not a list of boxes", "[R, 4]", found)
+        raise args.error("input 0 is not a list of boxes", "[R, 4]", str(args.shape(0)))
     return count
 
 
@@ -54,7 +53,7 @@ class ExperimentalDetectronDetectionOutput(
     class_agnostic_box_regression: bool = False
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        _boxes(args, 0)
+        _boxes(args)
         for position in (1, 2, 3):
             inference.dims_of_rank(args, position, 2)
         if len(self.deltas_weights) != 4:
@@ -106,7 +105,7 @@ class ExperimentalDetectronPriorGridGenerator(
     stride_y: float = 0.0
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        priors, (_, _, height, width) = _boxes(args, 0), inference.dims_of_rank(args, 1, 4)
+        priors, (_, _, height, width) = _boxes(args), inference.dims_of_rank(args, 1, 4)
         inference.dims_of_rank(args, 2, 4)
         shape = Shape((height, width, priors, 4))
         if self.flatten:
@@ -144,7 +143,7 @@ class ExperimentalDetectronROIFeatureExtractor(
     aligned: bool = False
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        regions = _boxes(args, 0)
+        regions = _boxes(args)
         if len(self.pyramid_scales) < len(args) - 1:
             found = str(len(self.pyramid_scales))
             expected = f"{len(args) - 1} or more"
@@ -174,7 +173,7 @@ class ExperimentalDetectronTopKROIs(
     max_rois: int = attribute(least=0)
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        _boxes(args, 0)
+        _boxes(args)
         inference.dims_of_rank(args, 1, 1)
         return [TensorType(args.element(0), Shape.of(self.max_rois, 4))]
 

@@ -34,8 +34,8 @@ class Concat(OpenVinoOp, type="Concat", since=1, inputs=(1, None)):
         return kernels.slicing.concat(self.axis)
 
 
-def _axis(args: Arguments, position: int) -> int | None:
-    axis = args.ints(position)
+def _axis(args: Arguments) -> int | None:
+    axis = args.ints(1)
     if axis is not None and len(axis) != 1:
         raise args.error(
             "axis is not a single number", "one element", str(list(axis)), kind="range"
@@ -58,7 +58,7 @@ class Split(OpenVinoOp, type="Split", since=1, inputs=2, outputs=None):
         if args.n_outputs > self.num_splits:
             found = str(args.n_outputs)
             raise args.error("there are more outputs than parts", str(self.num_splits), found)
-        parts = slices.equal_parts(args, args.shape(0), _axis(args, 1), self.num_splits)
+        parts = slices.equal_parts(args, args.shape(0), _axis(args), self.num_splits)
         return [TensorType(args.element(0), shape) for shape in parts]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -80,7 +80,7 @@ class VariadicSplit(OpenVinoOp, type="VariadicSplit", since=1, inputs=3, outputs
     cost = "parts"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        found = slices.parts(args, args.shape(0), _axis(args, 1), args.dims(2))
+        found = slices.parts(args, args.shape(0), _axis(args), args.dims(2))
         return [TensorType(args.element(0), shape) for shape in found]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

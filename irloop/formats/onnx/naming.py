@@ -68,14 +68,13 @@ class Scope:
         ]
         return frozenset(value.name for node in nodes for value in node.outputs)
 
-    def give(self, value: Value, wish: str = "") -> None:
+    def give(self, value: Value) -> None:
         """Give `value` a name that is unique in this scope, unless it has one already.
 
-        The name is `wish` or, if that is empty, `value.name`. A number is appended if the name is
-        used.
+        The name is `value.name`. A number is appended if the name is used.
         """
         if value not in self.names:
-            self.names[value] = self.fresh(wish or value.name)
+            self.names[value] = self.fresh(value.name)
 
     def name_model(self, graph: Graph) -> list[str]:
         """Name every value of the outermost graph; return the names of its outputs.

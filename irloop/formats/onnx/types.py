@@ -170,8 +170,8 @@ def _dim(proto: onnx.TensorShapeProto.Dimension) -> Dim:
     return UNKNOWN_DIM
 
 
-def type_to_proto(type: ValueType, where: str, *, shape: bool = False) -> onnx.TypeProto:
-    """The TypeProto of a type; with `shape` it has a shape even if the rank is unknown.
+def type_to_proto(type: ValueType, where: str) -> onnx.TypeProto:
+    """The TypeProto of a type.
 
     Raises:
         WriteError: for an element type that ONNX does not have, or a dimension beyond 64 bits.

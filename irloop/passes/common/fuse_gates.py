@@ -56,13 +56,13 @@ class FuseGates(NodePass):
 
 
 def _fuse_lstm(node: Node, emitter: NodeWriter) -> None:
-    for out, shown in _two_activations(node, SIGMOID, TANH):
+    for out, shown in _gated(node):
         cell = shown.producer
         if not isinstance(cell.op, ADD):
             continue
         for kept, added in _operands_in_both_orders(cell):
-            for forget, state in _factors(kept, SIGMOID):
-                for inward, new in _two_activations(added.producer, SIGMOID, TANH):
+            for forget, state in _factors(kept):
+                for inward, new in _gated(added.producer):
                     gates = _Gates.of([forget, inward, new, out], emitter)
                     if gates is None or not _is_state(state, gates.size):
                         continue
@@ -102,32 +102,25 @@ def _activated(value: Value, kind: type[Op]) -> Value | None:
     return node.inputs[0] if isinstance(node.op, kind) else None
 
 
-def _factors(value: Value, kind: type[Op]) -> Iterator[tuple[Value, Value]]:
-    """Find the factors of a product that are results of the activation `kind`.
+def _factors(value: Value) -> Iterator[tuple[Value, Value]]:
+    """Find the factors of a product that are results of Sigmoid.
 
-    For each factor, yield the input of the activation and the product's other factor. Nothing is
+    For each factor, yield the input of the Sigmoid and the product's other factor. Nothing is
     yielded if `value` is not a product.
     """
     if isinstance(value.producer.op, MULTIPLY):
         for left, right in _operands_in_both_orders(value.producer):
-            inner = _activated(left, kind)
+            inner = _activated(left, SIGMOID)
             if inner is not None:
                 yield inner, right
 
 
-def _two_activations(
-    node: Node, first: type[Op], second: type[Op]
-) -> Iterator[tuple[Value, Value]]:
-    """If `node` multiplies two activations, yield the inputs of these activations.
-
-    One activation is of class `first` and the other of class `second`, in either order. For
-    example, Sigmoid(a) * Tanh(b) yields (a, b) if `first` is Sigmoid and `second` is Tanh. The
-    input of the `first` activation always comes first.
-    """
+def _gated(node: Node) -> Iterator[tuple[Value, Value]]:
+    """If `node` multiplies Sigmoid(a) and Tanh(b), in either order, yield (a, b)."""
     if not isinstance(node.op, MULTIPLY):
         return
     for left, right in _operands_in_both_orders(node):
-        one, two = _activated(left, first), _activated(right, second)
+        one, two = _activated(left, SIGMOID), _activated(right, TANH)
         if one is not None and two is not None:
             yield one, two
 
@@ -381,10 +374,10 @@ def _resets(inner: Value, state: Value) -> Iterator[tuple[Value, Value | None]]:
 
     The value is None if the gate scales `state` itself, before the matrix product.
     """
-    yield from _factors(inner, SIGMOID)
+    yield from _factors(inner)
     first = inner.producer.inputs[0] if isinstance(inner.producer.op, matmul.MatMul) else None
     if first is not None:
-        for reset, scaled in _factors(first, SIGMOID):
+        for reset, scaled in _factors(first):
             if scaled is state:
                 yield reset, None
 
