@@ -21,9 +21,8 @@ VERBS = {
 }
 #: What each writer defines, because it determines how a node is made.
 MAKING = {"constant", "constant_of", "emit", "i64", "iteration_numbers", "refuse", "tensor"}
-#: In a builder of loops a slice is an input of the body, not an operation. The layers of old IR,
-#: whose shapes are all known, compare them with the declared ones as they emit operations.
-OTHERS = ("irloop/building/", "irloop/formats/openvino/legacy/steps.py")
+#: In a builder of loops a slice is an input of the body, not an operation.
+OTHERS = ("irloop/building/",)
 
 
 def _values(annotation: ast.expr | None) -> bool:

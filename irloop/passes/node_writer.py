@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from irloop.analysis.patterns import taken_over
-from irloop.dialects.writing.writer import RefusedError, Writer
+from irloop.dialects.writing.writer import Writer
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Sliced
 from irloop.graph.model import Node, Value
@@ -63,9 +63,6 @@ class NodeWriter(Writer):
 
     def constant_of(self, value: Value) -> np.ndarray[Any, np.dtype[Any]] | None:
         return self.inference.constant(value)
-
-    def refuse(self, reason: str, fix: str = "", *, opset: int = 0) -> RefusedError:
-        return RefusedError(reason, fix, opset)
 
     def at(self, before: Node | None) -> Self:
         """Return a writer to the same graph that adds operations before another node."""

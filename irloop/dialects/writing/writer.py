@@ -73,12 +73,12 @@ class Writer(ABC):
     def constant_of(self, value: Value) -> Array | None:
         """The value of a small constant, folded if needed; None if it is not known."""
 
-    @abstractmethod
     def refuse(self, reason: str, fix: str = "", *, opset: int = 0) -> RefusedError:
         """Make the exception to raise if the dialect cannot express something.
 
         `opset` is the first opset that could.
         """
+        return RefusedError(reason, fix, opset)
 
     # Constants
 

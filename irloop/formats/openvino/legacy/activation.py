@@ -207,7 +207,7 @@ class Softsign(Pointwise, type="Softsign", inputs=1):
     """x / (1 + |x|)."""
 
     def build(self, s: Steps, x: Value) -> Value:
-        return s.divide(x, s.add(s(elementwise.Abs(), x), 1.0))
+        return s.divide(x, s.add(s(elementwise.Abs(), x), s.number(1.0)))
 
 
 class Reciprocal(Pointwise, type="Reciprocal", inputs=1):

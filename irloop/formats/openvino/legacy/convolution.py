@@ -160,7 +160,7 @@ class BinaryConvolution(Convolving, type="BinaryConvolution", since=2, inputs=1)
         window = self.window(spatial)
         begins, ends = (0, 0, *window.begins), (0, 0, *window.ends)
         if self.pad_value:
-            signs = s.pad(signs, begins, ends, self.pad_value)
+            signs = s.padded(signs, begins, ends, self.pad_value)
             zeros = (0,) * len(spatial)
             window = window._replace(begins=zeros, ends=zeros)
         kind = today.Convolution if self.group == 1 else today.GroupConvolution
@@ -218,7 +218,7 @@ class FullyConnected(LegacyLayer, type="FullyConnected", inputs=1):
         if len(dims) == 3:
             # The engine of 2020 refused it, later ones multiply the last axis.
             raise LayerFault("has an input of 3 dimensions", expected="2, 4 or 5 dimensions")
-        flat = s.reshape(x, (dims[0], product(dims[1:])))
+        flat = s.shaped(x, (dims[0], product(dims[1:])))
         made = s(matmul.MatMul(transpose_b=True), flat, s.weights())
         return s.add(made, s.weights("biases", (1, self.out_size))) if s.has("biases") else made
 

@@ -279,12 +279,10 @@ class DetectionOutput(LegacyLayer, type="DetectionOutput", inputs=(3, 5)):
                 "needs locations and scores of each image, and prior boxes of 3 dimensions",
                 found=" and ".join(str(list(s.dims(value))) for value in values),
             )
-        flat = [
-            s.reshape(value, (s.dims(value)[0], product(s.dims(value)[1:]))) for value in values
-        ]
+        flat = [s.shaped(value, (s.dims(value)[0], product(s.dims(value)[1:]))) for value in values]
         # Encoded variances need no plane of their own; the engine of then did not look at it.
         boxes = 1 if self.variance_encoded_in_target else s.dims(values[2])[1]
-        flat[2] = s.slice(values[2], (0, 0, 0), (s.dims(values[2])[0], boxes, s.dims(values[2])[2]))
+        flat[2] = s.cut(values[2], (0, 0, 0), (s.dims(values[2])[0], boxes, s.dims(values[2])[2]))
         return s(op, *flat)
 
     def fault_of_then(self, layer: Layer) -> str:
@@ -343,13 +341,13 @@ class Proposal(LegacyLayer, type="Proposal", inputs=3, outputs=2):
             framework=self.framework if self.framework == "tensorflow" else "",
         )
         dims = s.dims(image)
-        first = s.slice(image, (0,) * len(dims), (1, *dims[1:])) if len(dims) > 1 else image
-        size = s.reshape(first, (product(s.dims(first)),))
+        first = s.cut(image, (0,) * len(dims), (1, *dims[1:])) if len(dims) > 1 else image
+        size = s.shaped(first, (product(s.dims(first)),))
         rows, kept = s.emit(op, scores, deltas, size).outputs
         if len(s.outputs) < 2:
             return (rows,)
         # OpenVINO of today leaves the scores behind the last region as they are in its memory.
-        boxes = s.slice(rows, (0, 1), (s.dims(rows)[0], 5))
+        boxes = s.cut(rows, (0, 1), (s.dims(rows)[0], 5))
         largest = s(reduction.ReduceMax(keep_dims=False), s(elementwise.Abs(), boxes), s.i64([1]))
         is_used = s(comparison.Greater(), largest, s.number(0.0))
         return rows, s.select(is_used, kept, s.number(0.0))
@@ -369,7 +367,7 @@ class NonMaxSuppression(LegacyLayer, type="NonMaxSuppression", inputs=(2, 5)):
         rows = s.out()[0]
         if s.rank(boxes) != 3 or s.rank(scores) != 3:
             raise LayerFault("needs boxes and scores of 3 dimensions")
-        given = [s.reshape(value, ()) for value in limits]
+        given = [s.shaped(value, ()) for value in limits]
         # The engine of then took the first box of a class before it looked at the limit, and
         # without limits it took all.
         most = s.i64(s.dims(boxes)[1])
@@ -377,7 +375,7 @@ class NonMaxSuppression(LegacyLayer, type="NonMaxSuppression", inputs=(2, 5)):
             most = s(elementwise.Maximum(), s.whole(given[0]), s.i64(1))
         overlap = s.real(given[1]) if len(given) > 1 else s.number(1.0)
         # A box went if its overlap was above the limit; today it goes at the limit, too.
-        above = s.multiply(overlap, 1 + EPSILON)
+        above = s.multiply(overlap, s.number(1 + EPSILON))
         overlap = s(elementwise.Maximum(), above, s.number(SMALLEST))
         least = s.real(given[2]) if len(given) > 2 else s.number(0.0)
         op = nms.NonMaxSuppression5(
@@ -386,5 +384,5 @@ class NonMaxSuppression(LegacyLayer, type="NonMaxSuppression", inputs=(2, 5)):
             output_type=ElementType.I32,
         )
         found = s.emit(op, s.real(boxes), s.real(scores), most, overlap, least).outputs[0]
-        room = s.broadcast(s.constant(-1, I32), (rows, 3))
-        return s.first(s.concat(0, found, room), (rows, 3))
+        room = s.spread(s.constant(-1, I32), (rows, 3))
+        return s.first(s.concat([found, room], 0), (rows, 3))

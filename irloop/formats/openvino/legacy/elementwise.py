@@ -88,7 +88,7 @@ class Eltwise(LegacyLayer, type="Eltwise", inputs=(1, None)):
         if len({s.dims(value) for value in values}) == 1:
             values = tuple(self._scaled(s, values))
         made = _folded(s, _REAL["sum" if kind == "mean" else kind], values)
-        return s.divide(made, float(len(values))) if kind == "mean" else made
+        return s.divide(made, s.number(len(values))) if kind == "mean" else made
 
     def _scaled(self, s: Steps, values: tuple[Value, ...]) -> list[Value]:
         if not self.coeff:
@@ -101,7 +101,7 @@ class Eltwise(LegacyLayer, type="Eltwise", inputs=(1, None)):
                 found=str(len(self.coeff)),
             )
         pairs = zip(values, self.coeff, strict=True)
-        return [value if c == 1 else s.multiply(s.real(value), c) for value, c in pairs]
+        return [value if c == 1 else s.multiply(s.real(value), s.number(c)) for value, c in pairs]
 
     def fault_of_then(self, layer: Layer) -> str:
         is_uniform = len({port.dims for port in layer.inputs}) < 2
@@ -165,9 +165,9 @@ class Power(Pointwise, type="Power", inputs=1):
 
     def build(self, s: Steps, x: Value) -> Value:
         if self.scale != 1:
-            x = s.multiply(x, self.scale)
+            x = s.multiply(x, s.number(self.scale))
         if self.shift != 0:
-            x = s.add(x, self.shift)
+            x = s.add(x, s.number(self.shift))
         return x if self.power == 1 else s.power(x, self.power)
 
 
@@ -199,7 +199,7 @@ class BatchNormalization(Pointwise, type="BatchNormalization", inputs=1):
 
     def build(self, s: Steps, x: Value) -> Value:
         dims = per_channel(s.dims(x), s.shapes["weights"])
-        spread = s(today.Sqrt(), s.add(s.weights("weights", dims), self.epsilon))
+        spread = s(today.Sqrt(), s.add(s.weights("weights", dims), s.number(self.epsilon)))
         return s.divide(s.subtract(x, s.weights("biases", dims)), spread)
 
 
@@ -221,7 +221,7 @@ class Gemm(LegacyLayer, type="Gemm", inputs=(2, 3)):
     def build(self, s: Steps, a: Value, b: Value, c: Value | None = None) -> Value:
         made = s(matmul.MatMul(self.transpose_a, self.transpose_b), a, b)
         if self.alpha != 1:
-            made = s.multiply(made, self.alpha)
+            made = s.multiply(made, s.number(self.alpha))
         if c is None or self.beta == 0:
             return made
-        return s.add(made, c if self.beta == 1 else s.multiply(c, self.beta))
+        return s.add(made, c if self.beta == 1 else s.multiply(c, s.number(self.beta)))

@@ -47,7 +47,7 @@ class Gather(LegacyLayer, type="Gather", inputs=2):
         inside = s(elementwise.Minimum(), s(elementwise.Maximum(), whole, zero), last)
         made = s(today.Gather(), x, inside, s.i64(axis))
         dims = (*s.dims(whole), *[1] * (s.rank(x) - axis - 1))
-        fits = s.reshape(s(comparison.Equal(), whole, inside), dims)
+        fits = s.shaped(s(comparison.Equal(), whole, inside), dims)
         return s.select(fits, made, s.constant(0, element_of(made)))
 
 
@@ -57,7 +57,7 @@ class GatherTree(LegacyLayer, type="GatherTree", inputs=4):
     def build(self, s: Steps, *values: Value) -> Value:
         steps, parents, most, end = values
         return s(
-            today.GatherTree(), steps, parents, s.reshape(most, (s.dims(most)[-1:])), _one(s, end)
+            today.GatherTree(), steps, parents, s.shaped(most, (s.dims(most)[-1:])), _one(s, end)
         )
 
 
@@ -93,13 +93,13 @@ class ArgMax(LegacyLayer, type="ArgMax", inputs=1):
         if self.axis is not None:
             return self._found(s, x, s.axis(self.axis, x))
         dims = s.dims(x)
-        flat = s.reshape(x, (dims[0], product(dims[1:])))
+        flat = s.shaped(x, (dims[0], product(dims[1:])))
         values, indices = self._largest(s, flat, 1)
         indices = s.real(indices)
         if not self.out_max_val:
-            return s.reshape(indices, s.out())
+            return s.shaped(indices, s.out())
         shape = (dims[0], 1, self.top_k)
-        return s.reshape(s.concat(1, s.reshape(indices, shape), s.reshape(values, shape)), s.out())
+        return s.shaped(s.concat([s.shaped(indices, shape), s.shaped(values, shape)], 1), s.out())
 
     def _largest(self, s: Steps, x: Value, axis: int) -> tuple[Value, ...]:
         if self.top_k > s.dims(x)[axis]:
@@ -173,7 +173,7 @@ class CumSum(LegacyLayer, type="CumSum", inputs=(1, 2)):
     is_real: ClassVar[bool] = False
 
     def build(self, s: Steps, x: Value, axis: Value | None = None) -> Value:
-        place = s.i64(0) if axis is None else s.reshape(s.whole(axis), ())
+        place = s.i64(0) if axis is None else s.shaped(s.whole(axis), ())
         return s(search.CumSum(self.exclusive, self.reverse), x, place)
 
 
@@ -224,7 +224,7 @@ class Range(LegacyLayer, type="Range", inputs=3):
 
     def build(self, s: Steps, start: Value, limit: Value, step: Value) -> Value:
         element = s.outputs[0].element
-        scalars = [s.reshape(s.convert(value, element), ()) for value in (start, limit, step)]
+        scalars = [s.shaped(s.convert(value, element), ()) for value in (start, limit, step)]
         if all(s.constant_of(value) is not None for value in scalars):
             return s(generate.Range4(element), *scalars)
         if len(s.out()) != 1:
@@ -240,4 +240,4 @@ class Range(LegacyLayer, type="Range", inputs=3):
 
 def _one(s: Steps, value: Value) -> Value:
     """A one-element value as a scalar."""
-    return s.reshape(value, ())
+    return s.shaped(value, ())

@@ -278,7 +278,7 @@ class LegacyNet(NetReader):
                     found=str(list(wanted or ())),
                     cause="the file was edited, or its sizes were changed for another input",
                 )
-            value = steps.reshape(value, [dim for dim in wanted or () if isinstance(dim, int)])
+            value = steps.shaped(value, [dim for dim in wanted or () if isinstance(dim, int)])
         return steps.convert(value, type.element)
 
     def _outputs(self, graph: Graph, layer: Layer) -> None:

@@ -51,7 +51,7 @@ class Norm(LegacyLayer, type="Norm", inputs=1):
             exclude_pad=False,
         )
         total = s(mean, s.multiply(x, x))
-        base = s.add(s.multiply(total, self.alpha * parts / window), float(self.k))
+        base = s.add(s.multiply(total, s.number(self.alpha * parts / window)), s.number(self.k))
         return s.divide(x, s.power(base, self.beta))
 
     def fault_of_then(self, layer: Layer) -> str:
@@ -118,5 +118,7 @@ class GRN(LegacyLayer, type="GRN", inputs=1):
             return s(activation.GRN(self.bias), x)
         squares = s.multiply(x, x)
         # Each element of one dimension is a batch item.
-        total = s.add(s.total(squares, [1]) if s.rank(x) > 1 else squares, self.bias)
+        total = s.add(
+            s.reduce("Sum", squares, [1]) if s.rank(x) > 1 else squares, s.number(self.bias)
+        )
         return s.divide(x, s(elementwise.Sqrt(), total))

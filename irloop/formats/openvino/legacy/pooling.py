@@ -99,7 +99,7 @@ class Pooling(Windowed, type="Pooling", inputs=1):
         last = tuple(map(min, ends, first))
         if first == window.begins and last == ends:
             return s(self._op(window, first, ends, exclude=False), x)
-        padded = s.pad(x, (0, 0, *first), (0, 0, *last))
+        padded = s.padded(x, (0, 0, *first), (0, 0, *last))
         begins = tuple(a - b for a, b in zip(window.begins, first, strict=True))
         rest = tuple(a - b for a, b in zip(ends, last, strict=True))
         return s(self._op(window, begins, rest, exclude=True), padded)

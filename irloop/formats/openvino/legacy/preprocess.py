@@ -97,7 +97,7 @@ def _image(steps: Steps, layer: Layer, section: Extra, means: list[Extra], dims:
         if None in numbers:
             raise _fault("has a mean image without offset or size", "")
         parts.append(steps.real(steps.tensor(steps.blobs.at(mean, shape, element))))
-    return steps.concat(0, *parts)
+    return steps.concat(parts, 0)
 
 
 def _fault(what: str, found: str) -> LayerFault:

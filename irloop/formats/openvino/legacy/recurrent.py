@@ -43,10 +43,10 @@ class Recurring(LegacyLayer):
     def _matrices(self, s: Steps, *, directions: bool) -> list[Value]:
         """W, R and the biases, with an axis of one direction in front if `directions`."""
         size, width = self.hidden_size, s.shapes["weights"][1]
-        parts = list(s.split(s.weights(), 1, [width - size, size]))
+        parts = s.variadic_split(s.weights(), 1, [width - size, size])
         rows = self._bias_rows()
         parts.append(s.weights("biases") if s.has("biases") else s.constant([0.0] * rows, F32))
-        return [s.reshape(part, (1, *s.dims(part))) for part in parts] if directions else parts
+        return [s.shaped(part, (1, *s.dims(part))) for part in parts] if directions else parts
 
     def _settings(self) -> dict[str, Any]:
         names = tuple(name.lower() for name in self.activations)
@@ -139,20 +139,20 @@ class Sequence(Recurring):
         batch, steps = s.dims(x)[:2]
         size = self.hidden_size
         if not states:
-            states = (s.broadcast(s.number(0.0), (batch, size)),) * self.states
+            states = (s.spread(s.number(0.0), (batch, size)),) * self.states
         if len(states) != self.states:
             raise LayerFault(
                 "has some of its first states, but not all",
                 expected=f"{self.states}, or none for zeros",
                 found=str(len(states)),
             )
-        given = [s.reshape(state, (batch, 1, size)) for state in states]
-        lengths = s.broadcast(s.constant(steps, I32), (batch,))
+        given = [s.shaped(state, (batch, 1, size)) for state in states]
+        lengths = s.spread(s.constant(steps, I32), (batch,))
         reverse = "reverse" if direction == "backward" else "forward"
         op = self.today(**self._settings(), direction=reverse)
         made = s.emit(op, x, *given, lengths, *self._matrices(s, directions=True)).outputs
-        whole = s.transpose(s.reshape(made[0], (batch, steps, size)), turned)
-        return (whole, *(s.reshape(state, (batch, size)) for state in made[1:]))
+        whole = s.transpose(s.shaped(made[0], (batch, steps, size)), turned)
+        return (whole, *(s.shaped(state, (batch, size)) for state in made[1:]))
 
 
 class RNNSequence(Sequence, type="RNNSequence", inputs=(1, 2), outputs=2):

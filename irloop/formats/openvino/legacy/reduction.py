@@ -97,7 +97,7 @@ class ReduceLogSumExp(Reducing, type="ReduceLogSumExp", inputs=2):
         most = s(today.ReduceMax(keep_dims=True), x, s.i64(axes))
         total = super().reduced(s, s(elementwise.Exp(), s.subtract(x, most)), axes)
         made = s(elementwise.Log(), total)
-        return s.add(made, s.reshape(most, s.dims(made)))
+        return s.add(made, s.shaped(most, s.dims(made)))
 
 
 class ReduceAnd(Reducing, type="ReduceAnd", inputs=2):

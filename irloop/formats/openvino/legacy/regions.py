@@ -26,7 +26,7 @@ class ROIPooling(LegacyLayer, type="ROIPooling", inputs=2):
             spatial_scale=self.spatial_scale,
             method=self.method,
         )
-        return s(op, x, s.reshape(regions, s.dims(regions)[:2]))
+        return s(op, x, s.shaped(regions, s.dims(regions)[:2]))
 
 
 class PSROIPooling(LegacyLayer, type="PSROIPooling", inputs=(2, 3)):
@@ -89,7 +89,7 @@ class RegionYolo(LegacyLayer, type="RegionYolo", inputs=1):
             mask=self.mask,
         )
         is_active = self.do_softmax or self.mask
-        return s.reshape(s(op, x) if is_active else x, s.out())
+        return s.shaped(s(op, x) if is_active else x, s.out())
 
 
 class CTCGreedyDecoder(LegacyLayer, type="CTCGreedyDecoder", inputs=2):
@@ -102,6 +102,6 @@ class CTCGreedyDecoder(LegacyLayer, type="CTCGreedyDecoder", inputs=2):
 
     def build(self, s: Steps, x: Value, mask: Value) -> Value:
         time, items = s.dims(mask)[:2]
-        first = s.broadcast(s.number(1.0), (1, items))
-        rest = s.split(mask, 0, [1, time - 1])[1:] if time > 1 else ()
-        return s(ctc.CTCGreedyDecoder(True), x, s.concat(0, first, *rest))
+        first = s.spread(s.number(1.0), (1, items))
+        rest = s.variadic_split(mask, 0, [1, time - 1])[1:] if time > 1 else ()
+        return s(ctc.CTCGreedyDecoder(True), x, s.concat([first, *rest], 0))

@@ -25,7 +25,7 @@ class Reshaping(LegacyLayer):
         return [outputs[0]] if product(inputs[0]) == product(outputs[0]) else None
 
     def build(self, s: Steps, x: Value, *shape: Value) -> Value:
-        return s.reshape(x, s.out())
+        return s.shaped(x, s.out())
 
 
 class Reshape(Reshaping, type="Reshape", inputs=(1, 2)):
@@ -70,7 +70,9 @@ class Permute(LegacyLayer, type="Permute", inputs=1):
         return [tuple(dims[axis] for axis in self.order)]
 
     def build(self, s: Steps, x: Value) -> Value:
-        return s.transpose(x, self.order)
+        if self.order == tuple(range(s.rank(x))):
+            return x
+        return s(today.Transpose(), x, s.i64(self.order))
 
 
 class Tile(LegacyLayer, type="Tile", inputs=1):
@@ -154,9 +156,9 @@ class DepthToSpace(Blocks, type="DepthToSpace", inputs=1):
         channels = self._parts(depth, block * block)
         if channels == 1:
             return s(rearrange.DepthToSpace("blocks_first", block), x)
-        parts = s.reshape(x, (batch, channels * block, block, height, width))
+        parts = s.shaped(x, (batch, channels * block, block, height, width))
         turned = s.transpose(parts, (0, 3, 1, 4, 2))
-        return s.reshape(turned, (batch, channels, height * block, width * block))
+        return s.shaped(turned, (batch, channels, height * block, width * block))
 
 
 class SpaceToDepth(Blocks, type="SpaceToDepth", inputs=1):
@@ -171,9 +173,9 @@ class SpaceToDepth(Blocks, type="SpaceToDepth", inputs=1):
         rows, columns = self._parts(height, block), self._parts(width, block)
         if channels == 1:
             return s(rearrange.SpaceToDepth("blocks_first", block), x)
-        parts = s.reshape(x, (batch, rows, channels * block, columns, block))
+        parts = s.shaped(x, (batch, rows, channels * block, columns, block))
         turned = s.transpose(parts, (0, 2, 4, 1, 3))
-        return s.reshape(turned, (batch, channels * block * block, rows, columns))
+        return s.shaped(turned, (batch, channels * block * block, rows, columns))
 
 
 class ReorgYolo(LegacyLayer, type="ReorgYolo", inputs=1):
@@ -203,7 +205,7 @@ class Broadcast(LegacyLayer, type="Broadcast", inputs=(2, 3)):
     is_real = False
 
     def build(self, s: Steps, x: Value, *shape: Value) -> Value:
-        return s.broadcast(x, s.out())
+        return s.spread(x, s.out())
 
 
 class Expand(Broadcast, type="Expand", inputs=(1, 2)):
@@ -217,4 +219,4 @@ class Fill(LegacyLayer, type="Fill", inputs=2):
 
     def build(self, s: Steps, dims: Value, number: Value) -> Value:
         assert element_of(number)
-        return s.broadcast(s.reshape(number, ()), s.out())
+        return s.spread(s.shaped(number, ()), s.out())

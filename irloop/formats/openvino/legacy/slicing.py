@@ -35,7 +35,7 @@ class Concat(LegacyLayer, type="Concat", inputs=(1, None)):
     def build(self, s: Steps, *values: Value) -> Value:
         element = s.outputs[0].element
         parts = [s.convert(value, element) for value in values]
-        return s.concat(s.axis(self.axis, values[0]), *parts)
+        return s.concat(parts, s.axis(self.axis, values[0]))
 
 
 class Split(LegacyLayer, type="Split", inputs=1, outputs=None):
@@ -61,7 +61,9 @@ class Split(LegacyLayer, type="Split", inputs=1, outputs=None):
         axis = s.axis(self.axis, x)
         outs = [s.out(at) for at in range(len(s.outputs))]
         self.sizes([s.dims(x)], outs)
-        return s.split(x, axis, [out[axis] for out in outs])
+        if len(outs) == 1:
+            return (x,)
+        return tuple(s.variadic_split(x, axis, [out[axis] for out in outs]))
 
 
 class Slice(Split, type="Slice", inputs=1, outputs=None):
@@ -115,7 +117,7 @@ class Crop(LegacyLayer, type="Crop", inputs=(1, 2)):
 
     def build(self, s: Steps, x: Value, *like: Value) -> Value:
         begins, ends = self._bounds([s.dims(value) for value in (x, *like)])
-        return s.slice(x, begins, ends)
+        return s.cut(x, begins, ends)
 
 
 class StridedSlice(LegacyLayer, type="StridedSlice", inputs=(3, 4)):
@@ -174,6 +176,6 @@ class Pad(LegacyLayer, type="Pad", inputs=1):
 
     def build(self, s: Steps, x: Value) -> Value:
         if self.pad_mode == "constant":
-            return s.pad(x, self.pads_begin, self.pads_end, self.pad_value)
+            return s.padded(x, self.pads_begin, self.pads_end, self.pad_value)
         begins, ends = s.i64(list(self.pads_begin)), s.i64(list(self.pads_end))
         return s(padding.Pad(self.pad_mode), x, begins, ends)

@@ -54,7 +54,7 @@ class Memory(LegacyLayer, type="Memory", inputs=(0, 1), outputs=None):
             s.emit(today.Assign6(self.id, type.element, type.shape), value)  # type: ignore[union-attr]
             return ()
         element, dims = s.outputs[0].element, s.out()
-        zeros = s.broadcast(s.constant(0, element), dims) if dims else s.constant(0, element)
+        zeros = s.spread(s.constant(0, element), dims) if dims else s.constant(0, element)
         return (s(today.ReadValue6(self.id, element, Shape(dims)), zeros),)
 
 

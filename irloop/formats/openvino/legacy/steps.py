@@ -6,15 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from irloop.dialects.openvino import (
-    comparison,
     elementwise,
     generate,
-    reduction,
     shape,
     slicing,
 )
-from irloop.dialects.openvino import convert as conversions
-from irloop.dialects.openvino import padding as paddings
+from irloop.dialects.writing.openvino_writer import OpenVinoWriter
 from irloop.formats.openvino.legacy.base import Dims, LayerFault, axis_of, product
 from irloop.graph.builder import Builder, element_of, integers_of
 from irloop.graph.model import Graph, Value
@@ -32,13 +29,16 @@ __all__ = ["F32", "I32", "I64", "Steps"]
 F32, I32, I64 = ElementType.F32, ElementType.I32, ElementType.I64
 
 
-class Steps(Builder):
-    """Builds the graph of a net, layer by layer.
+class Steps(Builder, OpenVinoWriter):
+    """Builds the graph of a net, layer by layer, with the vocabulary of OpenVINO.
+
+    The verbs that are added here take dimensions instead of values: all shapes are known.
 
     The attributes describe the layer that is being built: `outputs` are the declared types of its
     outputs, with f32 for f16, and `shapes` the shapes of its blobs.
     """
 
+    opset = 8
     blobs: Blobs
     outputs: tuple[TensorType, ...]
     shapes: Mapping[str, Dims]
@@ -80,12 +80,6 @@ class Steps(Builder):
         """The value as i64; floats lose their fractions."""
         return self.convert(value, I64)
 
-    def convert(self, value: Value, element: ElementType) -> Value:
-        """Convert a value; return it unchanged if it has this type already."""
-        if element_of(value) is element:
-            return value
-        return self(conversions.Convert(element), value)
-
     def number(self, number: float) -> Value:
         """A scalar constant of f32."""
         return self.constant(number, F32)
@@ -99,32 +93,9 @@ class Steps(Builder):
         """The elements of a constant as integers, or None for a value that is computed."""
         return integers_of(value, self.constant_of)
 
-    def add(self, left: Value, right: Value | float) -> Value:
-        """left + right."""
-        return self(elementwise.Add(), left, self._operand(right))
-
-    def subtract(self, left: Value, right: Value | float) -> Value:
-        """left - right."""
-        return self(elementwise.Subtract(), left, self._operand(right))
-
-    def multiply(self, left: Value, right: Value | float) -> Value:
-        """left * right."""
-        return self(elementwise.Multiply(), left, self._operand(right))
-
-    def divide(self, left: Value, right: Value | float) -> Value:
-        """left / right."""
-        return self(elementwise.Divide(), left, self._operand(right))
-
-    def power(self, left: Value, right: Value | float) -> Value:
+    def power(self, left: Value, right: float) -> Value:
         """left to the power of right."""
-        return self(elementwise.Power(), left, self._operand(right))
-
-    def select(self, condition: Value, then: Value, otherwise: Value) -> Value:
-        """Elements of `then` where the condition holds, else of `otherwise`."""
-        return self(comparison.Select(), condition, then, otherwise)
-
-    def _operand(self, operand: Value | float) -> Value:
-        return operand if isinstance(operand, Value) else self.number(operand)
+        return self(elementwise.Power(), left, self.number(right))
 
     def renamed(self, value: Value, name: str) -> Value:
         """A copy of a value under another name: a Reshape to the dimensions that it has."""
@@ -140,8 +111,12 @@ class Steps(Builder):
 
     # Shapes
 
-    def reshape(self, value: Value, dims: Sequence[int]) -> Value:
-        """Reshape to known dimensions; the value itself if it has them."""
+    def shaped(self, value: Value, dims: Sequence[int]) -> Value:
+        """Reshape to known dimensions; the value itself if it has them.
+
+        Raises:
+            LayerFault: for another number of elements.
+        """
         if self.dims(value) == tuple(dims):
             return value
         if product(self.dims(value)) != product(dims):
@@ -153,25 +128,7 @@ class Steps(Builder):
             )
         return self(shape.Reshape(), value, self.i64(list(dims)))
 
-    def transpose(self, value: Value, order: Sequence[int]) -> Value:
-        """Permute the axes."""
-        if list(order) == list(range(self.rank(value))):
-            return value
-        return self(shape.Transpose(), value, self.i64(list(order)))
-
-    def concat(self, axis: int, *values: Value) -> Value:
-        """Concatenate along an axis."""
-        return values[0] if len(values) == 1 else self(slicing.Concat(axis), *values)
-
-    def split(self, value: Value, axis: int, lengths: Sequence[int]) -> tuple[Value, ...]:
-        """Split into parts of the given lengths along an axis."""
-        if len(lengths) == 1:
-            return (value,)
-        op, sizes = slicing.VariadicSplit(), self.i64(list(lengths))
-        count = len(lengths)
-        return self.emit(op, value, self.i64(axis), sizes, n_outputs=count).outputs
-
-    def slice(self, value: Value, begins: Sequence[int], ends: Sequence[int]) -> Value:
+    def cut(self, value: Value, begins: Sequence[int], ends: Sequence[int]) -> Value:
         """The elements from `begins` up to `ends`, one pair for each axis."""
         dims = self.dims(value)
         if all(
@@ -188,24 +145,20 @@ class Steps(Builder):
         part = self(op, value, self.i64([0]), self.i64([dims[0]]))
         return self(shape.Reshape(), part, self.i64(list(dims)))
 
-    def broadcast(self, value: Value, dims: Sequence[int]) -> Value:
+    def spread(self, value: Value, dims: Sequence[int]) -> Value:
         """Broadcast to known dimensions."""
         if self.dims(value) == tuple(dims):
             return value
-        return self(shape.Broadcast3(), value, self.i64(list(dims)))
+        return self.broadcast(value, self.i64(list(dims)))
 
-    def pad(
+    def padded(
         self, value: Value, begins: Sequence[int], ends: Sequence[int], number: float = 0.0
     ) -> Value:
         """Pad by a constant."""
         if not any(begins) and not any(ends):
             return value
         fill = self.constant(number, element_of(value))
-        return self(paddings.Pad(), value, self.i64(list(begins)), self.i64(list(ends)), fill)
-
-    def total(self, value: Value, axes: Sequence[int]) -> Value:
-        """The sum over axes, which are kept."""
-        return self(reduction.ReduceSum(keep_dims=True), value, self.i64(list(axes)))
+        return self.pad(value, self.i64(list(begins)), self.i64(list(ends)), fill)
 
     def rank(self, value: Value) -> int:
         """The number of dimensions."""
