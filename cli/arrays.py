@@ -34,10 +34,10 @@ def matched(model: Model, arrays: Mapping[str, Any]) -> dict[str, Any]:
         for node in reversed(model.graph.parameters)
         for alias in (*node.outputs[0].names, node.name)
     }
-    found: dict[str, Any] = {}
+    pairs: dict[str, Any] = {}
     for key, value in arrays.items():
         name = aliases.get(key) or _at_position(key, names)
-        if name is None or name in found:
+        if name is None or name in pairs:
             raise UsageError(
                 f"{key!r} is not an input of the model"
                 if name is None
@@ -46,8 +46,8 @@ def matched(model: Model, arrays: Mapping[str, Any]) -> dict[str, Any]:
                 found=", ".join(arrays),
                 fix=f"name the arrays after the inputs, or in0 to in{len(names) - 1} by position",
             )
-        found[name] = value
-    return found
+        pairs[name] = value
+    return pairs
 
 
 def _at_position(key: str, names: list[str]) -> str | None:

@@ -82,19 +82,19 @@ def _table(passes: list[PassInfo]) -> Iterator[str]:
     yield f"{len(passes)} passes"
 
 
-def _page(item: PassInfo) -> Iterator[str]:
-    yield f"{item.name}: {item.summary}"
-    yield f"works on {' and '.join(item.dialects)}; from {item.origin}"
-    if not item.enabled:
+def _page(info: PassInfo) -> Iterator[str]:
+    yield f"{info.name}: {info.summary}"
+    yield f"works on {' and '.join(info.dialects)}; from {info.origin}"
+    if not info.enabled:
         yield "runs only when it is requested by name"
-    for title, drawing in (("given", item.given), ("result", item.result)):
+    for title, drawing in (("given", info.given), ("result", info.result)):
         if drawing:
             yield from ("", title, *(f"    {line}" for line in drawing.splitlines()))
-    if item.notes:
-        yield from ("", *item.notes.splitlines())
-    if item.options:
+    if info.notes:
+        yield from ("", *info.notes.splitlines())
+    if info.options:
         yield from ("", "options")
-    for option in item.options:
+    for option in info.options:
         default = f" (default {option.default})" if option.default else ""
         yield f"    {option.name}: {option.type}{default}"
         yield f"        {option.doc}"

@@ -22,21 +22,21 @@ def render(findings: Iterable[Diagnostic]) -> str:
     return "\n".join(map(_line, findings))
 
 
-def _line(item: Diagnostic) -> str:
-    kind = KINDS.get(item.severity)
-    place = item.location
+def _line(finding: Diagnostic) -> str:
+    kind = KINDS.get(finding.severity)
+    place = finding.location
     if kind is None:
-        return one_line(f"{place}: {item.severity.value} {item.code}: {item.message}")
+        return one_line(f"{place}: {finding.severity.value} {finding.code}: {finding.message}")
     properties = {
         "type": kind,
         "sourcepath": relative(place.file) if place.file else "",
         "linenumber": "" if place.line is None else str(place.line),
-        "code": item.code,
+        "code": finding.code,
     }
     listed = "".join(
         f"{key}={_escaped(one_line(text))};" for key, text in properties.items() if text
     )
-    return f"##vso[task.logissue {listed}]{_escaped(one_line(item.message))}"
+    return f"##vso[task.logissue {listed}]{_escaped(one_line(finding.message))}"
 
 
 def _escaped(text: str) -> str:

@@ -24,19 +24,19 @@ def render(findings: Iterable[Diagnostic], suppressed: Iterable[Diagnostic] = ()
     """
     taken: dict[str, int] = {}
     entries = []
-    for item in findings:
-        mark = fingerprint(item)
+    for finding in findings:
+        mark = fingerprint(finding)
         taken[mark] = number = taken.get(mark, 0) + 1
         entries.append(
             {
-                "description": item.message,
-                "check_name": item.code,
+                "description": finding.message,
+                "check_name": finding.code,
                 # GitLab drops entries that share a fingerprint.
                 "fingerprint": mark if number == 1 else f"{mark}-{number}",
-                "severity": SEVERITIES[item.severity],
+                "severity": SEVERITIES[finding.severity],
                 "location": {
-                    "path": relative(item.location.file or ""),
-                    "lines": {"begin": item.location.line or 1},
+                    "path": relative(finding.location.file or ""),
+                    "lines": {"begin": finding.location.line or 1},
                 },
             }
         )

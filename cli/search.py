@@ -81,7 +81,7 @@ def changed_models(
     are skipped. The second result lists models that are left out, because they or their weights are
     links to files outside their folder; with `follow`, no model is left out.
     """
-    found: dict[str, str] = {}
+    models: dict[str, str] = {}
     leaving: list[str] = []
     for path in paths:
         model = Path(path)
@@ -92,8 +92,8 @@ def changed_models(
         if not follow and _leaves(str(model), os.path.dirname(model)):
             leaving.append(str(model))
         elif _looks_like_model(str(model)):
-            found.setdefault(os.path.realpath(model), str(model))
-    return list(found.values()), leaving
+            models.setdefault(os.path.realpath(model), str(model))
+    return list(models.values()), leaving
 
 
 def _leaves(model: str, root: str) -> bool:

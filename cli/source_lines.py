@@ -96,16 +96,16 @@ def _part(line: str, element: str) -> tuple[int, int] | None:
 
 def _read_lines(file: str, numbers: set[int]) -> Iterable[tuple[int, str]]:
     last = max(numbers)
-    found: list[tuple[int, str]] = []
+    lines: list[tuple[int, str]] = []
     try:
         with BufferedReader(open_regular(file)) as stream:
             for number, raw in enumerate(stream, start=1):
                 if number in numbers and len(raw) <= WIDEST:
                     text = raw.decode("utf-8", errors="replace").rstrip("\r\n")
-                    found.append((number, text.removeprefix("\ufeff")))
+                    lines.append((number, text.removeprefix("\ufeff")))
                 if number >= last:
                     break
     except OSError:
         # The finding is shown without its source line.
-        return found
-    return found
+        return lines
+    return lines

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 #: Names that may live a few lines only, and for how many.
 VAGUE = ("at", "found", "given", "item", "whole")
-MOST_LINES = 15
+MOST_LINES = 12
 
 _SCOPES = (ast.FunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -57,6 +57,9 @@ def test_vague_names_live_a_few_lines() -> None:
         lines: dict[str, list[int]] = {}
         for name, line in lines_by_name(function):
             lines.setdefault(name, []).append(line)
+        if any(getattr(argument, "arg", "") == "expected" for argument in ast.walk(function.args)):
+            # An error says what it expected and what it found.
+            lines.pop("found", None)
         wrong += [
             f"{place}: {name}, {max(used) - min(used) + 1} lines"
             for name, used in lines.items()

@@ -50,8 +50,8 @@ def is_live(value: Value, *, sizes_count: bool = True) -> bool:
     return False
 
 
-def _reached(value: Value, user: Node, at: int) -> Sequence[Value] | None:
-    """Return the values that directly depend on `value` because `user` reads it as input `at`.
+def _reached(value: Value, user: Node, position: int) -> Sequence[Value] | None:
+    """Return the values that directly depend on `value`, which `user` reads as input `position`.
 
     Returns None if an output of the model or a variable depends on it.
     """
@@ -61,8 +61,8 @@ def _reached(value: Value, user: Node, at: int) -> Sequence[Value] | None:
         return None
     if isinstance(user.op, Concat) and has_no_element(value):
         return ()
-    if user.bodies and not _decides(user, at):
-        return _entered(user, at)
+    if user.bodies and not _decides(user, position):
+        return _entered(user, position)
     return user.outputs
 
 

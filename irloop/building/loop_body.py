@@ -76,19 +76,19 @@ class LoopBody(OperationBuilder):
             UsageError: when `state` has a next value already, or is not a state of this loop.
         """
         self._require_open()
-        found = self._state(state)
-        if found is None:
+        entry = self._state(state)
+        if entry is None:
             raise UsageError(
                 "only a state has a next value",
                 expected="a value that state() of this loop has returned",
                 found=f"{state!r:.60}",
             )
-        if found.result is not None:
+        if entry.result is not None:
             raise UsageError(
                 f"the state {state.name!r} has a next value already",
                 fix="call next() once for each state",
             )
-        found.result = self._local(value)
+        entry.result = self._local(value)
 
     @guarded("building a sliced input")
     def slice(

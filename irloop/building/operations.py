@@ -169,18 +169,18 @@ def shape_of(sizes: Any) -> Shape:
     return Shape(tuple(_dim(item) for item in sizes))
 
 
-def _dim(item: Any) -> Dim:
-    if item is None:
+def _dim(size: Any) -> Dim:
+    if size is None:
         return DynamicDim()
-    if isinstance(item, DynamicDim):
-        return item
-    if isinstance(item, str):
-        return DynamicDim(symbol=item)
-    number = _int(item)
+    if isinstance(size, DynamicDim):
+        return size
+    if isinstance(size, str):
+        return DynamicDim(symbol=size)
+    number = _int(size)
     if number is None or number < 0:
         raise UsageError(
             "a size in a shape is not valid",
             expected="0 or more, None (unknown), or a name",
-            found=repr(item),
+            found=repr(size),
         )
     return number

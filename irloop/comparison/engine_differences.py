@@ -247,8 +247,8 @@ class Explainer:
                 self._exact[key] = None
         return self._exact[key]
 
-    def _int8(self, lane: Lane, number: int, place: int, wanted: Any, found: Any) -> Reason | None:
-        if lane.engine.name != "openvino" or not _are_floats(wanted, found):
+    def _int8(self, lane: Lane, number: int, place: int, wanted: Any, made: Any) -> Reason | None:
+        if lane.engine.name != "openvino" or not _are_floats(wanted, made):
             return None
         if not self._is_quantized():
             return None
@@ -256,10 +256,10 @@ class Explainer:
         if run.outputs is None:
             return None
         plain = self.judge.ordered(lane, run)[place]
-        error = _error(found, plain)
+        error = _error(made, plain)
         if error is None or not self.judge.agree(wanted, plain):
             return None
-        apart = float(np.abs(found.astype(np.float64) - plain.astype(np.float64)).max())
+        apart = float(np.abs(made.astype(np.float64) - plain.astype(np.float64)).max())
         return Reason(
             f"OpenVINO's int8 kernels differ by {apart:.2g} from its own f32, which agrees "
             "(LP_TRANSFORMS_MODE: NO)",
@@ -294,11 +294,11 @@ class Explainer:
         )
 
     def _optimized(
-        self, lane: Lane, number: int, place: int, wanted: Any, found: Any
+        self, lane: Lane, number: int, place: int, wanted: Any, made: Any
     ) -> Reason | None:
         """Return a reason if ONNX Runtime agrees once it does not optimise the graph.
 
-        In trial `number`, `found` is output `place` as `lane` computed it, and `wanted` the
+        In trial `number`, `made` is output `place` as `lane` computed it, and `wanted` the
         expected value.
         """
         if lane.engine.name != "onnxruntime":
@@ -307,7 +307,7 @@ class Explainer:
         if run.outputs is None:
             return None
         plain = self.judge.ordered(lane, run)[place]
-        rest, apart = _distance(wanted, plain), _distance(plain, found)
+        rest, apart = _distance(wanted, plain), _distance(plain, made)
         if not self.judge.agree(wanted, plain) and (rest > ROUNDING or rest * TIMES > apart):
             return None
         return Reason(
@@ -398,11 +398,11 @@ class Explainer:
         )
 
     def _amplified(
-        self, lane: Lane, number: int, place: int, wanted: Any, found: Any
+        self, lane: Lane, number: int, place: int, wanted: Any, made: Any
     ) -> Reason | None:
         """Return a reason if rounding alone changes output `place` of both models much.
 
-        `found` may differ from `wanted` a few times as much as rounding changes the output in trial
+        `made` may differ from `wanted` a few times as much as rounding changes the output in trial
         `number`, or as it likes if that is more than `ROUNDING`.
         """
         if self.judge.tolerance.is_given or not self.trials[0][number].reset:
@@ -412,7 +412,7 @@ class Explainer:
         # Whether a code of a quantised value is rounded up or down is a matter of chance, and so is
         # how much this changes.
         spread = max(spreads) if self._is_quantized() and all(spreads) else min(spreads)
-        apart = _distance(wanted, found)
+        apart = _distance(wanted, made)
         if not spread or not (spread > ROUNDING or spread * TIMES >= apart):
             return None
         return Reason(

@@ -207,20 +207,20 @@ def _is_several(inputs: Any) -> bool:
     )
 
 
-def _positional(model: Model, given: Any) -> list[Any]:
-    if not isinstance(given, Mapping):
-        return list(given)
+def _positional(model: Model, arrays: Any) -> list[Any]:
+    if not isinstance(arrays, Mapping):
+        return list(arrays)
     found = []
     for at, node in enumerate(model.graph.parameters):
         names = (node.name, *node.outputs[0].names, f"in{at}", f"arr_{at}")
-        name = next((name for name in names if name in given), None)
+        name = next((name for name in names if name in arrays), None)
         if name is None:
             raise UsageError(
                 f"no array for input {node.name!r}",
                 expected=" or ".join(dict.fromkeys(names)),
-                found=", ".join(given),
+                found=", ".join(arrays),
             )
-        found.append(given[name])
+        found.append(arrays[name])
     return found
 
 

@@ -93,20 +93,20 @@ class Judge(Record):
         return replace(report, equal=False, verdict=verdict, detail=detail)
 
 
-def is_worse(item: OutputReport, than: OutputReport) -> bool:
-    """Return whether report `item` of an output is to be shown instead of report `than`.
+def is_worse(report: OutputReport, than: OutputReport) -> bool:
+    """Return whether `report` of an output is to be shown instead of report `than`.
 
     A report with a difference is preferred to a report without a difference. If reports from two
     engines show a difference, that of irloop's own executor is preferred, because it has more
     details. If both are from the same engine, the one with the larger difference is preferred.
     """
-    if item.equal != than.equal:
+    if report.equal != than.equal:
         return than.equal
-    if not item.equal and item.engine != than.engine:
-        return item.engine == NUMPY.name
-    if item.difference is None or than.difference is None:
-        return than.difference is not None and item.engine == than.engine
-    return item.difference.smallest > than.difference.smallest
+    if not report.equal and report.engine != than.engine:
+        return report.engine == NUMPY.name
+    if report.difference is None or than.difference is None:
+        return than.difference is not None and report.engine == than.engine
+    return report.difference.smallest > than.difference.smallest
 
 
 def _kind(value: Any) -> str:

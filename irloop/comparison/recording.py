@@ -58,19 +58,19 @@ class Recording:
     def __call__(self, event: TraceEvent) -> None:
         if self._left < 0:
             return
-        at = event.iterations
+        iterations = event.iterations
         for value, made in inputs_of(event):
             # The tracer sees the parameters of a body only where nodes read them.
             if not value.producer.inputs:
-                self._keep(value, at, made)
-                self._keep_outer(value, at, made)
+                self._keep(value, iterations, made)
+                self._keep_outer(value, iterations, made)
         for value, made in zip(event.node.outputs, event.outputs, strict=False):
-            self._keep(value, at, made)
+            self._keep(value, iterations, made)
         if self._left < 0:
             return
-        self.events.append(Event(event.node, at))
+        self.events.append(Event(event.node, iterations))
         if event.node.bodies:
-            self._ended.add((event.node, at))
+            self._ended.add((event.node, iterations))
 
     def iteration(self, event: IterationEvent) -> None:
         """Keep the values of a body's parameters, including parameters that no node reads."""

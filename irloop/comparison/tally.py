@@ -100,7 +100,7 @@ class Tally:
 
         A run that a limit of irloop ended says nothing about the model and does not count.
         """
-        found = []
+        failures = []
         for lane in self._runs:
             trial, run = self._unrun.get(lane, (None, None))
             if lane.engine != NUMPY and not self._has_run(lane):
@@ -113,8 +113,8 @@ class Tally:
                 failure = run.failure or Failure.RAISED
                 words = run.words or run.reason
                 file = self._file(lane)
-                found.append(Unrun(lane.model, str(lane.engine), file, failure, words, place))
-        return tuple(found)
+                failures.append(Unrun(lane.model, str(lane.engine), file, failure, words, place))
+        return tuple(failures)
 
     def outputs(self) -> tuple[OutputReport, ...]:
         """One report per output, from the trial and the engine in which the output differs most.

@@ -118,17 +118,17 @@ def _take_labels(
             str(Shape(dims)),
         )
     spread: tuple[Dim, ...] = ()
-    at = 0
+    position = 0
     for label in term:
         if label == DOTS:
-            spread = dims[at : at + extra]
-            at += extra
+            spread = dims[position : position + extra]
+            position += extra
             continue
-        known = broadcast_dims(sizes.get(label, dims[at]), dims[at])
+        known = broadcast_dims(sizes.get(label, dims[position]), dims[position])
         if known is None:
             raise args.error(
-                f"label {label!r} has two different sizes", str(sizes[label]), str(dims[at])
+                f"label {label!r} has two different sizes", str(sizes[label]), str(dims[position])
             )
         sizes[label] = known
-        at += 1
+        position += 1
     return spread

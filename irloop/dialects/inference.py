@@ -200,7 +200,7 @@ def broadcast_by_mode(
     check_auto_broadcast(args, mode)
     if mode.lower() == "numpy":
         return broadcast(args, element)
-    found = same_element(args)
+    common = same_element(args)
     left, right = args.shape(0), args.shape(1)
     if mode.lower() in ("none", "explicit"):
         shape = left.refine(right)
@@ -213,7 +213,7 @@ def broadcast_by_mode(
         raise args.error(
             f"the shapes are not compatible with auto_broadcast {mode}", "equal shapes", text
         )
-    return [TensorType(found if element is None else element, shape)]
+    return [TensorType(common if element is None else element, shape)]
 
 
 def check_auto_broadcast(args: Arguments, mode: str) -> None:

@@ -55,7 +55,7 @@ def _conflicts(
     edges. Edges between two bends are not returned.
     """
     at = _positions(layers)
-    found: set[tuple[int, int]] = set()
+    conflicts: set[tuple[int, int]] = set()
     for upper, lower in pairwise(layers):
         low, start = 0, 0
         for index, vertex in enumerate(lower):
@@ -67,9 +67,9 @@ def _conflicts(
                 for source in above[other]:
                     inside = low <= at[source] <= high
                     if not inside and not (bends[source] and bends[other]):
-                        found.add((source, other))
+                        conflicts.add((source, other))
             low, start = high, index + 1
-    return found
+    return conflicts
 
 
 def _aligned(
@@ -85,20 +85,20 @@ def _aligned(
     each vertex in the previous layer. Along the edges in `conflicts`, no vertices are aligned.
     `count` is the number of vertices.
     """
-    at = _positions(layers)
+    order = _positions(layers)
     root = list(range(count))
     taken = [False] * count
     for layer in layers:
         last = -1
         for vertex in layer:
-            near = sorted(neighbours[vertex], key=at.__getitem__)
+            near = sorted(neighbours[vertex], key=order.__getitem__)
             middle = near[(len(near) - 1) // 2 : len(near) // 2 + 1]
             for other in middle:
                 crossed = (other, vertex) in conflicts or (vertex, other) in conflicts
-                if last < at[other] and not crossed and not taken[other]:
+                if last < order[other] and not crossed and not taken[other]:
                     taken[other] = True
                     root[vertex] = root[other]
-                    last = at[other]
+                    last = order[other]
                     break
     return root
 

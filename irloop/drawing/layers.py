@@ -145,20 +145,20 @@ def _order(layered: Layered) -> None:
         layer[:] = order
 
 
-def _order_as_reached(found: Layered) -> None:
+def _order_as_reached(layered: Layered) -> None:
     """Set the initial order of each layer: the order of a depth-first search from the top.
 
     The search follows the edges from each vertex to its readers.
     """
     reached: dict[int, int] = {}
-    starts = [vertex for layer in found.layers for vertex in layer if not found.above[vertex]]
+    starts = [vertex for layer in layered.layers for vertex in layer if not layered.above[vertex]]
     stack = starts[::-1]
     while stack:
         vertex = stack.pop()
         if vertex not in reached:
             reached[vertex] = len(reached)
-            stack += reversed(found.below[vertex])
-    for layer in found.layers:
+            stack += reversed(layered.below[vertex])
+    for layer in layered.layers:
         layer.sort(key=reached.__getitem__)
 
 

@@ -45,19 +45,19 @@ class OpenVinoRunner:
         """The outputs of one run."""
         if len(values) != len(self._types):
             raise TypeError(f"the model has {len(self._types)} inputs in OpenVINO")
-        given = []
+        tensors = []
         for at, (type, value) in enumerate(zip(self._types, values, strict=True)):
             if isinstance(value, list) or value is None:
                 raise TypeError("OpenVINO accepts tensors only")
-            given.append(_tensor(type, value))
-            self._request.set_input_tensor(at, given[-1])
+            tensors.append(_tensor(type, value))
+            self._request.set_input_tensor(at, tensors[-1])
         self._request.infer()
         numbers = range(len(self.output_names))
         outputs = [_array(self._request.get_output_tensor(at)) for at in numbers]
         # The inputs of the previous run must exist until here: if an input reaches an output
         # through a Convert without effect, 2026.4 returns the output in the memory of the earlier
         # input.
-        self._given = given
+        self._given = tensors
         return outputs
 
 

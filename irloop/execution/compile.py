@@ -285,11 +285,11 @@ class _Compiler:
         outputs = tuple(frame.slot_of[value] for value in graph.outputs)
         keep = {*outputs, *fixed, NOTHING, CONTEXT}
         inputs = tuple(frame.slot_of[value] for value in graph.inputs)
-        whole: list[Step] = []
+        stacked: list[Step] = []
         rest: list[Step] = []
         if body is not None and self._hoist:
             ports = [port for port in body.ports.inputs if isinstance(port, Sliced | ScanInput)]
-            whole, rest = _split(steps, {inputs[port.parameter] for port in ports}, fixed)
+            stacked, rest = _split(steps, {inputs[port.parameter] for port in ports}, fixed)
         done = _with_frees(steps, keep)
         return Program(
             inputs,
@@ -298,7 +298,7 @@ class _Compiler:
             frame.template,
             _with_frees(prologue, keep | {slot for step in prologue for slot in step.outs}),
             frozenset(fixed),
-            tuple(whole),
+            tuple(stacked),
             _with_frees(rest, keep),
         )
 
@@ -381,7 +381,7 @@ def _split(
 
     `sliced` are the slots that hold slices, `fixed` those that are equal in all iterations.
     """
-    whole: list[Step] = []
+    stacked: list[Step] = []
     rest: list[Step] = []
     known = set(sliced)
     for step in steps:
@@ -392,9 +392,9 @@ def _split(
         if fn is None:
             rest.append(step)
             continue
-        whole.append(step._replace(fn=fn, size=None))
+        stacked.append(step._replace(fn=fn, size=None))
         known.update(step.outs)
-    return whole, rest
+    return stacked, rest
 
 
 def _passes_on(node: Node) -> bool:

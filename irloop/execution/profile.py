@@ -113,17 +113,17 @@ class RunProfile:
         return json.dumps({"traceEvents": events, "displayTimeUnit": "ms", "otherData": left})
 
 
-def _lines(title: str, timings: Sequence[Timing], rows: int, whole: float) -> list[str]:
+def _lines(title: str, timings: Sequence[Timing], rows: int, seconds: float) -> list[str]:
     lines = [f"{'own ms':>10} {'share':>6} {'total ms':>10} {'calls':>8}  {title}"]
     for item in timings[:rows]:
         name = item.name if item.name == item.operation else f"{item.name} ({item.operation})"
         lines.append(
-            f"{item.own * 1e3:10.3f} {item.own / whole:6.1%} {item.total * 1e3:10.3f} "
+            f"{item.own * 1e3:10.3f} {item.own / seconds:6.1%} {item.total * 1e3:10.3f} "
             f"{item.calls:8}  {one_line(name)}"
         )
     rest = timings[rows:]
     if rest:
         own = sum(item.own for item in rest)
         calls = sum(item.calls for item in rest)
-        lines.append(f"{own * 1e3:10.3f} {own / whole:6.1%} {'':>10} {calls:8}  {len(rest)} more")
+        lines.append(f"{own * 1e3:10.3f} {own / seconds:6.1%} {'':>10} {calls:8}  {len(rest)} more")
     return lines

@@ -279,19 +279,19 @@ class _Work:
         found_here = fetch(entries, self._folder, self._orders.most)
         is_remote = any(needs_copy(entry) for entry in entries)
         jobs = iter(batch)
-        for found in _ahead(found_here) if is_remote else found_here:
-            if found is None:
+        for candidate in _ahead(found_here) if is_remote else found_here:
+            if candidate is None:
                 yield None
                 continue
-            if found.may_have_data and not found.verdict:
+            if candidate.may_have_data and not candidate.verdict:
                 # The child is asked for the names of the data files, so it must have nothing else
                 # to do.
                 yield None
-                names = self._runner.data_files(found.path, found.size)
-                add_data(found, names, self._orders.most)
-            model = self._model(found, next(jobs).steps)
+                names = self._runner.data_files(candidate.path, candidate.size)
+                add_data(candidate, names, self._orders.most)
+            model = self._model(candidate, next(jobs).steps)
             if not model.steps:
-                self._drop(found)
+                self._drop(candidate)
                 continue
             if model.output in self._unfinished:
                 # An equal model is still being processed, and both would be written to the same

@@ -129,21 +129,21 @@ def _header(stream: IO[bytes], name: str) -> _Header:
         raise _refused(name, f"its header has {length} bytes, more than {_LONGEST_HEADER}")
     text = stream.read(length).decode("utf-8" if start[6] == 3 else "latin-1")
     try:
-        found = ast.literal_eval(text.strip())
+        header = ast.literal_eval(text.strip())
     except (MemoryError, RecursionError) as error:
         # The parser raises MemoryError for deep nesting, however much memory there is.
         raise _refused(name, "it is damaged (its header is nested too deeply)") from error
-    if not isinstance(found, dict) or set(found) != {"descr", "fortran_order", "shape"}:
+    if not isinstance(header, dict) or set(header) != {"descr", "fortran_order", "shape"}:
         raise _refused(name, "its header lacks the element type, the order or the shape")
-    shape, order = found["shape"], found["fortran_order"]
+    shape, order = header["shape"], header["fortran_order"]
     is_shape = isinstance(shape, tuple) and all(type(dim) is int and dim >= 0 for dim in shape)
     if not is_shape or len(shape) > LARGEST_RANK or not isinstance(order, bool):
         raise _refused(
             name, f"its shape {str(shape)[:80]} or its order {str(order)[:20]} is not valid"
         )
-    if not isinstance(found["descr"], str):
+    if not isinstance(header["descr"], str):
         raise _refused(name, "its elements are records")
-    dtype = np.dtype(found["descr"])
+    dtype = np.dtype(header["descr"])
     if dtype.hasobject or dtype.kind not in "biufcSU":
         raise _refused(name, f"its elements are of type {dtype.name}")
     return _Header(dtype, order, shape)

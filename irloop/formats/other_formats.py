@@ -137,18 +137,18 @@ def _found(path: str, head: bytes) -> OtherFormat | None:
     return _GRAPH if suffix == ".pb" and head[:1] == b"\x0a" else None
 
 
-def _told(found: OtherFormat, path: str) -> OtherFormat:
+def _told(other: OtherFormat, path: str) -> OtherFormat:
     """Fill in the names of files, quoted as the shell or Python requires."""
     stem = os.path.splitext(os.path.basename(path))[0]
     output = "model.onnx" if stem in ("saved_model", "") else f"{stem}.onnx"
     names = {"PATH": path, "FOLDER": os.path.dirname(path) or ".", "OUTPUT": output}
     quote: Callable[[str], str]
-    if found.fix.startswith("$ "):
+    if other.fix.startswith("$ "):
         head, quote = "export it to ONNX: ", shlex.quote
-    elif found.fix.startswith(">>> "):
+    elif other.fix.startswith(">>> "):
         head, quote = "export it to ONNX in Python: ", repr
     else:
-        return found
-    text = found.fix.partition(" ")[2]
+        return other
+    text = other.fix.partition(" ")[2]
     filled = re.sub("PATH|FOLDER|OUTPUT", lambda name: quote(names[name.group()]), text)
-    return OtherFormat(found.what, head + filled)
+    return OtherFormat(other.what, head + filled)

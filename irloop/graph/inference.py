@@ -550,19 +550,19 @@ def types_of(node: Node, args: NodeArguments) -> list[ValueType]:
     except (IrloopError, MemoryError, RecursionError):
         raise
     except Exception as error:
-        found = plain_reason(error) or f"inputs of the types {', '.join(map(str, args.types))}"
-        raise args.error("its attributes and inputs contradict each other", "", found) from error
+        reason = plain_reason(error) or f"inputs of the types {', '.join(map(str, args.types))}"
+        raise args.error("its attributes and inputs contradict each other", "", reason) from error
     for item in types:
         dims = item.shape.dims if isinstance(item, TensorType) else None
         if dims is None:
             continue
         if len(dims) > LARGEST_RANK:
-            found = str(len(dims))
-            raise args.error("an output has too many dimensions", f"at most {LARGEST_RANK}", found)
+            reason = str(len(dims))
+            raise args.error("an output has too many dimensions", f"at most {LARGEST_RANK}", reason)
         for dim in dims:
             if isinstance(dim, int) and dim > LARGEST_SIZE:
-                found = str(dim)
-                raise args.error("a size of an output is too large", str(LARGEST_SIZE), found)
+                reason = str(dim)
+                raise args.error("a size of an output is too large", str(LARGEST_SIZE), reason)
     return types
 
 

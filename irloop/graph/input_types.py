@@ -44,20 +44,20 @@ def shapes_of(shapes: Mapping[str, Shape | Sequence[int | None]]) -> dict[str, S
     Raises:
         UsageError: for a shape that is not a sequence of sizes.
     """
-    found = {}
+    made = {}
     for name, given in shapes.items():
         is_sequence = isinstance(given, Sequence) and not isinstance(given, str | bytes)
         if isinstance(given, Shape):
-            found[name] = given
+            made[name] = given
         elif is_sequence and all(size is None or _is_size(size) for size in given):
-            found[name] = Shape.of(*given)
+            made[name] = Shape.of(*given)
         else:
             raise UsageError(
                 f"the shape of input {name!r} is not a sequence of sizes",
                 expected="such as [1, 3, None, None]; None is an unknown dimension",
                 found=repr(given)[:100],
             )
-    return found
+    return made
 
 
 def shape_option(value: Value) -> str:

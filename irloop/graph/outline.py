@@ -96,21 +96,21 @@ class _Outline:
 
     def _scoped(self, start: int, end: int, depth: int) -> list[Item]:
         """The nodes from `start` to `end`, in groups by the part `depth` of their names."""
-        found: list[Item] = []
-        at = start
-        while at < end:
-            stop = self._end_of_scope(at, end, depth)
-            inside = self._nodes[at:stop]
-            if stop - at < SMALLEST or depth == DEEPEST:
-                found += inside
-            elif stop - at == end - start:
+        items: list[Item] = []
+        position = start
+        while position < end:
+            stop = self._end_of_scope(position, end, depth)
+            inside = self._nodes[position:stop]
+            if stop - position < SMALLEST or depth == DEEPEST:
+                items += inside
+            elif stop - position == end - start:
                 # The part of the name is common to all, so it separates nothing.
-                found += self._scoped(at, stop, depth + 1)
+                items += self._scoped(position, stop, depth + 1)
             else:
-                content = self._parted(self._folded(self._scoped(at, stop, depth + 1)))
-                found.append(_scope(self._title(at, stop, depth), content))
-            at = stop
-        return found
+                content = self._parted(self._folded(self._scoped(position, stop, depth + 1)))
+                items.append(_scope(self._title(position, stop, depth), content))
+            position = stop
+        return items
 
     def _end_of_scope(self, start: int, end: int, depth: int) -> int:
         """Where the scope that contains the node `start` ends; the next node if it has none."""

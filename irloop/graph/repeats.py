@@ -47,7 +47,7 @@ def _runs_of_pieces(names: Sequence[int], length: int) -> set[Run]:
     """The runs that pieces of one length show; `names` holds the number of the piece that starts
     at each element.
     """
-    found: set[Run] = set()
+    runs: set[Run] = set()
     last: dict[int, int] = {}
     period = first = 0
     for at, name in enumerate([*names, -1]):
@@ -57,6 +57,6 @@ def _runs_of_pieces(names: Sequence[int], length: int) -> set[Run]:
             continue
         run = Run(first - period, at - 1 + length, period)
         if period and run.end - run.start >= 2 * period:
-            found.add(run)
+            runs.add(run)
         period, first = before, at
-    return found
+    return runs

@@ -50,21 +50,21 @@ class Summary:
         """The summary as text."""
         total = sum(self.operations.values())
         counts = f"{total} operations ({self.inside} of them in bodies)"
-        found = [f"{counts}, {self.constants} constants ({self.size:,} bytes)"]
+        rows = [f"{counts}, {self.constants} constants ({self.size:,} bytes)"]
         ranked = sorted(self.operations.items(), key=lambda item: (-item[1], item[0]))
         types = [f"{name} {count}" for name, count in ranked[:_LISTED]]
         left = len(ranked) - _LISTED
-        found.append(", ".join([*types, f"{left} more types"] if left > 0 else types))
+        rows.append(", ".join([*types, f"{left} more types"] if left > 0 else types))
         if self.weights:
             parts = sorted(self.weights.items(), key=lambda item: -item[1][1])
             elements = (f"{name} {count:,} ({size:,} bytes)" for name, (count, size) in parts)
-            found.append(f"weights: {', '.join(elements)}")
+            rows.append(f"weights: {', '.join(elements)}")
         work = "unknown" if self.multiply_adds is None else f"{self.multiply_adds:,}"
         memory = "unknown"
         if self.activations is not None:
             memory = f"{self.activations:,} bytes, the largest {self.largest or 0:,}"
-        found.append(f"multiply-adds: {work}; results of operations: {memory}")
-        return [line for line in found if line]
+        rows.append(f"multiply-adds: {work}; results of operations: {memory}")
+        return [line for line in rows if line]
 
     def to_dict(self) -> dict[str, Any]:
         """The summary as plain data, for JSON."""

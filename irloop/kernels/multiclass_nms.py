@@ -76,7 +76,7 @@ def pairwise_overlaps(boxes: Array, others: Array, *, normalized: bool) -> Array
 
 
 def _collected(
-    limits: Limits, choose: Choose, boxes: Array, scores: Array, item: int
+    limits: Limits, choose: Choose, boxes: Array, scores: Array, image: int
 ) -> tuple[Array, Array]:
     """The kept boxes of one item, best first: rows (item, class, box) and their scores.
 
@@ -89,7 +89,7 @@ def _collected(
         if label == limits.background:
             continue
         found, worth = choose(boxes[label] if boxes.ndim == 3 else boxes, scores[label])
-        rows.append(np.stack((np.full_like(found, item), np.full_like(found, label), found), 1))
+        rows.append(np.stack((np.full_like(found, image), np.full_like(found, label), found), 1))
         values.append(worth)
     if not rows:
         return np.zeros((0, 3), np.int64), np.zeros(0, np.float32)
@@ -162,20 +162,20 @@ def multiclass_nms(limits: Limits, iou: float, eta: float) -> Function:
         ranked = limits.first(scores, np.flatnonzero(scores >= np.float32(limits.score)))
         kept: list[int] = []
         worst = np.full(len(ranked), -1, dtype=np.float32)
-        threshold, at = np.float32(iou), 0
-        while at < len(ranked):
-            free = np.flatnonzero(worst[at:] < threshold)
+        threshold, place = np.float32(iou), 0
+        while place < len(ranked):
+            free = np.flatnonzero(worst[place:] < threshold)
             if not free.size:
                 break
-            at += int(free[0])
+            place += int(free[0])
             spend_overlaps(len(ranked), 70)
-            kept.append(int(ranked[at]))
+            kept.append(int(ranked[place]))
             share = pairwise_overlaps(
-                boxes[ranked], boxes[ranked[at : at + 1]], normalized=limits.normalized
+                boxes[ranked], boxes[ranked[place : place + 1]], normalized=limits.normalized
             )
             worst = np.maximum(worst, share[:, 0])
             threshold = threshold * np.float32(eta) if eta < 1 and threshold > 0.5 else threshold
-            at += 1
+            place += 1
         chosen = np.array(kept, dtype=np.int64)
         return chosen, scores[chosen]
 
@@ -189,7 +189,7 @@ def multiclass_nms(limits: Limits, iou: float, eta: float) -> Function:
                 items = list(zip(wide, worths, strict=True))
                 rows, values, counts = _all(limits, choose, items, by_class=True)
                 flat = rows[:, 0] * boxes.shape[1] + rows[:, 2]
-                found = wide.reshape(-1, 4)[flat]
+                chosen = wide.reshape(-1, 4)[flat]
             else:
                 ends = np.cumsum(numbers.reshape(-1).astype(np.int64))
                 starts = ends - numbers.reshape(-1)
@@ -200,8 +200,8 @@ def multiclass_nms(limits: Limits, iou: float, eta: float) -> Function:
                 rows, values, counts = _all(limits, choose, items, by_class=True)
                 place = starts[rows[:, 0]] + rows[:, 2]
                 flat = place * boxes.shape[0] + rows[:, 1]
-                found = wide[rows[:, 1], place]
-        listed = _listed(rows, values, found, boxes.dtype)
+                chosen = wide[rows[:, 1], place]
+        listed = _listed(rows, values, chosen, boxes.dtype)
         return listed, flat.astype(limits.dtype)[:, None], counts
 
     return apply

@@ -290,8 +290,8 @@ def resize(x: Array, plans: Sequence[Axis], how: Resampling, *, rounded: bool = 
     """
     with np.errstate(all="ignore"):
         exact = how.mode == "nearest"
-        whole = x.dtype.kind in "iu"
-        result = x if exact else x.astype(np.float32) if whole else widened(x)
+        is_integer = x.dtype.kind in "iu"
+        result = x if exact else x.astype(np.float32) if is_integer else widened(x)
         # Elements are only copied by `nearest`: the later axes first, because copying whole rows
         # takes less time than copying elements, so the rows may be more.
         for plan in reversed(plans) if exact else plans:
@@ -303,7 +303,7 @@ def resize(x: Array, plans: Sequence[Axis], how: Resampling, *, rounded: bool = 
                 shape[plan.axis] = plan.count
                 value = np.asarray(how.extrapolation, dtype=result.dtype)
                 result = np.where(beyond.reshape(shape), value, result)
-        if whole and not exact and plans:
+        if is_integer and not exact and plans:
             limits = np.iinfo(x.dtype)
             result = np.clip(np.rint(result) if rounded else result, limits.min, limits.max)
         return result.astype(x.dtype, copy=False)

@@ -189,7 +189,7 @@ def roi_align(
 
     def apply(data: Array, rois: Array, items: Array) -> Any:
         result = np.zeros((len(rois), data.shape[1], height, width), data.dtype)
-        whole = items.reshape(-1).astype(np.int64)
+        images = items.reshape(-1).astype(np.int64)
         budget.spend(A_REGION * len(rois), "reading regions")
         for region, (x1, y1, x2, y2) in enumerate(widened(rois)):
             one = np.float32(scale)
@@ -202,7 +202,7 @@ def roi_align(
                 wide, high = max(wide, 1.0), max(high, 1.0)
             rows = _align_axis(top, high, height, ratio, data.shape[2])
             columns = _align_axis(left, wide, width, ratio, data.shape[3])
-            plane = widened(data[whole[region]])
+            plane = widened(data[images[region]])
             result[region] = _aligned(plane, rows, columns, height, width, mode)
         return result
 

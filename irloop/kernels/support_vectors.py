@@ -175,20 +175,20 @@ def _coupled(share: Array) -> Array:
     count = len(share)
     form = -share.T * share
     np.fill_diagonal(form, np.square(share).sum(axis=0))
-    found = np.full(count, 1 / count, np.float32)
+    shares = np.full(count, 1 / count, np.float32)
     for _ in range(max(100, count)):
-        slope = form @ found
-        value = found @ slope
+        slope = form @ shares
+        value = shares @ slope
         if np.abs(slope - value).max() < 0.005 / count:
             break
         spend_each(count, 20_000 + 10 * count, "coupling probabilities")
         for at in range(count):
             step = (value - slope[at]) / form[at, at]
-            found[at] += step
+            shares[at] += step
             value = (value + step * (step * form[at, at] + 2 * slope[at])) / (1 + step) ** 2
             slope = (slope + step * form[at]) / (1 + step)
-            found /= 1 + step
-    return found
+            shares /= 1 + step
+    return shares
 
 
 def linear_classifier(

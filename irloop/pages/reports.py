@@ -318,17 +318,17 @@ def _severities(findings: Sequence[Diagnostic], file: str | None, places: Places
     return marks
 
 
-def _finding(item: Diagnostic, places: dict[str | None, tuple[int, Places]]) -> list[Any]:
-    at, known = places.get(item.location.file, (None, None))
-    path = "" if known is None else known.shown(item.location.path)
-    line = "" if item.location.line is None else f":{item.location.line}"
+def _finding(finding: Diagnostic, places: dict[str | None, tuple[int, Places]]) -> list[Any]:
+    at, known = places.get(finding.location.file, (None, None))
+    path = "" if known is None else known.shown(finding.location.path)
+    line = "" if finding.location.line is None else f":{finding.location.line}"
     return [
-        item.severity.value,
-        item.code,
-        f"{item.location.file or ''}{line}",
-        {"text": item.location.path, "model": at, "path": path},
-        item.message,
-        item.expected,
-        item.found,
-        item.fix,
+        finding.severity.value,
+        finding.code,
+        f"{finding.location.file or ''}{line}",
+        {"text": finding.location.path, "model": at, "path": path},
+        finding.message,
+        finding.expected,
+        finding.found,
+        finding.fix,
     ]

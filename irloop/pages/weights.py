@@ -71,8 +71,8 @@ class Weights:
         if self._left <= 0 or (tensor.element.bits < 8 and tensor.count > self._left):
             return {**statistics, "problem": "the limit of weights that a page reads is reached"}
         try:
-            whole = tensor.numpy()
-            array = whole.reshape(-1)
+            stored = tensor.numpy()
+            array = stored.reshape(-1)
             step = -(-array.size // min(ONE, self._left))
             # The elements in between are not read from disk.
             sample = np.array(array[::step])
@@ -83,7 +83,7 @@ class Weights:
         statistics |= summary(sample)
         shown = sample if tensor.count <= WHOLE else np.array(array[:FIRST])
         statistics["values"] = small_values(shown)
-        statistics |= self._kept.of(whole)
+        statistics |= self._kept.of(stored)
         finite = _finite(sample)
         if finite is not None and finite.size > 1:
             statistics["bars"] = _bars(finite)

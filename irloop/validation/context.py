@@ -123,12 +123,12 @@ class Context:
     @cached_property
     def nets(self) -> list[NetIndex]:
         """The root and every body, an owner before its bodies."""
-        found: list[NetIndex] = []
+        indexes: list[NetIndex] = []
         stack: list[tuple[Net, NetIndex | None]] = [(self.document.net, None)]
         while stack:
             net, parent = stack.pop()
             index = NetIndex(net, parent)
-            found.append(index)
+            indexes.append(index)
             bodies = [
                 (body, index)
                 for layer in net.layers
@@ -136,7 +136,7 @@ class Context:
                 for body in layer.bodies.values()
             ]
             stack.extend(reversed(bodies))
-        return found
+        return indexes
 
     @property
     def root(self) -> NetIndex:

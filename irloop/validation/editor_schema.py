@@ -267,10 +267,10 @@ def _data() -> Iterator[str]:
 
     The type declares the attributes of all operations.
     """
-    found: dict[str, list[tuple[str, Attribute]]] = {}
+    attributes: dict[str, list[tuple[str, Attribute]]] = {}
     for cls in _classes():
         for attribute in attributes_of(cls).values():
-            found.setdefault(attribute.name, []).append((f"{cls.type}-{cls.since}", attribute))
+            attributes.setdefault(attribute.name, []).append((f"{cls.type}-{cls.since}", attribute))
     # Attributes of Const and Parameter, which have no operation classes in an opset.
     fixed = {
         "element_type": ("element_type", "Const, Parameter: the type of the elements."),
@@ -279,8 +279,8 @@ def _data() -> Iterator[str]:
         "size": ("id", "Const: how many bytes it has in the .bin."),
     }
     yield '  <xs:complexType name="data" mixed="true">'
-    for name in sorted({*found, *fixed}):
-        users = found.get(name, [])
+    for name in sorted({*attributes, *fixed}):
+        users = attributes.get(name, [])
         type, text = fixed.get(name, ("", ""))
         lines = ([text] if text else []) + [
             f"{label}: {attribute.description}" for label, attribute in users

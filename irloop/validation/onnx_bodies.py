@@ -180,19 +180,19 @@ def inferred_bodies(
             continue
         inner = {body.label: body for body in owner.bodies}
         for attribute, body in outer.bodies.items():
-            found = inner.get(_LABELS.get(attribute, attribute))
-            if found is None:
+            typed = inner.get(_LABELS.get(attribute, attribute))
+            if typed is None:
                 continue
             given: list[ValueType] = []
             if outer.type != "If":
                 # Further parameters of the body are outer values that it reads by name.
-                own = len(found.graph.parameters) - sum(
-                    isinstance(port, Invariant) for port in found.ports.inputs
+                own = len(typed.graph.parameters) - sum(
+                    isinstance(port, Invariant) for port in typed.ports.inputs
                 )
-                given = _parameter_types(owner, found, inference)[:own]
-            computed = [value.type for value in found.graph.outputs]
-            yield InferredBody(outer, body, tuple(given), tuple(computed), owner, found, inference)
-            yield from inferred_bodies(body, found.graph, inference)
+                given = _parameter_types(owner, typed, inference)[:own]
+            computed = [value.type for value in typed.graph.outputs]
+            yield InferredBody(outer, body, tuple(given), tuple(computed), owner, typed, inference)
+            yield from inferred_bodies(body, typed.graph, inference)
 
 
 def _of_map(outer: OutlineNode, owner: Node, inference: Inference) -> Iterator[InferredBody]:

@@ -214,7 +214,7 @@ class OnnxContext:
         functions are included; nodes that call a function of the model are left out.
         """
         functions = self.outline.functions
-        found = []
+        standard = []
         for graph in (*self.graphs, *self.functions):
             # Nodes of ai.onnx are left out if its opset is unknown, because the opset itself is
             # reported as one finding.
@@ -223,12 +223,12 @@ class OnnxContext:
                 for domain, opset in graph.outermost.imports.items()
                 if domain in STANDARD and (domain or 1 <= opset <= NEWEST)
             }
-            found += [
+            standard += [
                 (node, self.signature(node))
                 for node in graph.nodes
                 if node.domain in domains and (node.domain, node.type) not in functions
             ]
-        return found
+        return standard
 
     @cached_property
     def inference_errors(self) -> list[InferenceError]:

@@ -146,12 +146,12 @@ class ShapeCauses:
         a slice may keep the sliced axis until a later operation removes it. Then the result of this
         operation is paired with the slice of the other model.
         """
-        first, second, at = pair
+        first, second, iterations = pair
         above = self._nearest(0, first), self._nearest(1, second)
         for its in above[1]:
             mine = self._seen.twin.get(its)
             if mine in above[0]:
-                yield mine, its, at
+                yield mine, its, iterations
         for side, partners in enumerate((self._seen.other, self._seen.twin)):
             for value in above[side]:
                 source = handed_on(value)
@@ -159,7 +159,9 @@ class ShapeCauses:
                     continue
                 partner = partners.get(source)
                 if partner in above[1 - side]:
-                    yield (value, partner, at) if side == 0 else (partner, value, at)
+                    yield (
+                        (value, partner, iterations) if side == 0 else (partner, value, iterations)
+                    )
 
     def _nearest(self, side: int, value: Value) -> dict[Value, None]:
         """Walk back from `value` to the nearest values with a counterpart in the other model.
@@ -169,19 +171,19 @@ class ShapeCauses:
         slice, even if they have no counterpart. It is a dict that serves as an ordered set.
         """
         partners = self._seen.other if side == 0 else self._seen.twin
-        found: dict[Value, None] = {}
+        sources: dict[Value, None] = {}
         pending, seen = [value.producer], {value.producer}
         while pending and len(seen) < MOST_NODES:
             for item in pending.pop().inputs:
-                if item is None or item in found:
+                if item is None or item in sources:
                     continue
                 source = handed_on(item)
                 if item in partners or (source is not None and _is_slice(source)):
-                    found[item] = None
+                    sources[item] = None
                 if item not in partners and item.producer not in seen:
                     seen.add(item.producer)
                     pending.append(item.producer)
-        return found
+        return sources
 
     def _outside(self, pair: _Pair) -> Iterator[_Pair]:
         """Yield the two values that a pair of corresponding body parameters receives.

@@ -131,11 +131,13 @@ def _replaced(node: Node, dims: list[Dims], rewriter: MatchRewriter) -> bool:
     return True
 
 
-def _entered(value: Value, builder: Builder, given: list[Value], rewriter: MatchRewriter) -> Value:
+def _entered(
+    value: Value, builder: Builder, operands: list[Value], rewriter: MatchRewriter
+) -> Value:
     """Return a value that replaces the node input `value` in the graph of `builder`.
 
     If `value` is known, the result is a constant. Otherwise it is a new parameter, and `value` is
-    appended to `given`, which lists the values to pass to the parameters.
+    appended to `operands`, which lists the values to pass to the parameters.
     """
     op = value.producer.op
     if isinstance(op, Constant):
@@ -143,7 +145,7 @@ def _entered(value: Value, builder: Builder, given: list[Value], rewriter: Match
     known = rewriter.inference.constant(value)
     if known is not None and isinstance(value.type, TensorType):
         return builder.constant(known, value.type.element)
-    given.append(value)
+    operands.append(value)
     return builder.parameter(f"{value.producer.name}/in", value.type)
 
 

@@ -182,19 +182,19 @@ def _padded(b: Builder, op: padding.Pad11, inputs: Inputs, dims: list[Dims]) -> 
     return [made]
 
 
-def _inside(b: Builder, at: Value, size: int, mode: str) -> Value:
+def _inside(b: Builder, position: Value, size: int, mode: str) -> Value:
     """Map positions that may be outside an axis to the positions of the elements to read.
 
-    `at` holds the positions and `size` is the length of the axis. `mode` is the mode of Pad, such
-    as "wrap" or "reflect"; modes other than these two read the nearest element.
+    `position` holds the positions and `size` is the length of the axis. `mode` is the mode of Pad,
+    such as "wrap" or "reflect"; modes other than these two read the nearest element.
     """
     if mode == "wrap":
-        return b(Mod(), at, b.i64(size))
+        return b(Mod(), position, b.i64(size))
     if mode == "reflect" and size > 1:
         period = b.i64(2 * (size - 1))
-        rest = b(Mod(), at, period)
+        rest = b(Mod(), position, period)
         return b(Min(), rest, b(Sub(), period, rest))
-    return _between(b, at, 0, size - 1)
+    return _between(b, position, 0, size - 1)
 
 
 def _range(b: Builder, op: generate.Range, inputs: Inputs, dims: list[Dims]) -> list[Value] | None:

@@ -57,21 +57,21 @@ def sorted_rows(c: Export, op: _OfClasses, rows: Rows, *, by_class: bool) -> Row
     that the rows within each item are sorted by class. This last order is ignored unless `by_class`
     is True.
     """
-    item, label, box = (box_selection.column(c, rows.found, at) for at in range(3))
+    image, label, box = (box_selection.column(c, rows.found, at) for at in range(3))
     keys = [box, label, rows.values]
-    keys += [] if rows.items == 1 else [item]
+    keys += [] if rows.items == 1 else [image]
     order = box_selection.ordered(c, *keys)
-    kept = box_selection.best_of_items(c, order, item, rows.items, op.keep_top_k)
+    kept = box_selection.best_of_items(c, order, image, rows.items, op.keep_top_k)
     rows = rows.taken(c, kept)
     kind, across = op.sort_result_type.lower(), op.sort_result_across_batch
-    item, label = (box_selection.column(c, rows.found, at) for at in (0, 1))
+    image, label = (box_selection.column(c, rows.found, at) for at in (0, 1))
     if across and kind == "score":
         # Rows of equal scores keep the order of their items.
         return rows.taken(c, box_selection.ordered(c, rows.values))
     if kind == "classid" and across:
         return rows.taken(c, box_selection.ordered(c, label))
     if kind == "classid" and by_class:
-        return rows.taken(c, box_selection.ordered(c, label, item))
+        return rows.taken(c, box_selection.ordered(c, label, image))
     return rows
 
 

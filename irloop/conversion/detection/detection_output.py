@@ -173,20 +173,20 @@ def _by_box(c: Export, op: ov.Detecting, case: _Case, boxes: Value, worth: Value
     own = box_selection.dropped(c, own, shown)
     if not op.share_location:
         boxes = _of_class(c, boxes, best)
-    found = box_selection.candidates(c, geometry.unfolded(c, boxes), own, op.top_k)
-    chosen = best if found.index is None else c(GatherElements(2), best, found.index)
+    candidates = box_selection.candidates(c, geometry.unfolded(c, boxes), own, op.top_k)
+    chosen = best if candidates.index is None else c(GatherElements(2), best, candidates.index)
     rows = box_selection.suppressed(
         c,
-        found.boxes,
-        box_selection.dropped(c, found.scores, c.equal(chosen, label)),
+        candidates.boxes,
+        box_selection.dropped(c, candidates.scores, c.equal(chosen, label)),
         op.nms_threshold,
     )
-    if found.index is None:
+    if candidates.index is None:
         return rows
     # One index per item is enough, because all classes share one list of boxes.
     one = c.i64([1])
     shape = c.concat([one, case.sizes.list([case.classes]), one], 0)
-    return box_selection.Candidates(boxes, worth, c.expand(found.index, shape)).origin(c, rows)
+    return box_selection.Candidates(boxes, worth, c.expand(candidates.index, shape)).origin(c, rows)
 
 
 def _of_class(c: Export, boxes: Value, label: Value) -> Value:

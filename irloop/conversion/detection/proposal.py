@@ -99,21 +99,21 @@ def _best(c: Export, boxes: Value, scores: Value, before: int) -> box_selection.
 
 
 def _chosen(
-    c: Export, found: box_selection.Candidates, overlap: float, border: float, after: int
+    c: Export, candidates: box_selection.Candidates, overlap: float, border: float, after: int
 ) -> _Chosen:
     """Drop boxes that overlap a better one, and keep the best `after` boxes of each batch item.
 
     A box is dropped if its intersection over union with a better box exceeds `overlap`. For this
-    comparison `border` is added to the high corners of all boxes of `found`; the boxes in the
+    comparison `border` is added to the high corners of all boxes of `candidates`; the boxes in the
     result have no border.
     """
-    bordered = geometry.with_border(c, found.boxes, border)
-    rows = box_selection.suppressed(c, bordered, found.scores, overlap, limit=after)
+    bordered = geometry.with_border(c, candidates.boxes, border)
+    rows = box_selection.suppressed(c, bordered, candidates.scores, overlap, limit=after)
     item = box_selection.column(c, rows, 0)
     return _Chosen(
-        box_selection.read(c, found.boxes, rows),
-        box_selection.read(c, found.scores, rows),
-        box_selection.counted(c, item, Sizes(c).of(found.scores, 3)[0]),
+        box_selection.read(c, candidates.boxes, rows),
+        box_selection.read(c, candidates.scores, rows),
+        box_selection.counted(c, item, Sizes(c).of(candidates.scores, 3)[0]),
     )
 
 

@@ -298,9 +298,9 @@ def import_roi_align(
         "spatial_scale": op.spatial_scale,
         "mode": "avg",
     }
-    whole = c.convert(items, ElementType.I32)
+    indices = c.convert(items, ElementType.I32)
     if half and c.opset >= 9:
-        return c(ov.ROIAlign9(**attributes, aligned_mode="half_pixel_for_nn"), data, rois, whole)
+        return c(ov.ROIAlign9(**attributes, aligned_mode="half_pixel_for_nn"), data, rois, indices)
     if half:
         c.warn(
             "CNV804",
@@ -311,4 +311,4 @@ def import_roi_align(
             raise c.refuse("its spatial_scale is 0")
         shift = c.scalar(0.5 / op.spatial_scale, rois)
         rois = c.subtract(rois, shift)
-    return c(ov.ROIAlign(**attributes), data, rois, whole)
+    return c(ov.ROIAlign(**attributes), data, rois, indices)

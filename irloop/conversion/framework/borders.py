@@ -154,21 +154,21 @@ def outputs_of(c: Conversion, name: str, node: Node, value: Converted) -> list[t
         value: what the conversion made of it.
     """
     if isinstance(value, Value):
-        found = [(name, value)]
+        pairs = [(name, value)]
     else:
         # Imported only here, because few models have sequences.
         from irloop.conversion.framework import sequence_borders
         from irloop.conversion.framework.directions import Import
 
         assert isinstance(c, Import), "no IR has sequences"
-        found = sequence_borders.outputs_of(c, name, value)
+        pairs = sequence_borders.outputs_of(c, name, value)
     type = result_type(node)
     if not isinstance(type, TensorType):
-        names = ", ".join(repr(each) for each, _ in found) or "no output"
+        names = ", ".join(repr(each) for each, _ in pairs) or "no output"
         message = f"output {name!r} of type {type} becomes {names}"
         location = Location(line=node.location.line, path=node.name)
         c.converter.notes.append(Diagnostic("CNV108", Severity.WARNING, message, location))
-    return found
+    return pairs
 
 
 def _refused_border(node: Node, type: str, fix: str) -> Diagnostic:
@@ -217,7 +217,7 @@ def require_known_ranks(graph: Graph) -> None:
     """
     sides = [("input", node, node.outputs[0]) for node in graph.parameters]
     sides += [("output", node, value) for node in graph.results if (value := node.inputs[0])]
-    found = [
+    problems = [
         Diagnostic(
             "CNV005",
             Severity.ERROR,
@@ -228,9 +228,9 @@ def require_known_ranks(graph: Graph) -> None:
         for side, node, value in sides
         if shape_of(value).dims is None
     ]
-    if found:
+    if problems:
         raise UnsupportedError(
-            f"inputs and outputs of unknown rank: {len(found)}", diagnostics=found
+            f"inputs and outputs of unknown rank: {len(problems)}", diagnostics=problems
         )
 
 

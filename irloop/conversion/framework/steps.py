@@ -246,7 +246,7 @@ class RequireElementTypes(ModelPass):
         self._converter = converter
 
     def run_on_model(self, model: Model) -> bool:
-        found = []
+        problems = []
         for node in all_nodes(model.graph):
             # Engines accept bf16 in older opsets, too; it is not among the narrow types.
             if not isinstance(node.op, Constant) or node.op.tensor.element not in NARROW:
@@ -255,10 +255,10 @@ class RequireElementTypes(ModelPass):
             since = ELEMENT_SINCE.get(element, 1)
             if since > self._converter.opset:
                 self._converter.cures.append(since)
-                found.append(_too_new(node, element, since))
-        if found:
+                problems.append(_too_new(node, element, since))
+        if problems:
             raise UnsupportedError(
-                f"constants that cannot be written: {len(found)}", diagnostics=found
+                f"constants that cannot be written: {len(problems)}", diagnostics=problems
             )
         return False
 

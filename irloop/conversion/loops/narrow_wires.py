@@ -68,8 +68,8 @@ class CarryNarrowWires(LoopPass):
         last = writer_at(self.model, inner, None, node.name)
         for output in leaving:
             wires.change_output(output, rewriter, partial(_cast, after, element_of(output.value)))
-        for item in entering:
-            self._carry_in(item, outside, first)
+        for entry in entering:
+            self._carry_in(entry, outside, first)
         # Use one cast for a state and for all outputs that return the state.
         made: dict[Value, Value] = {}
 
@@ -78,9 +78,9 @@ class CarryNarrowWires(LoopPass):
                 made[value] = _cast(last, CARRIERS[element_of(value)], value)
             return made.get(value, value)
 
-        for item in wires.states:
-            if item.result is not None:
-                item.result = carried_out(item.result)
+        for entry in wires.states:
+            if entry.result is not None:
+                entry.result = carried_out(entry.result)
         for output in leaving:
             output.value = carried_out(output.value)
         wires.replace(node.op, rewriter)

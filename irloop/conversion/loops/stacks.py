@@ -143,7 +143,7 @@ def as_items(c: Import, value: Converted, count: int) -> list[Value]:
     return list(value.values)
 
 
-def inserted(c: Import, stack: Value, item: Value, position: Value | None) -> Value:
+def inserted(c: Import, stack: Value, element: Value, position: Value | None) -> Value:
     """Insert an item before `position`, or at the end if `position` is None.
 
     Raises:
@@ -151,13 +151,13 @@ def inserted(c: Import, stack: Value, item: Value, position: Value | None) -> Va
     """
     shape = shape_of(stack)
     others = Shape(None) if shape.dims is None else Shape(shape.dims[1:])
-    if others.refine(shape_of(item)) is None:
+    if others.refine(shape_of(element)) is None:
         raise RefusedError(
-            f"an item of shape {shape_of(item)} is inserted among items of shape {others}; "
+            f"an item of shape {shape_of(element)} is inserted among items of shape {others}; "
             "a tensor holds items of one shape only",
             "give all items of the sequence one shape, for example by padding them",
         )
-    more = c.unsqueeze(item, [0])
+    more = c.unsqueeze(element, [0])
     if position is None:
         return joined(c, [stack, more])
     at = c.as_list(c.as_i64(position))

@@ -99,20 +99,20 @@ class _Places:
         Each condition is a boolean tensor that broadcasts to [B, heads, queries, keys].
         """
         c, (left, right) = self.c, self.op.windows()
-        found = []
+        conditions = []
         if self.op.is_causal or left >= 0 or right >= 0:
             rows, columns = self._queries(), self._numbers(self.keys())
             if self.op.is_causal:
-                found.append(c(comparison.LessEqual(), columns, rows))
+                conditions.append(c(comparison.LessEqual(), columns, rows))
             if left >= 0:
                 first = c.subtract(rows, c.i64(left))
-                found.append(c(comparison.GreaterEqual(), columns, first))
+                conditions.append(c(comparison.GreaterEqual(), columns, first))
             if right >= 0:
                 last = c.add(rows, c.i64(right))
-                found.append(c(comparison.LessEqual(), columns, last))
+                conditions.append(c(comparison.LessEqual(), columns, last))
         if self.lengths is not None:
-            found.append(c.less(self._numbers(self.keys()), self._each(self.lengths)))
-        return found
+            conditions.append(c.less(self._numbers(self.keys()), self._each(self.lengths)))
+        return conditions
 
     def _each(self, lengths: Value) -> Value:
         """Reshape a list [B] to [B, 1, 1, 1]."""

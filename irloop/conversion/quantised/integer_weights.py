@@ -185,7 +185,7 @@ def _zeros(value: Value | None, weights: Value, scale: Scale) -> Array | None:
     return array.reshape(shape) if whole == tuple(wanted) else None
 
 
-def _is_multiplied(value: Value, found: Found, depth: int) -> bool:
+def _is_multiplied(value: Value, weights: Found, depth: int) -> bool:
     """Return whether all readers of the weights `value` are products on integers.
 
     ONNX Runtime must have integer kernels for these products. If the weights have only one scale,
@@ -195,10 +195,10 @@ def _is_multiplied(value: Value, found: Found, depth: int) -> bool:
     if not depth or not value.uses:
         return False
     for user, position in value.uses:
-        if isinstance(user.op, _MOVES) and position == 0 and found[2].axis is None:
-            if not _is_multiplied(user.output, found, depth - 1):
+        if isinstance(user.op, _MOVES) and position == 0 and weights[2].axis is None:
+            if not _is_multiplied(user.output, weights, depth - 1):
                 return False
-        elif position != 1 or not has_integer_kernel(user, found, _step_of(user)):
+        elif position != 1 or not has_integer_kernel(user, weights, _step_of(user)):
             return False
     return True
 

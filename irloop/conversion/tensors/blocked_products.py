@@ -84,19 +84,19 @@ class BlockedProducts(NodePass):
             return None
         if shape_of(weights).rank != 2 or (shape_of(x).rank or 0) < 2:
             return None
-        found = _weights(weights, _DEPTH)
-        if found is None:
+        stored = _weights(weights, _DEPTH)
+        if stored is None:
             return None
         # MatMulNBits stores the columns of the second operand as rows.
-        found = found.moved(None, (1, 0))
-        rows, columns = found.codes.shape
-        size = next((size for size in BLOCKS if _is_blocked(found, size)), 0)
+        stored = stored.moved(None, (1, 0))
+        rows, columns = stored.codes.shape
+        size = next((size for size in BLOCKS if _is_blocked(stored, size)), 0)
         if not size or not rows:
             return None
-        codes, zeros = _packed(found, size)
+        codes, zeros = _packed(stored, size)
         inputs = [
             w.constant(codes, ElementType.U8),
-            w.constant(found.scales[:, ::size].reshape(-1), ElementType.F32),
+            w.constant(stored.scales[:, ::size].reshape(-1), ElementType.F32),
             w.constant(zeros, ElementType.U8),
         ]
         return w(MatMulNBits(columns=columns, rows=rows, block_size=size), x, *inputs)

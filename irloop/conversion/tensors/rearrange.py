@@ -108,19 +108,19 @@ def export_batch_to_space(
     return _cropped(c, whole, begins, ends)
 
 
-def _cropped(c: Export, whole: Value, begins: Value, ends: Value) -> Value:
+def _cropped(c: Export, padded: Value, begins: Value, ends: Value) -> Value:
     first, last = ints(c, begins), ints(c, ends)
     if first is None or last is None:
         cut = c.as_list(ends)
         behind = c.subtract(c.i64([0]), cut)
         nothing = c.equal(cut, c.i64([0]))
         stops = c.select(nothing, c.i64([TO_THE_END]), behind)
-        return c.slice_by(whole, c.as_list(begins), stops)
+        return c.slice_by(padded, c.as_list(begins), stops)
     axes = [at for at, pair in enumerate(zip(first, last, strict=True)) if any(pair)]
     if not axes:
-        return whole
+        return padded
     bounds = [-last[at] or TO_THE_END for at in axes]
-    return c.slice(whole, [first[at] for at in axes], bounds, axes)
+    return c.slice(padded, [first[at] for at in axes], bounds, axes)
 
 
 @exports(ov.SpaceToBatch)

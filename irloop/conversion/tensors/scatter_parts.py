@@ -76,8 +76,8 @@ def elements_by_comparing(
     smaller = _smaller_sides(c, data, indices, place)
     if smaller:
         part = c.slice(data, [0] * len(smaller), list(smaller.values()), list(smaller))
-        found = elements_by_comparing(c, reduction, place, (part, indices, updates))
-        return _completed(c, found, data, smaller)
+        reduced = elements_by_comparing(c, reduction, place, (part, indices, updates))
+        return _completed(c, reduced, data, smaller)
     _require_small(c, shape_of(indices).count(), shape_of(data).dim(place))
     size = c.gather(c.shape_of(data), c.i64(place), 0)
     where = _non_negative(c, c.as_i64(indices), size)
@@ -87,8 +87,8 @@ def elements_by_comparing(
     meets = c.equal(c.unsqueeze(where, [place + 1]), positions)
     blank = _blank(c, reduction, data, lambda: c.unsqueeze(data, [place]))
     table = c.select(meets, c.unsqueeze(updates, [place + 1]), blank)
-    found = c.reduce(_KINDS[reduction], table, [place], keep=False)
-    return _combined(c, reduction, data, found)
+    reduced = c.reduce(_KINDS[reduction], table, [place], keep=False)
+    return _combined(c, reduction, data, reduced)
 
 
 def _blank(c: Conversion, reduction: str, data: Value, own: Callable[[], Value]) -> Value:

@@ -59,20 +59,20 @@ def export_variadic_split(
 
     If the remaining length depends on the shape, each part becomes a Slice.
     """
-    at, count = needed_axis(c, axis), len(c.node.outputs)
+    place, count = needed_axis(c, axis), len(c.node.outputs)
     known = ints(c, lengths)
     if known is None:
-        sizes = _without_rest(c, data, at, lengths)
+        sizes = _without_rest(c, data, place, lengths)
         if c.opset < 13:
-            return _slices_by(c, data, at, sizes, count)
-        split = onnx.Split18(at) if c.opset >= 18 else onnx.Split13(at)
+            return _slices_by(c, data, place, sizes, count)
+        split = onnx.Split18(place) if c.opset >= 18 else onnx.Split13(place)
         return list(c.emit(split, data, sizes, n_outputs=count).outputs)
-    dim = shape_of(data).dim(at)
+    dim = shape_of(data).dim(place)
     if -1 in known and isinstance(dim, int):
         known[known.index(-1)] = dim - sum(size for size in known if size != -1)
     if -1 in known:
-        return _slices(c, data, at, known)
-    return c.split(data, at, known)
+        return _slices(c, data, place, known)
+    return c.split(data, place, known)
 
 
 def _slices_by(c: Export, data: Value, axis: int, lengths: Value, count: int) -> list[Value]:

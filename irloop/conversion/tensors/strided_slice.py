@@ -164,39 +164,41 @@ class _Bounds:
             return self.c.i64(numbers)
         return self._computed(which, positions, shrunk, fixed)
 
-    def _fixed(self, which: int, at: int, shrinks: bool, known: list[int] | None) -> int | None:
+    def _fixed(
+        self, which: int, position: int, shrinks: bool, known: list[int] | None
+    ) -> int | None:
         if shrinks:
             if self.begin is None:
                 return None
-            begin = self.begin[at]
+            begin = self.begin[position]
             return begin if which == 0 else (begin + 1 or TO_THE_END)
-        if self._is_open(which, at):
+        if self._is_open(which, position):
             if self.strides is None:
                 return None
-            backwards = self.strides[at] < 0
+            backwards = self.strides[position] < 0
             first, last = (TO_THE_END, -TO_THE_END) if backwards else (0, TO_THE_END)
             return last if which else first
-        return None if known is None else known[at]
+        return None if known is None else known[position]
 
     def _computed(
         self, which: int, positions: list[_Position], shrunk: list[bool], fixed: list[int | None]
     ) -> Value:
         c = self.c
         at = c.i64([item.at for item in positions])
-        given = c.gather(c.as_list(self.lists[which]), at, 0)
+        bounds = c.gather(c.as_list(self.lists[which]), at, 0)
         if which == 1 and any(shrunk):
             begin = c.gather(c.as_list(self.lists[0]), at, 0)
             behind = c.add(begin, c.i64([1]))
             is_last = c.equal(begin, c.i64([-1]))
             behind = c.select(is_last, c.i64([TO_THE_END]), behind)
-            given = c.select(c.constant(shrunk, ElementType.BOOLEAN), behind, given)
+            bounds = c.select(c.constant(shrunk, ElementType.BOOLEAN), behind, bounds)
         if self.strides is None:
-            given = self._opened(which, positions, shrunk, given)
+            bounds = self._opened(which, positions, shrunk, bounds)
         if all(number is None for number in fixed):
-            return given
+            return bounds
         mask = c.constant([number is not None for number in fixed], ElementType.BOOLEAN)
         numbers = c.i64([number or 0 for number in fixed])
-        return c.select(mask, numbers, given)
+        return c.select(mask, numbers, bounds)
 
     def _opened(
         self, which: int, positions: list[_Position], shrunk: list[bool], bound: Value

@@ -255,12 +255,12 @@ class ConcatFromSequence(OnnxOp, type="ConcatFromSequence", since=11, inputs=1):
     new_axis: int = 0
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        item = _sequence(args).item
-        if not isinstance(item, TensorType):
-            raise args.error("the items are not tensors", "a sequence of tensors", str(item))
-        if item.shape.dims is None:
-            return [TensorType(item.element, UNKNOWN_SHAPE)]
-        dims = item.shape.dims
+        type = _sequence(args).item
+        if not isinstance(type, TensorType):
+            raise args.error("the items are not tensors", "a sequence of tensors", str(type))
+        if type.shape.dims is None:
+            return [TensorType(type.element, UNKNOWN_SHAPE)]
+        dims = type.shape.dims
         rank = len(dims) + (1 if self.new_axis else 0)
         if not -rank <= self.axis < rank:
             raise args.error(
@@ -268,7 +268,7 @@ class ConcatFromSequence(OnnxOp, type="ConcatFromSequence", since=11, inputs=1):
             )
         axis = self.axis % rank
         rest = dims[axis:] if self.new_axis else dims[axis + 1 :]
-        return [TensorType(item.element, Shape((*dims[:axis], UNKNOWN_DIM, *rest)))]
+        return [TensorType(type.element, Shape((*dims[:axis], UNKNOWN_DIM, *rest)))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         new_axis = bool(self.new_axis)

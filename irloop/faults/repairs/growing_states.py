@@ -123,21 +123,21 @@ def _keeps_its_size(item: Entering, shown: Sequence[Leaving]) -> bool:
     return is_hidden or reaches_a_loop(item.parameter) or size_reaches_a_nonzero(item.parameter)
 
 
-def _growing_axes(item: Entering) -> list[int]:
+def _growing_axes(state: Entering) -> list[int]:
     """Return the axes along which the size of a state may change between iterations.
 
     These include axes with an unknown initial size for which OpenVINO would infer an upper bound,
     because it would keep that bound in all iterations.
     """
-    given = shape_of(item.outer).dims or ()
-    held, made = shape_of(item.parameter), shape_of(item.result or item.parameter)
+    given = shape_of(state.outer).dims or ()
+    held, made = shape_of(state.parameter), shape_of(state.result or state.parameter)
     later = (held.dims or given, made.dims or given)
     # The initial value may have an unknown size for which OpenVINO infers an upper bound: the trip
     # count, for example, bounds a Slice of a concatenated output. OpenVINO would keep that bound in
     # all iterations.
-    keeps_size = item.result is None or same_shape_source(item.result) is item.parameter
-    initial = same_shape_source(item.outer)
-    is_hidden = hiding_tile(item.outer) is not None
+    keeps_size = state.result is None or same_shape_source(state.result) is state.parameter
+    initial = same_shape_source(state.outer)
+    is_hidden = hiding_tile(state.outer) is not None
     bounded = not (keeps_size or is_hidden or _is_model_input(initial) or _is_open(initial))
     return [
         axis

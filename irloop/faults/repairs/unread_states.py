@@ -60,8 +60,8 @@ class ReadStates(Repair, LoopPass):
         ]
         inside = writer_at(self.model, self.session.rewriter(wires.graph), None, node.name)
         running: Value | None = None
-        for item, shown in unread:
-            value, state = item.result, item.parameter
+        for entry, shown in unread:
+            value, state = entry.result, entry.parameter
             assert value is not None
             if element_of(value) is ElementType.BOOLEAN:
                 some = one_of(inside, state)
@@ -74,7 +74,7 @@ class ReadStates(Repair, LoopPass):
                     name = inside.names.fresh("running")
                     running = wires.enter(one, name, INVARIANT, TRUTH).parameter
                 value = _chosen(inside, running, value, state)
-            item.result = value
+            entry.result = value
             for leaving in shown:
                 leaving.value = value
         if unread:

@@ -131,20 +131,20 @@ def _placed(error: IrloopError, location: Location) -> IrloopError:
 
 
 def _model(
-    given: onnx.ModelProto,
+    stored: onnx.ModelProto,
     files: ExternalFiles,
     location: Location,
     expand: Expand | None,
     decoded: Sequence[DecodedNode] | None = None,
 ) -> Model:
-    check_readable(given)
-    opsets = opsets_of(given)
-    proto = inline(given, opsets, decoded)
+    check_readable(stored)
+    opsets = opsets_of(stored)
+    proto = inline(stored, opsets, decoded)
     if expand is not None:
         proto = expand_functions(proto, opsets, expand)
     # Expanded functions may add domains.
     opsets = opsets_of(proto)
-    source = source_of(proto.graph, decoded=decoded if proto is given else None)
+    source = source_of(proto.graph, decoded=decoded if proto is stored else None)
     if source.captures:
         raise _undefined(source, source.captures[0])
     with collector_paused():

@@ -286,20 +286,20 @@ class Codec:
             AttributeProblem: for an invalid text or a missing mandatory attribute.
         """
         values: dict[str, Any] = {}
-        for item in self.fields:
-            text = data.get(item.name)
-            value = _IGNORED if text is None else item.value(text)
-            if value is _IGNORED and item.required:
-                text = item.absent
-                value = _IGNORED if text is None else item.value(text)
+        for field in self.fields:
+            text = data.get(field.name)
+            value = _IGNORED if text is None else field.value(text)
+            if value is _IGNORED and field.required:
+                text = field.absent
+                value = _IGNORED if text is None else field.value(text)
             if value is not _IGNORED:
-                values[item.field] = value
-            elif item.required:
+                values[field.field] = value
+            elif field.required:
                 raise AttributeProblem(
                     "is missing",
-                    expected=f"{item.name}=... in the data of {self.cls.type}",
+                    expected=f"{field.name}=... in the data of {self.cls.type}",
                     code="IRL103",
-                    name=item.name,
+                    name=field.name,
                 )
         unknown = {name: text for name, text in data.items() if name not in self.names}
         return self.cls(**values), unknown

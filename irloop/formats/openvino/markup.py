@@ -84,21 +84,21 @@ def extra_lines(extra: Extra, depth: int) -> Iterator[str]:
     """Yield the lines of an element and its content, indented by tabs."""
     stack: list[Extra | str] = [extra]
     while stack:
-        item = stack.pop()
-        if isinstance(item, str):
+        element = stack.pop()
+        if isinstance(element, str):
             depth -= 1
-            yield "\t" * depth + item
+            yield "\t" * depth + element
             continue
-        tag = f"{item.tag}{attributes_text(item.attributes)}"
-        text = escape(item.text).replace("&#10;", "\n") if item.text else ""
-        if not item.children:
-            closed = f"<{tag}>{text}</{item.tag}>" if text else f"<{tag}/>"
+        tag = f"{element.tag}{attributes_text(element.attributes)}"
+        text = escape(element.text).replace("&#10;", "\n") if element.text else ""
+        if not element.children:
+            closed = f"<{tag}>{text}</{element.tag}>" if text else f"<{tag}/>"
             yield "\t" * depth + closed
             continue
         yield "\t" * depth + f"<{tag}>{text}"
         depth += 1
-        stack.append(f"</{item.tag}>")
-        stack.extend(reversed(item.children))
+        stack.append(f"</{element.tag}>")
+        stack.extend(reversed(element.children))
 
 
 def text_of_extras(extras: Iterable[Extra]) -> str:

@@ -222,8 +222,8 @@ def taken(data: bytes) -> tuple[bytes, list[Part], int]:
     return shorter.encode("latin-1"), parts.found, count
 
 
-def _without_layers(text: str, found: list[Part]) -> str:
-    """Replace each run of plain layers by one element, and append the run to `found`."""
+def _without_layers(text: str, parts: list[Part]) -> str:
+    """Replace each run of plain layers by one element, and append the run to `parts`."""
     runs: list[Layers] = []
     end = -1
     for match in _LAYER.finditer(text):
@@ -235,8 +235,8 @@ def _without_layers(text: str, found: list[Part]) -> str:
     done = 0
     for run in runs:
         start, end = run.matches[0].start(), run.matches[-1].end()
-        pieces += [text[done:start], _replacement("layer", len(found), text[start:end])]
-        found.append(run)
+        pieces += [text[done:start], _replacement("layer", len(parts), text[start:end])]
+        parts.append(run)
         done = end
     return "".join([*pieces, text[done:]])
 

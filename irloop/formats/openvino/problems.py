@@ -365,21 +365,21 @@ def _incomplete(layer: Layer, what: str, expected: str) -> Problem:
 def no_weights(layer: Layer, path: Path, error: Exception) -> Problem:
     """IRL301: the weights file cannot be opened, with this error."""
     reason = getattr(error, "strerror", None) or str(error)
-    what, found, cause = f"cannot be read: {reason}", reason, ""
+    what, seen, cause = f"cannot be read: {reason}", reason, ""
     if isinstance(error, FileNotFoundError):
-        what, found = "does not exist", "no file"
+        what, seen = "does not exist", "no file"
         cause = "the .xml was copied or downloaded without its .bin"
     elif isinstance(error, RefusedFileError):
-        what, found, cause = reason, f"a file that {reason}", error.cause
+        what, seen, cause = reason, f"a file that {reason}", error.cause
     elif reason.startswith("this is "):  # `open_regular` describes a folder or a pipe this way
         what = reason.removeprefix("this ")
-        found = what.removeprefix("is ").removesuffix(", not a file")
+        seen = what.removeprefix("is ").removesuffix(", not a file")
     return Problem(
         "IRL301",
         at_data(layer),
         f"the weights file {os.fspath(path)} {what}",
         expected="the .bin that belongs to this .xml",
-        found=found,
+        found=seen,
         cause=cause,
         fix="put the .bin next to the .xml, or pass its path (--bin FILE)",
     )

@@ -241,7 +241,7 @@ def _interpolate(c: _Downgrade) -> list[Value] | None:
     padded = [*zip(op.pads_begin, op.pads_end, strict=False)]
     spans = [before[axis] + sum(padded[axis] if padded else ()) for axis in axes]
     scales = [size / span for size, span in zip(sizes, spans, strict=True)]
-    given = c.inputs[1]
+    target = c.inputs[1]
     by_size = op.shape_calculation_mode == "sizes"
     older = resize.Interpolate(
         op.mode,
@@ -254,8 +254,8 @@ def _interpolate(c: _Downgrade) -> list[Value] | None:
         op.cube_coeff,
     )
     inputs = (
-        given if by_size else c.constant(sizes),
-        c.constant(scales, ElementType.F32) if by_size else given,
+        target if by_size else c.constant(sizes),
+        c.constant(scales, ElementType.F32) if by_size else target,
     )
     return [c(older, c.inputs[0], *inputs, c.constant(axes))]
 

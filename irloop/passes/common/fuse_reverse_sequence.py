@@ -76,20 +76,20 @@ def _turn_input(item: Entering, known: Inference) -> bool:
     return True
 
 
-def _turn_output(item: Leaving, rewriter: MatchRewriter) -> bool:
-    port = item.port
-    if not isinstance(port, Concatenated | ScanOutput) or len(item.output.uses) != 1:
+def _turn_output(leaving: Leaving, rewriter: MatchRewriter) -> bool:
+    port = leaving.port
+    if not isinstance(port, Concatenated | ScanOutput) or len(leaving.output.uses) != 1:
         return False
-    dims = shape_of(item.value).dims
+    dims = shape_of(leaving.value).dims
     if isinstance(port, Concatenated) and dims != () and (not dims or dims[port.axis] != 1):
         return False
-    turned, (reader, _) = _reversed_port(port), item.output.uses[0]
-    if turned is None or _reversed(reader, port.axis, rewriter.inference) is not item.output:
+    turned, (reader, _) = _reversed_port(port), leaving.output.uses[0]
+    if turned is None or _reversed(reader, port.axis, rewriter.inference) is not leaving.output:
         return False
     if reader.output.is_output:
         return False
-    rewriter.replace_node(reader, [item.output])
-    item.port = turned
+    rewriter.replace_node(reader, [leaving.output])
+    leaving.port = turned
     return True
 
 

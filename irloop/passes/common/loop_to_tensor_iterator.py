@@ -139,21 +139,21 @@ def _states_without_condition(wires: LoopWires) -> list[Entering]:
     ]
 
 
-def _slice_exactly(item: Entering, count: int, w: NodeWriter) -> None:
+def _slice_exactly(entry: Entering, count: int, w: NodeWriter) -> None:
     """Cut the outer value so that it has exactly `count` slices, one for each iteration.
 
     A Loop ignores further slices, whereas a TensorIterator would run once for each of them.
     """
-    port = item.port
+    port = entry.port
     assert isinstance(port, Sliced)
-    axis = normal_axis(port.axis, shape_of(item.outer).rank)
-    size, taken = shape_of(item.outer).dim(axis), count * port.part_size
+    axis = normal_axis(port.axis, shape_of(entry.outer).rank)
+    size, taken = shape_of(entry.outer).dim(axis), count * port.part_size
     assert isinstance(size, int)
     if size != taken:
         low = 0 if port.stride > 0 else size - taken
-        item.outer = w.part(item.outer, axis, low, low + taken)
+        entry.outer = w.part(entry.outer, axis, low, low + taken)
     start, end = (0, -1) if port.stride > 0 else (-1, 0)
-    item.port = replace(port, axis=axis, start=start, end=end)
+    entry.port = replace(port, axis=axis, start=start, end=end)
 
 
 def _set_output_ranges(wires: LoopWires, count: int) -> None:

@@ -190,21 +190,21 @@ class _Batch:
         step = wires.enter(zero, self.session.names.fresh("step"), STATE, _NUMBER)
         count = step.parameter
         runs = first.less(count, limit)
-        for item in wires.slices:
-            assert isinstance(item.port, ScanInput)
-            if item.port.reverse:
-                self._read_from_end(item, limit, count, runs, first)
+        for entry in wires.slices:
+            assert isinstance(entry.port, ScanInput)
+            if entry.port.reverse:
+                self._read_from_end(entry, limit, count, runs, first)
         stopped = [leaving for leaving in wires.outputs if isinstance(leaving.port, ScanOutput)]
         for leaving in stopped:
             filler = last.constant(0, element_of(leaving.value))
             leaving.value = last.select(runs, leaving.value, filler)
         shown = wires.shown_by_each()
-        for item in wires.states[:-1]:
-            outputs = shown[item]
-            assert item.result is not None
-            item.result = last.select(runs, item.result, item.parameter)
+        for entry in wires.states[:-1]:
+            outputs = shown[entry]
+            assert entry.result is not None
+            entry.result = last.select(runs, entry.result, entry.parameter)
             for leaving in outputs:
-                leaving.value = item.result
+                leaving.value = entry.result
         step.result = last.add(count, last.constant(1))
 
     def _read_from_end(

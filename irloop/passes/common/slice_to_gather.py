@@ -61,7 +61,7 @@ def _gathered(
     port, element = item.port, element_of(number)
     assert isinstance(port, Sliced)
     axis, part = normal_axis(port.axis, shape_of(item.outer).rank), port.part_size
-    whole = wires.capture(item.outer, outside.names.fresh(item.parameter.producer.name))
+    sliced = wires.capture(item.outer, outside.names.fresh(item.parameter.producer.name))
     index = number if shape_of(number).rank == 1 else inside.unsqueeze(number, [0])
     if part > 1:
         index = inside.multiply(index, inside.constant([part], element))
@@ -69,8 +69,8 @@ def _gathered(
         # Slice i is i slices before the last one.
         size = outside.convert(outside.size_of(item.outer, axis), element)
         last = outside.subtract(size, outside.constant(part, element))
-        first = wires.capture(last, outside.names.fresh(f"{whole.producer.name}/last"))
+        first = wires.capture(last, outside.names.fresh(f"{sliced.producer.name}/last"))
         index = inside.subtract(first, index)
     if part > 1:
         index = inside.add(index, inside.constant(np.arange(part), element))
-    return inside.gather(whole, index, axis, may_be_negative=False)
+    return inside.gather(sliced, index, axis, may_be_negative=False)

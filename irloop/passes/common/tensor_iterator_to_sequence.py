@@ -154,27 +154,29 @@ class _Recurrence:
         return [found[value] for value in self.wires.node.outputs], node
 
 
-def _weights(values: tuple[Value | None, ...], given: dict[Value, Entering]) -> list[Value] | None:
+def _weights(
+    values: tuple[Value | None, ...], entries: dict[Value, Entering]
+) -> list[Value] | None:
     """Find W, R and B for the sequence that replaces a loop over a cell, or return None.
 
-    `values` are W, R and B of the cell. `given` maps each body parameter to the loop input that
+    `values` are W, R and B of the cell. `entries` maps each body parameter to the loop input that
     feeds it. A parameter with an invariant input becomes the value outside the loop; a constant of
     the body stays. The result is None if one of the three is omitted, sliced, a state, or computed
     in the body.
     """
-    found = []
+    weights = []
     for value in values:
         if value is None:
             return None
-        item = given.get(value)
+        item = entries.get(value)
         if item is not None and isinstance(item.port, Sliced):
             return None
         if item is not None and item.result is not None:
             return None
         if item is None and not is_stored(value):
             return None
-        found.append(value if item is None else item.outer)
-    return found
+        weights.append(value if item is None else item.outer)
+    return weights
 
 
 def _is_step(value: Value | None, scanned: Entering) -> bool:

@@ -147,19 +147,19 @@ class _Vectoriser:
         """
         return set(upstream(item.value.producer for item in self._wires.outputs))
 
-    def _entered(self, item: Entering) -> _Vectorised:
-        if element_of(item.outer) is not element_of(item.parameter):
+    def _entered(self, entry: Entering) -> _Vectorised:
+        if element_of(entry.outer) is not element_of(entry.parameter):
             # A TensorIterator converts such an input to the type of the parameter, which the
             # vectorised form does not do.
             raise _NotVectorisableError
-        port, rank = item.port, _rank(item.outer)
+        port, rank = entry.port, _rank(entry.outer)
         if not isinstance(port, Sliced | ScanInput):
-            return _Vectorised(item.outer, False, rank)
+            return _Vectorised(entry.outer, False, rank)
         w, axis = self._w, normal_axis(port.axis, rank)
         if isinstance(port, ScanInput):
-            value = w.moved(item.outer, axis, 0, rank)
+            value = w.moved(entry.outer, axis, 0, rank)
             return _Vectorised(w.reverse(value, 0) if port.reverse else value, True, rank - 1)
-        value, dims = self._range(item.outer, port, axis), _static(item.parameter)
+        value, dims = self._range(entry.outer, port, axis), _static(entry.parameter)
         part = dims[axis]
         if part == 1 and axis == 0:
             made = w.unsqueeze(value, [1])
@@ -293,19 +293,19 @@ class _Vectoriser:
         parts = [item.value if item.whole else self._repeated(item) for item in given]
         return self._node(node, _axis_moved(node, given), *parts)
 
-    def transpose(self, node: Node, given: list[_Vectorised]) -> Value:
+    def transpose(self, node: Node, operands: list[_Vectorised]) -> Value:
         """Vectorise a Transpose: permute the axes within each iteration.
 
         Axis 0 of the vectorised data counts the iterations and stays first. The axes after it are
-        permuted as in the body, or reversed if the node has no order. `given` holds the vectorised
-        inputs of the node.
+        permuted as in the body, or reversed if the node has no order. `operands` holds the
+        vectorised inputs of the node.
         """
         order = getattr(node.op, "perm", None)
-        if len(given) > 1:
-            order = self._constant(given[1])
+        if len(operands) > 1:
+            order = self._constant(operands[1])
         if not order:
-            order = range(given[0].rank - 1, -1, -1)
-        return self._w.transpose(given[0].value, [0, *(axis + 1 for axis in order)])
+            order = range(operands[0].rank - 1, -1, -1)
+        return self._w.transpose(operands[0].value, [0, *(axis + 1 for axis in order)])
 
     def reduce(self, node: Node, inputs: list[_Vectorised]) -> Value:
         """Emit one reduction for all iterations, in place of the reduction `node` in the body.
@@ -364,21 +364,21 @@ class _Vectoriser:
         one = self._w.unsqueeze(item.value, [0])
         return one if self._count == 1 else self._w.concat([one] * self._count, 0)
 
-    def _left(self, item: Leaving) -> Value:
-        found, port, w = self._known[item.value], item.port, self._w
+    def _left(self, leaving: Leaving) -> Value:
+        known, port, w = self._known[leaving.value], leaving.port, self._w
         if isinstance(port, LastValue):
-            return w.take(found.value, self._count - 1, 0) if found.whole else found.value
-        value = found.value if found.whole else self._repeated(found)
+            return w.take(known.value, self._count - 1, 0) if known.whole else known.value
+        value = known.value if known.whole else self._repeated(known)
         backwards = port.reverse if isinstance(port, ScanOutput) else port.stride < 0
         if backwards:
             value = w.reverse(value, 0)
         if isinstance(port, ScanOutput):
-            return w.moved(value, 0, normal_axis(port.axis, found.rank + 1), found.rank + 1)
-        if found.rank == 0:
+            return w.moved(value, 0, normal_axis(port.axis, known.rank + 1), known.rank + 1)
+        if known.rank == 0:
             return value
-        dims, axis = list(_static(item.value)), normal_axis(port.axis, found.rank)
+        dims, axis = list(_static(leaving.value)), normal_axis(port.axis, known.rank)
         if axis or dims[axis] != 1:
-            value = w.moved(value, 0, axis, found.rank + 1)
+            value = w.moved(value, 0, axis, known.rank + 1)
             dims[axis] *= self._count
             return self._reshaped(value, dims)
         return w.squeeze(value, [1])

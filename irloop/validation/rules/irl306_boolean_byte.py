@@ -36,21 +36,21 @@ class BooleanByte(
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding per boolean constant that holds a byte other than 0 and 1."""
         left = LIMIT
-        for item in context.readable_constants:
-            count = item.needed or 0
-            if item.element is not ElementType.BOOLEAN or count > left:
+        for constant in context.readable_constants:
+            count = constant.needed or 0
+            if constant.element is not ElementType.BOOLEAN or count > left:
                 continue
             left -= count
             position = 0
-            for chunk in context.weights.chunks(item.offset or 0, count):
+            for chunk in context.weights.chunks(constant.offset or 0, count):
                 rest = chunk.translate(None, b"\0\1")
                 if not rest:
                     position += len(chunk)
                     continue
                 place = position + chunk.index(rest[:1])
                 yield self.found(
-                    item.place(),
-                    f"{item} holds a byte that is not boolean",
+                    constant.place(),
+                    f"{constant} holds a byte that is not boolean",
                     expected="0 or 1",
                     found=f"0x{rest[0]:02x} at element {place}",
                     cause="element_type or offset of another constant",

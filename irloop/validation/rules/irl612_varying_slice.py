@@ -87,7 +87,7 @@ def _varying_results(context: Context, wiring: Wiring, body: NetIndex) -> dict[s
             # A next value that does not depend on the state has one shape in all iterations.
             if source is not None and _leads_to(body, entry.inner, source[0]):
                 stack.append((source[0], name))
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     seen: set[int] = set()
     while stack:
         layer, name = stack.pop()
@@ -96,10 +96,10 @@ def _varying_results(context: Context, wiring: Wiring, body: NetIndex) -> dict[s
         seen.add(id(layer))
         for reader in body.downstream(layer):
             if reader.type == "Result" and reader.id is not None:
-                found.setdefault(reader.id, name)
+                results.setdefault(reader.id, name)
             elif _keeps_shape(reader) and _is_declared_alike(context, layer, reader):
                 stack.append((reader, name))
-    return found
+    return results
 
 
 def _leads_to(body: NetIndex, first: Layer, last: Layer) -> bool:

@@ -124,19 +124,19 @@ class LegacyLayer(Op):
         """
         texts = {name.lower(): text for name, text in data.items()}
         for name, others in cls.aliases.items():
-            found = None if name in texts else _of_alias(texts, others)
-            if found is not None:
-                texts[name] = found
+            alias = None if name in texts else _of_alias(texts, others)
+            if alias is not None:
+                texts[name] = alias
         try:
             op, _ = codec_of(cls).read(texts)
         except AttributeProblem as problem:
             raise _unreadable(problem, texts) from None
-        for name, expected, found in op.out_of_range():
+        for name, expected, alias in op.out_of_range():
             raise LayerFault(
                 f"has {name} out of range",
                 code="IRL405",
                 expected=expected,
-                found=found,
+                found=alias,
                 attribute=name,
             )
         assert isinstance(op, LegacyLayer)

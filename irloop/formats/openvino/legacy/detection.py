@@ -197,7 +197,7 @@ class PriorBoxClustered(Boxed, type="PriorBoxClustered", inputs=2):
         steps = (self.step_h or self.step, self.step_w or self.step)
         if not any(steps):
             steps = (given[0] / layer[0], given[1] / layer[1])
-        found = clustered_boxes(
+        priors = clustered_boxes(
             self.width,
             self.height,
             steps,
@@ -208,9 +208,9 @@ class PriorBoxClustered(Boxed, type="PriorBoxClustered", inputs=2):
             clip=self.clip,
         )
         # Of a single variance the engine of then wrote one number a box, one after the other.
-        written = found.shape[1] // (4 if len(self.variance) < 2 else 1)
-        found[1] = _variances(self.variance, written, found.shape[1])
-        return found
+        written = priors.shape[1] // (4 if len(self.variance) < 2 else 1)
+        priors[1] = _variances(self.variance, written, priors.shape[1])
+        return priors
 
 
 def _variances(variance: tuple[float, ...], written: int, count: int) -> Array:

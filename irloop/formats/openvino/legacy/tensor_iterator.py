@@ -173,7 +173,7 @@ class Iterating:
     def _input(
         self,
         body: Any,
-        at: int,
+        parameter: int,
         entry: MapEntry,
         place: Place,
         starts: dict[Place, BackEdge],
@@ -181,12 +181,12 @@ class Iterating:
         external = self._external(entry, self.layer.inputs)
         slice_ = self._slice(entry, self.steps.dims(self.inputs[external]))
         if slice_ is not None:
-            return Sliced(external, at, *slice_)
+            return Sliced(external, parameter, *slice_)
         edge = starts.get(place)
         if edge is None:
-            return Invariant(external, at)
+            return Invariant(external, parameter)
         source = _end(edge, edge.from_layer, edge.from_port)
-        return Carried(external, at, self._result(body, source, self.inputs[external]))
+        return Carried(external, parameter, self._result(body, source, self.inputs[external]))
 
     def _result(self, body: Any, place: Place, like: Value | None = None) -> int:
         """The position of the Result of an output port of the body."""
