@@ -44,16 +44,16 @@ def command(
         require_free(page, [old, new])
     console = console_of(ctx)
     console.progress(f"comparing {old} and {new}")
-    found = diff(old, new, metadata=metadata)
+    difference = diff(old, new, metadata=metadata)
     console.done()
     if page is not None:
         console.progress(f"writing {page}")
-        save_report(found, page, [old, new])
+        save_report(difference, page, [old, new])
         console.done()
         console.note(f"wrote {page}")
     if style == "json":
-        click.echo(report_json.report("diff", (), files=[old, new], diff=found.to_dict()))
+        click.echo(report_json.report("diff", (), files=[old, new], diff=difference.to_dict()))
     else:
-        say(str(found))
-    if not found.same:
+        say(str(difference))
+    if not difference.same:
         ctx.exit(Exit.FINDINGS)

@@ -96,17 +96,18 @@ def json(conformance: Conformance) -> str:
     return json_module.dumps(document, indent=2)
 
 
-def junit(found: Conformance) -> str:
+def junit(conformance: Conformance) -> str:
     """Return the outcomes of a conformance run as a JUnit report in XML.
 
     Each case becomes a test case. It has failed if its verdict is not "right".
     """
-    counts = f'tests="{len(found.outcomes)}" failures="{len(found.faults)}" errors="0" skipped="0"'
+    tests, failures = len(conformance.outcomes), len(conformance.faults)
+    counts = f'tests="{tests}" failures="{failures}" errors="0" skipped="0"'
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
-        f"<testsuite name={quoteattr(f'irloop conformance {found.title}')} {counts}>",
+        f"<testsuite name={quoteattr(f'irloop conformance {conformance.title}')} {counts}>",
     ]
-    for item in found.outcomes:
+    for item in conformance.outcomes:
         place = f"classname={quoteattr(item.case.feature)} name={quoteattr(item.case.name)}"
         if item.verdict.value == "right":
             lines.append(f"  <testcase {place}/>")

@@ -34,18 +34,18 @@ def render(findings: Iterable[Diagnostic]) -> str:
     return "\n".join(lines)
 
 
-def _command(kind: str, item: Diagnostic) -> str:
-    place = item.location
+def _command(kind: str, finding: Diagnostic) -> str:
+    place = finding.location
     properties = {
         "file": slashed(place.file) if place.file else None,
         "line": None if place.line is None else str(place.line),
-        "title": f"irloop {item.code}",
+        "title": f"irloop {finding.code}",
     }
     listed = ",".join(
         f"{key}={_property(one_line(text))}" for key, text in properties.items() if text
     )
-    details = ((label, getattr(item, label)) for label in DETAILS)
-    rows = [item.message, *(f"{label}: {text}" for label, text in details if text)]
+    details = ((label, getattr(finding, label)) for label in DETAILS)
+    rows = [finding.message, *(f"{label}: {text}" for label, text in details if text)]
     return f"::{kind} {listed}::{_data(chr(10).join(map(one_line, rows)))}"
 
 

@@ -36,17 +36,17 @@ def render(findings: Iterable[Diagnostic], suppressed: Iterable[Diagnostic] = ()
     )
 
 
-def _diagnostic(item: Diagnostic, excerpt: Excerpt | None) -> dict[str, Any]:
-    location: dict[str, Any] = {"path": relative(item.location.file or "")}
-    if item.location.line is not None:
-        location["range"] = _range(item.location.line, excerpt)
-    details = ((label, getattr(item, label)) for label in DETAILS)
-    text = "\n".join([item.message, *(f"{label}: {text}" for label, text in details if text)])
+def _diagnostic(finding: Diagnostic, excerpt: Excerpt | None) -> dict[str, Any]:
+    location: dict[str, Any] = {"path": relative(finding.location.file or "")}
+    if finding.location.line is not None:
+        location["range"] = _range(finding.location.line, excerpt)
+    details = ((label, getattr(finding, label)) for label in DETAILS)
+    text = "\n".join([finding.message, *(f"{label}: {text}" for label, text in details if text)])
     return {
         "message": text,
         "location": location,
-        "severity": item.severity.name,
-        "code": {"value": item.code},
+        "severity": finding.severity.name,
+        "code": {"value": finding.code},
     }
 
 

@@ -77,18 +77,18 @@ def report_command(
     junit_too = style == "junit" or any(file.lower().endswith(".xml") for file in outputs)
     console = console_of(ctx)
     console.progress(f"reading {results}")
-    found = summarized(results, old, all_paths=junit_too)
+    summary = summarized(results, old, all_paths=junit_too)
     console.done()
     for write, file in writers:
-        write_whole(file, write(found))
+        write_whole(file, write(summary))
     if style == "text":
-        say(_text(found))
+        say(_text(summary))
     else:
-        click.echo(_WRITERS[{"json": ".json", "sarif": ".sarif", "junit": ".xml"}[style]](found))
-    failing = found.findings if found.changes is None else found.changes.counts["broken"]
+        click.echo(_WRITERS[{"json": ".json", "sarif": ".sarif", "junit": ".xml"}[style]](summary))
+    failing = summary.findings if summary.changes is None else summary.changes.counts["broken"]
     if failing:
         ctx.exit(Exit.FINDINGS)
-    ctx.exit(Exit.NOT_CHECKED if found.unknown and found.changes is None else Exit.FINE)
+    ctx.exit(Exit.NOT_CHECKED if summary.unknown and summary.changes is None else Exit.FINE)
 
 
 def _tables(summary: Summary, most: int) -> list[Table]:

@@ -490,7 +490,7 @@ class Found(NamedTuple):
         return f"{report_text.render(findings, colour=colour)}\n\n{summary}"
 
 
-def _write_page(found: Found, file: str, paths: list[str], weights: str | None) -> None:
+def _write_page(result: Found, file: str, paths: list[str], weights: str | None) -> None:
     from irloop import Report, read_model, save_report
     from irloop.errors import IrloopError
 
@@ -501,10 +501,10 @@ def _write_page(found: Found, file: str, paths: list[str], weights: str | None) 
         except IrloopError:
             # The report has findings that tell why this model cannot be read.
             continue
-    save_report(Report(found.findings, found.suppressed), file, models)
+    save_report(Report(result.findings, result.suppressed), file, models)
 
 
-def _append_step_summary(found: Found) -> None:
+def _append_step_summary(result: Found) -> None:
     """Append the report to the summary page of a GitHub run.
 
     Outside a GitHub step there is no such page, and nothing is written.
@@ -514,7 +514,7 @@ def _append_step_summary(found: Found) -> None:
         return
     try:
         with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(found.rendered("summary") + "\n")
+            file.write(result.rendered("summary") + "\n")
     except OSError as error:
         click.echo(f"irloop: the step summary cannot be written: {error.strerror}", err=True)
 

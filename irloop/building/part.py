@@ -62,18 +62,18 @@ def _body(model: Model, path: str) -> Graph:
 
 def _names(graph: Graph) -> dict[str, Value]:
     """The values of a graph by their names, and by those of their operations."""
-    found: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     for node in (*graph.parameters, *graph.nodes):
         for value in node.outputs:
             for name in (*value.names, value.name):
-                found.setdefault(name, value)
+                values.setdefault(name, value)
     for node in (*graph.parameters, *graph.nodes):
         if len(node.outputs) == 1:
-            found.setdefault(node.name, node.outputs[0])
+            values.setdefault(node.name, node.outputs[0])
     for node in graph.results:
         if node.inputs[0] is not None:
-            found.setdefault(node.name, node.inputs[0])
-    return found
+            values.setdefault(node.name, node.inputs[0])
+    return values
 
 
 def _found(names: dict[str, Value], name: str, graph: Graph) -> Value:

@@ -132,9 +132,9 @@ class Explainer:
         return None
 
     def _rounding(
-        self, lane: Lane, number: int, place: int, wanted: Any, found: Any
+        self, lane: Lane, number: int, place: int, wanted: Any, made: Any
     ) -> Reason | None:
-        if not _are_floats(wanted, found) or self.judge.tolerance.is_given:
+        if not _are_floats(wanted, made) or self.judge.tolerance.is_given:
             return None
         if not self.trials[0][number].reset:
             # The model's variables hold values of the previous trial.
@@ -142,7 +142,7 @@ class Explainer:
         exact = self._in_numpy("double", number)
         if exact is None:
             return None
-        own = _error(found, exact[place])
+        own = _error(made, exact[place])
         if own is None or own > ROUNDING:
             return None
         if lane.side == 1 and self._is_other_even_in_double(number, place, exact[place], own):

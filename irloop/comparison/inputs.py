@@ -210,7 +210,7 @@ def _is_several(inputs: Any) -> bool:
 def _positional(model: Model, arrays: Any) -> list[Any]:
     if not isinstance(arrays, Mapping):
         return list(arrays)
-    found = []
+    ordered = []
     for at, node in enumerate(model.graph.parameters):
         names = (node.name, *node.outputs[0].names, f"in{at}", f"arr_{at}")
         name = next((name for name in names if name in arrays), None)
@@ -220,8 +220,8 @@ def _positional(model: Model, arrays: Any) -> list[Any]:
                 expected=" or ".join(dict.fromkeys(names)),
                 found=", ".join(arrays),
             )
-        found.append(arrays[name])
-    return found
+        ordered.append(arrays[name])
+    return ordered
 
 
 class _Plan(Record):

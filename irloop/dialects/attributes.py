@@ -163,7 +163,7 @@ def operands_of(cls: type[Op]) -> tuple[tuple[Operand, ...], tuple[Operand, ...]
 
 
 def _operands(text: str, what: str, variables: Mapping[str, str]) -> tuple[Operand, ...]:
-    found = []
+    operands = []
     items = [item.strip() for item in text.split(",") if item.strip()]
     for at, item in enumerate(items):
         name, colon, types = item.partition(":")
@@ -172,5 +172,5 @@ def _operands(text: str, what: str, variables: Mapping[str, str]) -> tuple[Opera
         optional, variadic = name.endswith("?"), name.endswith("...")
         variable = types if types in variables else ""
         types = variables.get(types, types)
-        found.append(Operand(name.rstrip("?."), types, optional, variadic, variable))
-    return tuple(found)
+        operands.append(Operand(name.rstrip("?."), types, optional, variadic, variable))
+    return tuple(operands)

@@ -49,18 +49,18 @@ def same_element(args: Arguments, *positions: int) -> ElementType:
     Raises:
         InferenceError: when two of them differ.
     """
-    found = ElementType.DYNAMIC
+    common = ElementType.DYNAMIC
     for position in positions or range(len(args)):
         if not args.has(position):
             continue
         element = args.element(position)
-        if found is ElementType.DYNAMIC:
-            found = element
-        elif element not in (found, ElementType.DYNAMIC):
+        if common is ElementType.DYNAMIC:
+            common = element
+        elif element not in (common, ElementType.DYNAMIC):
             raise args.error(
-                "operands differ in element type", str(found), str(element), kind="elements"
+                "operands differ in element type", str(common), str(element), kind="elements"
             )
-    return found
+    return common
 
 
 def broadcast(args: Arguments, element: ElementType | None = None) -> list[ValueType]:

@@ -157,18 +157,18 @@ def parameter_types(
         if port is None or not args.has(port.external):
             types.append(value.type)
             continue
-        given = args.type(port.external)
-        if isinstance(given, TensorType):
-            shape = given.shape
+        type = args.type(port.external)
+        if isinstance(type, TensorType):
+            shape = type.shape
             if not isinstance(port, Invariant) and outer and shape.dims is not None:
                 shape = Shape(shape.dims[outer:])
             shape = _seen_shape(args, port, shape)
-            element = given.element
+            element = type.element
             declared = value.type.element if isinstance(value.type, TensorType) else element
             if keep_element and declared is not ElementType.DYNAMIC:
                 element = declared
-            given = TensorType(element, shape)
-        types.append(given)
+            type = TensorType(element, shape)
+        types.append(type)
     return types
 
 

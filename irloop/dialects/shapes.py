@@ -314,18 +314,18 @@ def concatenated(args: Arguments, axis: int) -> Shape:
     text = " and ".join(map(str, shapes))
     if any(len(dims) != rank for dims in ranked):
         raise args.error("ranks differ", f"rank {rank}", text)
-    at = inference.axis_in(args, axis, rank)
-    if at is None or rank == 0:
+    place = inference.axis_in(args, axis, rank)
+    if place is None or rank == 0:
         raise args.error("scalars cannot be joined", "rank 1 or more", text)
-    merged = Shape((*ranked[0][:at], UNKNOWN_DIM, *ranked[0][at + 1 :]))
+    merged = Shape((*ranked[0][:place], UNKNOWN_DIM, *ranked[0][place + 1 :]))
     for dims in ranked[1:]:
-        refined = merged.refine(Shape((*dims[:at], UNKNOWN_DIM, *dims[at + 1 :])))
+        refined = merged.refine(Shape((*dims[:place], UNKNOWN_DIM, *dims[place + 1 :])))
         if refined is None:
-            raise args.error(f"dimensions other than axis {at} differ", "equal dimensions", text)
+            raise args.error(f"dimensions other than axis {place} differ", "equal dimensions", text)
         merged = refined
     if len(ranked) < len(shapes):
         return merged
-    return merged.with_dim(at, total([dims[at] for dims in ranked]))
+    return merged.with_dim(place, total([dims[place] for dims in ranked]))
 
 
 def joined_dims(args: Arguments) -> tuple[Dim, ...] | None:

@@ -368,17 +368,17 @@ class Wires:
 
     def shown_by_each(self) -> dict[Entering, list[Leaving]]:
         """Map each state to the outputs that return its last value."""
-        found: dict[Entering, list[Leaving]] = {state: [] for state in self.states}
+        shown: dict[Entering, list[Leaving]] = {state: [] for state in self.states}
         ending: dict[Value, list[Entering]] = {}
-        for state in found:
+        for state in shown:
             if state.result is not None:
                 ending.setdefault(state.result, []).append(state)
         for leaving in self.outputs:
             states = ending.get(leaving.value) if isinstance(leaving.port, LastValue) else None
             if states:
                 one = leaving.state if leaving.state in states else None
-                found[one or states[0]].append(leaving)
-        return found
+                shown[one or states[0]].append(leaving)
+        return shown
 
     def _running(self) -> Value:
         if self.running is None:

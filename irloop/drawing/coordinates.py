@@ -54,7 +54,7 @@ def _conflicts(
     of each vertex in the layer above. `bends` is true for the vertices that are bends of long
     edges. Edges between two bends are not returned.
     """
-    at = _positions(layers)
+    order = _positions(layers)
     conflicts: set[tuple[int, int]] = set()
     for upper, lower in pairwise(layers):
         low, start = 0, 0
@@ -62,10 +62,10 @@ def _conflicts(
             inner = next((u for u in above[vertex] if bends[u]), None) if bends[vertex] else None
             if inner is None and index < len(lower) - 1:
                 continue
-            high = len(upper) - 1 if inner is None else at[inner]
+            high = len(upper) - 1 if inner is None else order[inner]
             for other in lower[start : index + 1]:
                 for source in above[other]:
-                    inside = low <= at[source] <= high
+                    inside = low <= order[source] <= high
                     if not inside and not (bends[source] and bends[other]):
                         conflicts.add((source, other))
             low, start = high, index + 1

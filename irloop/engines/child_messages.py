@@ -66,18 +66,18 @@ def _describe(value: Any, blobs: list[Any]) -> Any:
     return {"shape": shape, "dtype": native.name}
 
 
-def _read(item: Any, stream: IO[bytes]) -> Any:
-    if item is None:
+def _read(message: Any, stream: IO[bytes]) -> Any:
+    if message is None:
         return None
-    if "items" in item:
-        return [_read(part, stream) for part in item["items"]]
-    shape = tuple(item["shape"])
-    if "strings" in item:
-        words = np.empty(len(item["strings"]), object)
-        words[:] = item["strings"]
+    if "items" in message:
+        return [_read(part, stream) for part in message["items"]]
+    shape = tuple(message["shape"])
+    if "strings" in message:
+        words = np.empty(len(message["strings"]), object)
+        words[:] = message["strings"]
         return words.reshape(shape)
-    own = getattr(ml_dtypes, item["dtype"], None)
-    dtype = np.dtype(item["dtype"] if own is None else own)
+    own = getattr(ml_dtypes, message["dtype"], None)
+    dtype = np.dtype(message["dtype"] if own is None else own)
     array = np.empty(shape, dtype)
     view = array.reshape(-1).view(np.uint8).data
     at = 0

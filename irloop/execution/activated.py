@@ -31,17 +31,17 @@ def with_activations(steps: Sequence[Step]) -> tuple[Step, ...]:
     """
     made = list(steps)
     readers: dict[int, list[int]] = {}
-    for at, step in enumerate(steps):
+    for number, step in enumerate(steps):
         for slot in set(step.ins):
-            readers.setdefault(slot, []).append(at)
-    for at, step in enumerate(steps):
+            readers.setdefault(slot, []).append(number)
+    for number, step in enumerate(steps):
         if len(step.outs) != 1 or not hasattr(step.fn, "activated"):
             continue
         following = readers.get(step.outs[0], [])
         activation = _activation(step.outs[0], [steps[place] for place in following])
         if activation is None:
             continue
-        made[at] = step._replace(fn=_Together(step.fn, activation))
+        made[number] = step._replace(fn=_Together(step.fn, activation))
         for place in following:
             made[place] = made[place]._replace(fn=_Done(steps[place].fn))
     return tuple(made)

@@ -155,10 +155,10 @@ def buffered(
     viewed: set[int] = set()
     owner: dict[int, int] = {}
     last: dict[int, int] = {}
-    for at, step in enumerate(merged):
+    for number, step in enumerate(merged):
         for slot in step.ins:
             if slot in owner:
-                last[owner[slot]] = at
+                last[owner[slot]] = number
         first = step.outs[0]
         if _is_view(step, fixed) and step.ins[0] in owner:
             viewed.update(step.outs)
@@ -166,7 +166,7 @@ def buffered(
         elif first in stable and first not in escaping and _writes(step):
             written.add(first)
             owner[first] = first
-            last[first] = at
+            last[first] = number
     if not written:
         return None
     return Buffered(

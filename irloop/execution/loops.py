@@ -147,17 +147,17 @@ class Loop:
         other last value is undefined: it is returned as zeros, and a note reports it.
         """
         context.counted(self.node, 0)
-        found: list[Any] = [None] * len(self.node.outputs)
+        outputs: list[Any] = [None] * len(self.node.outputs)
         for port in self.ports.outputs:
             type = self.body.results[port.result]
             if isinstance(port, Concatenated | ScanOutput):
-                found[port.external] = nothing_joined(port, type)
+                outputs[port.external] = nothing_joined(port, type)
             elif port.result in self._starts:
-                found[port.external] = self.initial(self._starts[port.result], inputs)
+                outputs[port.external] = self.initial(self._starts[port.result], inputs)
             else:
-                found[port.external] = empty_value(type)
+                outputs[port.external] = empty_value(type)
                 context.notes.append(self._undefined(port.external))
-        return found[0] if len(found) == 1 else tuple(found)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def execute(
         self,

@@ -81,17 +81,17 @@ def models_in(address: str) -> Iterator[Member]:
         yield from _paired(found, mark)
 
 
-def _paired(found: Iterator[tuple[str, int]], mark: str) -> Iterator[Member]:
+def _paired(listed: Iterator[tuple[str, int]], mark: str) -> Iterator[Member]:
     """Yield the models in an archive; an IR model comes with its weights.
 
-    `found` lists the names and sizes of the files in the archive. An ONNX model is yielded at once,
+    `listed` has the names and sizes of the files in the archive. An ONNX model is yielded at once,
     and an IR model when both its .xml and its .bin were found. An IR model without a .bin is
     yielded at the end, or earlier if too many IR models are waiting. `mark` changes when the
     archive changes; it is empty if that is unknown.
     """
     weights: dict[str, tuple[str, int]] = {}
     models: dict[str, tuple[str, int]] = {}
-    for name, size in found:
+    for name, size in listed:
         stem, suffix = os.path.splitext(name)
         kind = suffix.lower()
         own = f"{mark}:{size}" if mark else ""

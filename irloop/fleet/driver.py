@@ -385,8 +385,8 @@ class _Sweep:
             # List two models for each one that is taken, so that the first batch does not wait for
             # a long listing.
             wanted = min(2, LISTED_AHEAD - len(ahead))
-            found = tuple(itertools.islice(listed, wanted))
-            ahead += found
+            batch = tuple(itertools.islice(listed, wanted))
+            ahead += batch
             if not ahead:
                 break
             job = ahead.popleft()
@@ -395,7 +395,7 @@ class _Sweep:
                 continue
             jobs.append(job)
             size += job.entry.size
-            left = None if len(found) == wanted else len(jobs) + len(ahead)
+            left = None if len(batch) == wanted else len(jobs) + len(ahead)
             if len(jobs) >= self._length(left) or size >= BATCH_BYTES:
                 yield _Batch(tuple(jobs))
                 jobs, size = [], 0

@@ -136,18 +136,18 @@ def _weights_path(found: Fetched) -> str:
     return os.fspath(weights_beside(found.path)) if found.suffix == ".xml" else ""
 
 
-def _fetch(found: Fetched, most: int) -> None:
-    entry = found.entry
-    weights = _weights_path(found)
-    if found.is_copy and not entry.archive:
-        _copy(entry.address, found.path, most)
+def _fetch(fetched: Fetched, most: int) -> None:
+    entry = fetched.entry
+    weights = _weights_path(fetched)
+    if fetched.is_copy and not entry.archive:
+        _copy(entry.address, fetched.path, most)
         if weights:
             _copy_weights(entry, weights, most)
-    head = _add(found, f"model{found.suffix}", found.path, most)
+    head = _add(fetched, f"model{fetched.suffix}", fetched.path, most)
     if weights and os.path.isfile(weights):
-        _add_named(found, "model.bin", weights_beside(found.path), most)
-    elif weights and b"<net" not in head and not found.verdict:
-        found.verdict, found.detail = "no-model", "this XML is no OpenVINO IR"
+        _add_named(fetched, "model.bin", weights_beside(fetched.path), most)
+    elif weights and b"<net" not in head and not fetched.verdict:
+        fetched.verdict, fetched.detail = "no-model", "this XML is no OpenVINO IR"
 
 
 def _extract_all(archive: str, models: Sequence[Fetched], most: int) -> None:

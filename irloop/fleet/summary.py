@@ -250,18 +250,18 @@ class _Before:
         A model and step without an older result count as new.
         """
         key = done_key(row["path"], row["step"])
-        at = int(np.searchsorted(self._keys, np.uint64(key)))
-        if at == len(self._keys) or int(self._keys[at]) != key:
+        place = int(np.searchsorted(self._keys, np.uint64(key)))
+        if place == len(self._keys) or int(self._keys[place]) != key:
             changes.add("new", row, "")
             return
-        self._seen[at] = True
-        old, new = self._names[self._verdicts[at]], row["verdict"]
+        self._seen[place] = True
+        old, new = self._names[self._verdicts[place]], row["verdict"]
         kinds = kind_of(old), kind_of(new)
         if kinds[1] == "finding" and kinds[0] != "finding":
             changes.add("broken", row, old)
         elif kinds[0] == "finding" and kinds[1] == "fine":
             changes.add("mended", row, old)
-        elif old != new or int(self._codes[at]) != _codes_key(row["codes"]):
+        elif old != new or int(self._codes[place]) != _codes_key(row["codes"]):
             changes.add("changed", row, old)
 
     def left(self) -> int:

@@ -35,17 +35,17 @@ def bytes_to_fold(node: Node, inputs: Iterable[ValueType | None]) -> int | None:
     """
     if not is_known(node):
         return None
-    given = [item for item in inputs if item is not None]
-    sizes = [_count(item) for item in given]
+    operands = [item for item in inputs if item is not None]
+    sizes = [_count(item) for item in operands]
     made = [_count(value.type) for value in node.outputs]
     if None in sizes or None in made:
         return None
     read = sum(size for size in sizes if size is not None)
     total = sum(size for size in made if size is not None)
     moves_text = node.op.moves_text or node.op.cost == "parts"
-    if any(_is_text(item) for item in given) and not moves_text:
+    if any(_is_text(item) for item in operands) and not moves_text:
         return None
-    if node.op.cost == "product" and total * _inner(given[0]) > _MOST_STEPS:
+    if node.op.cost == "product" and total * _inner(operands[0]) > _MOST_STEPS:
         return None
     return (total + (0 if node.op.cost == "parts" else read)) * _TEMPORARIES * _WIDEST
 

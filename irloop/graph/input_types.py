@@ -45,17 +45,17 @@ def shapes_of(shapes: Mapping[str, Shape | Sequence[int | None]]) -> dict[str, S
         UsageError: for a shape that is not a sequence of sizes.
     """
     made = {}
-    for name, given in shapes.items():
-        is_sequence = isinstance(given, Sequence) and not isinstance(given, str | bytes)
-        if isinstance(given, Shape):
-            made[name] = given
-        elif is_sequence and all(size is None or _is_size(size) for size in given):
-            made[name] = Shape.of(*given)
+    for name, shape in shapes.items():
+        is_sequence = isinstance(shape, Sequence) and not isinstance(shape, str | bytes)
+        if isinstance(shape, Shape):
+            made[name] = shape
+        elif is_sequence and all(size is None or _is_size(size) for size in shape):
+            made[name] = Shape.of(*shape)
         else:
             raise UsageError(
                 f"the shape of input {name!r} is not a sequence of sizes",
                 expected="such as [1, 3, None, None]; None is an unknown dimension",
-                found=repr(given)[:100],
+                found=repr(shape)[:100],
             )
     return made
 

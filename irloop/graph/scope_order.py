@@ -75,17 +75,17 @@ class _Sorter:
         for own, sources in zip(self.scopes, self._sources, strict=True):
             before.append(own[:-1] or (before[sources[0]] if sources else ()))
         after = list(before)
-        for at in reversed(range(len(self._nodes))):
-            own, readers = self.scopes[at], self._readers[at]
+        for place in reversed(range(len(self._nodes))):
+            own, readers = self.scopes[place], self._readers[place]
             if not own or not readers:
-                after[at] = own[:-1]
+                after[place] = own[:-1]
                 continue
             around = after[readers[0]]
-            after[at] = own[:-1] or around
-            if not self._rooted[at] and not _shared(own, self.scopes[readers[0]]):
-                self.scopes[at] = (*around, own[-1])
+            after[place] = own[:-1] or around
+            if not self._rooted[place] and not _shared(own, self.scopes[readers[0]]):
+                self.scopes[place] = (*around, own[-1])
             elif len(own) == 1:
-                self.scopes[at] = (*_shared(before[at], around), *own)
+                self.scopes[place] = (*_shared(before[place], around), *own)
 
     def sorted(self) -> Iterator[int]:
         """Yield the position of every node once."""

@@ -204,17 +204,17 @@ def detect(how: Detection, rows: Callable[[int, int, int], int]) -> Function:
             shown = first_scores.reshape(items, count, 2)[:, :, 1:] >= np.float32(how.objectness)
             nothing = (np.arange(classes) == how.background).astype(worth.dtype)
             worth = np.where(shown, worth, nothing)
-        found: list[list[float]] = []
+        detections: list[list[float]] = []
         with np.errstate(all="ignore"):
             for item in range(items):
                 refined = None if first is None else first[item]
                 boxes = decoded(widened(priors), item, wide[item], refined)
-                found += item_rows(item, boxes, worth[item])
+                detections += item_rows(item, boxes, worth[item])
         result = np.zeros((1, 1, rows(items, count, classes), 7), dtype=moves.dtype)
-        if found:
-            result[0, 0, : len(found)] = found
-        if len(found) < result.shape[2]:
-            result[0, 0, len(found), 0] = -1
+        if detections:
+            result[0, 0, : len(detections)] = detections
+        if len(detections) < result.shape[2]:
+            result[0, 0, len(detections), 0] = -1
         return result
 
     return apply

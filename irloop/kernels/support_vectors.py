@@ -143,17 +143,17 @@ def classifier(
     def apply(x: Array) -> tuple[Array, Array]:
         rows = (x.reshape(1, -1) if x.ndim == 1 else x).astype(np.float32)
         scores = np.matmul(similar(rows, vectors), duels.weights.T) + offsets
-        found = labels[duels.votes(scores).argmax(axis=1)]
+        winners = labels[duels.votes(scores).argmax(axis=1)]
         if duels.shares is not None:
             slopes, shifts = (np.array(item, np.float32) for item in duels.shares)
             won = 1 / (1 + np.exp(scores * slopes + shifts))
             values = _probabilities(np.clip(won, 1e-7, 1 - 1e-7), duels.count)
-            return found, transformed(values, transform)
+            return winners, transformed(values, transform)
         if duels.count > 2:
-            return found, transformed(scores, transform)
+            return winners, transformed(scores, transform)
         if transform in ("NONE", "LOGISTIC"):
-            return found, transformed(np.concatenate((-scores, scores), axis=1), transform)
-        return found, np.concatenate((1 - scores, scores), axis=1)
+            return winners, transformed(np.concatenate((-scores, scores), axis=1), transform)
+        return winners, np.concatenate((1 - scores, scores), axis=1)
 
     return apply
 

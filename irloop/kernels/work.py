@@ -130,18 +130,18 @@ def steps_of_values(
     """
     owners: set[int] | None = None
     made = 0.0
-    for item in results:
-        if isinstance(item, np.ndarray) and item.base is not None:
+    for array in results:
+        if isinstance(array, np.ndarray) and array.base is not None:
             owners = owners or {id(_owner(value)) for value in operands}
-            if id(_owner(item)) in owners:
+            if id(_owner(array)) in owners:
                 continue
-        made += bytes_of(item)
+        made += bytes_of(array)
     if not made and all(getattr(item, "base", None) is not None for item in results):
         return 0.0
     read = 0.0
     if not parts:
-        for item in operands:
-            read += bytes_of(item)
+        for array in operands:
+            read += bytes_of(array)
     return made / MADE + read / READ
 
 

@@ -67,18 +67,18 @@ def tensors_of(evidence: Evidence) -> Tensors:
         traced(model, arrays, recording, evidence.seconds, evidence.widen)
     pairs = Pairs(*evidence.models)
     first, second = (_by_value(recording) for recording in recordings)
-    found = Tensors()
+    tensors = Tensors()
     seen: set[Value] = set()
     for value, made in second.items():
         twin = pairs.first_by_name.get(pairs.of_second.get(value, ""))
         before = {} if twin is None else first.get(twin, {})
         if twin is not None and before:
             seen.add(twin)
-        _add(found, evidence, (twin if before else None, value), (before, made))
+        _add(tensors, evidence, (twin if before else None, value), (before, made))
     for value, made in first.items():
         if value not in seen:
-            _add(found, evidence, (value, None), (made, {}))
-    return found
+            _add(tensors, evidence, (value, None), (made, {}))
+    return tensors
 
 
 def _by_value(recording: Recording) -> dict[Value, dict[tuple[int, ...], Any]]:

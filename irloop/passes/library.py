@@ -47,17 +47,17 @@ def all_passes() -> dict[str, type[Pass]]:
         UsageError: naming a package whose pass cannot be loaded, is not a pass, or has a name that
             is taken.
     """
-    found = dict(LIBRARY)
+    passes = dict(LIBRARY)
     for point in sorted(entry_points(group=GROUP), key=lambda item: item.name):
         cls = _loaded(point)
-        if cls.name in found:
+        if cls.name in passes:
             raise UsageError(
                 f"two passes are called {cls.name}",
                 expected="a name that no other pass has",
                 found=f"{point.value} in {_package(point)}",
             )
-        found[cls.name] = cls
-    return found
+        passes[cls.name] = cls
+    return passes
 
 
 def _loaded(point: EntryPoint) -> type[Pass]:

@@ -362,18 +362,18 @@ class Context:
     @cached_property
     def _idle(self) -> set[str]:
         """The element paths of the layers that no Result needs, and of the edges to them."""
-        found: set[str] = set()
+        paths: set[str] = set()
         for index in self.nets:
             needed = index.reachable
             if len(needed) == len(index.layers):
                 continue
             idle = {key for key, layer in index.layers.items() if layer.type != "Parameter"}
             idle -= needed
-            found.update(index.layers[key].element_path for key in idle)
-            found.update(
+            paths.update(index.layers[key].element_path for key in idle)
+            paths.update(
                 at_edge(index, edge).element for edge in index.net.edges if edge.to_layer in idle
             )
-        return found
+        return paths
 
     def operand(self, index: NetIndex, layer: Layer, position: int) -> Declared:
         """Return the type of an input of `layer`, as far as it is known.
@@ -552,7 +552,7 @@ class Context:
 
         Outputs that only one branch returns are left out.
         """
-        found = []
+        outputs = []
         for _, layer, (then, other) in self.branches:
             first = _by_position(then)
             for position, entry in _by_position(other).items():
@@ -562,8 +562,8 @@ class Context:
                 assert other.section is not None
                 place = at_entry(layer, other.section, entry.entry)
                 types = self.result(then, partner.inner), self.result(other, entry.inner)
-                found.append(BranchOutput(layer, place, *types))
-        return found
+                outputs.append(BranchOutput(layer, place, *types))
+        return outputs
 
     def arity(self, layer: Layer) -> tuple[int, int | None]:
         """The minimum and maximum number of inputs of a layer (maximum None: no limit)."""

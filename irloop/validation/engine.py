@@ -336,7 +336,7 @@ def _run(context: Context | OnnxContext, group: str, selection: _Selection) -> I
     subject: Any = context  # each group of rules takes its own kind of context
     rules = _in_order(selection.wanted(group, without), group, without)
     for rule in counted("rules", rules, len(rules)):
-        found = 0
+        count = 0
         for item in _findings(rule, subject):
             if errors.silence(rule, item.location):
                 continue
@@ -345,9 +345,9 @@ def _run(context: Context | OnnxContext, group: str, selection: _Selection) -> I
             selection.reported.add(rule.code)
             if finding.severity is Severity.ERROR:
                 errors.add(rule.code, finding.location)
-                found += 1
+                count += 1
             yield finding
-            if found == selection.enough:
+            if count == selection.enough:
                 break
 
 

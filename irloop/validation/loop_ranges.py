@@ -122,15 +122,15 @@ def iterations(context: Context, wiring: Wiring) -> list[tuple[Entry, int]]:
     The trip count of an entry follows from its range. Entries with an unknown trip count are left
     out.
     """
-    found = []
+    counts = []
     for entry in wiring.sliced:
         size = axis_size(context, wiring, entry) if is_sound(entry) else None
         count = None if size is None else executed(entry, size)
         if count is not None:
-            found.append((entry, count))
+            counts.append((entry, count))
     for entry in wiring.concatenated:
         size = output_size(context, wiring, entry) if is_sound(entry) else None
         count = None if size is None else executed(entry, size)
         if count is not None:
-            found.append((entry, count))
-    return found
+            counts.append((entry, count))
+    return counts

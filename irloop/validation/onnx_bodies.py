@@ -66,7 +66,7 @@ class InferredBody(Record):
         Such a shape contradicts the shape of the value that the input receives. For the condition
         of a Loop, only the rank is compared.
         """
-        found = []
+        positions = []
         for index, types in enumerate(zip(self.body.input_types, self.given, strict=False)):
             declared, given = (
                 item.shape if isinstance(item, TensorType) else UNKNOWN_SHAPE for item in types
@@ -75,8 +75,8 @@ class InferredBody(Record):
                 continue
             of_condition = self.node.type == "Loop" and index == 1
             if declared.rank != given.rank or (not of_condition and declared.refine(given) is None):
-                found.append(index)
-        return found
+                positions.append(index)
+        return positions
 
     def contradicts_declared(self, *inputs: int) -> bool:
         """Return whether inference of the body fails with its declared types of these inputs.

@@ -110,18 +110,18 @@ class _Search:
         """
         seen: set[tuple[Value, tuple[int, ...]]] = set()
         for event in self._seen.recordings[1].events:
-            node, at = event.node, event.at
+            node, iterations = event.node, event.at
             read = node.bodies[0].graph.inputs if event.is_iteration else node.read_inputs
             for value in read:
-                if value is None or value.producer.inputs or (value, at) in seen:
+                if value is None or value.producer.inputs or (value, iterations) in seen:
                     continue
-                seen.add((value, at))
-                found = self._in_loops.of_source(value, at)
+                seen.add((value, iterations))
+                found = self._in_loops.of_source(value, iterations)
                 if found is not None:
                     return found
             if event.is_iteration:
                 continue
-            found = self._in_loops.of_counts(node, at) or self._of_outputs(node, at)
+            found = self._in_loops.of_counts(node, iterations) or self._of_outputs(node, iterations)
             if found is not None:
                 return found
         return (
@@ -379,7 +379,7 @@ class _Search:
         beyond values that have a counterpart in the other model, nor beyond `MOST_NODES` nodes.
         """
         known = self._seen.other if side == 0 else self._seen.twin
-        found: list[Node] = []
+        constants: list[Node] = []
         pending, seen = [node], {node}
         while pending and len(seen) < MOST_NODES:
             for value in pending.pop().inputs:
@@ -387,10 +387,10 @@ class _Search:
                     continue
                 seen.add(value.producer)
                 if isinstance(value.producer.op, Constant):
-                    found.append(value.producer)
+                    constants.append(value.producer)
                 elif value not in known:
                     pending.append(value.producer)
-        return found
+        return constants
 
     def _of_type(self, first: Node, second: Node) -> Cause | None:
         """Return a cause if two corresponding nodes have different operation types, else None.

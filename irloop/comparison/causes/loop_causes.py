@@ -390,18 +390,18 @@ class LoopCauses:
         # Within one format, values that differ only in shape count as different.
         wires = Wires.between((first, second), bodies, places, self._seen.paired)
         alike = type(first.op) is type(second.op)
-        found = next(wires.all() if alike else wires.unfed(), None)
-        if found is None and not alike:
+        difference = next(wires.all() if alike else wires.unfed(), None)
+        if difference is None and not alike:
             # Loops of two formats may be wired differently, so report a different value only if the
             # value in the first model also has a counterpart in the second.
             known = Wires.between((first, second), bodies, places, self._seen.may_be_paired)
-            found = (
+            difference = (
                 next(known.carried(wires.inputs()), None)
                 or known.condition()
                 or next(known.slices(), None)
             )
-        if found is not None:
-            return self._seen.worded("wire", found)
+        if difference is not None:
+            return self._seen.worded("wire", difference)
         return None if alike else self._of_outputs_between(first, second)
 
     def _of_outputs_between(self, first: Node, second: Node) -> Cause | None:

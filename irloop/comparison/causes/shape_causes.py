@@ -269,7 +269,7 @@ class ShapeCauses:
         for example of different formats: one may stack the parts, and the other may concatenate the
         same parts with an additional axis of size 1. In all other cases, the result is None.
         """
-        first, second, at = pair
+        first, second, iterations = pair
         nodes = first.producer, second.producer
         if self._seen.loops.get(nodes[1]) is not nodes[0] or not isinstance(nodes[1].op, LOOPS):
             return None
@@ -279,7 +279,7 @@ class ShapeCauses:
         left, right = body_value_of(bodies[0], first.index), body_value_of(bodies[1], second.index)
         if left is None or right is None:
             return None
-        shapes = self._shapes((left, right, (*at, 0)))
+        shapes = self._shapes((left, right, (*iterations, 0)))
         if shapes is None or not _fit(*shapes):
             return None
         wires = self._seen.wires(nodes, bodies)

@@ -99,40 +99,40 @@ def located(pair: Pair, tolerance: Tolerance, seconds: float, *, loops: bool) ->
     traced(pair.models[1], pair.arrays[1], right, seconds, None, failures=failures)
     twin = {value: pairs.first_by_name[name] for value, name in pairs.of_second.items()}
     missing = [key for node, _ in failures for key in _missing(node, twin, left, right)]
-    for value, at in (*missing, *right.made):
+    for value, iterations in (*missing, *right.made):
         mine = twin.get(value)
-        before = None if mine is None else left.values.get((mine, at))
+        before = None if mine is None else left.values.get((mine, iterations))
         if mine is None or before is None:
             continue
         if loops and not (value.producer.bodies and mine.producer.bodies):
             continue
-        made = right.values.get((value, at))
+        made = right.values.get((value, iterations))
         # Corresponding loops return the same shapes. The shapes of other operations are compared
         # only if their operands agree, because a slice may keep its axis in one model.
         is_reshaped = _shape(before) != _shape(made) and (
-            loops or _fed_alike((mine, value), twin, (left.values, right.values), at)
+            loops or _fed_alike((mine, value), twin, (left.values, right.values), iterations)
         )
         if made is not None and agree(before, made, tolerance) and not is_reshaped:
             continue
         good = {
             other
             for other, own in twin.items()
-            if (own, at) in left.values
-            and (other, at) in right.values
-            and agree(left.values[own, at], right.values[other, at], tolerance)
+            if (own, iterations) in left.values
+            and (other, iterations) in right.values
+            and agree(left.values[own, iterations], right.values[other, iterations], tolerance)
         }
         if loops and any(
-            item in twin and item not in good and (item, at) in right.values
+            item in twin and item not in good and (item, iterations) in right.values
             for item in value.producer.inputs
             if item is not None
         ):
             continue
         agreed = ({twin[other] for other in good}.__contains__, good.__contains__)
         held = (
-            lambda v, at=at: left.values.get((v, at)),
+            lambda v, at=iterations: left.values.get((v, at)),
             # The inputs of a node that fails in the second model are not recorded, so use the
             # values of the first model.
-            lambda v, at=at: right.values.get(
+            lambda v, at=iterations: right.values.get(
                 (v, at), left.values.get((twin[v], at)) if v in twin else None
             ),
         )
@@ -279,18 +279,18 @@ def _frontier(value: Value, agreed: Callable[[Value], bool]) -> list[Value]:
     A value is agreed if `agreed` returns true for it. `value` is computed from the returned values
     and from constants.
     """
-    found: dict[Value, None] = {}
+    frontier: dict[Value, None] = {}
     pending, seen = [value.producer], {value.producer}
     while pending:
         for item in pending.pop().inputs:
             if item is None or isinstance(item.producer.op, Constant):
                 continue
             if agreed(item) or isinstance(item.producer.op, Parameter):
-                found[item] = None
+                frontier[item] = None
             elif item.producer not in seen:
                 seen.add(item.producer)
                 pending.append(item.producer)
-    return list(found)
+    return list(frontier)
 
 
 def drop_dead(graph: Graph, rewriter: Rewriter) -> None:

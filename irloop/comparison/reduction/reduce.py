@@ -325,7 +325,7 @@ def _with_result(model: Model, index: int) -> Model:
     return replace(model, graph=copy)
 
 
-def _kind(found: Comparison) -> tuple[str, bool, bool]:
+def _kind(comparison: Comparison) -> tuple[str, bool, bool]:
     """Return the properties that a smaller pair must keep: (cause, differs in form, compared).
 
     The cause is "" if none was found. The second item is true if an output differs in shape or
@@ -333,10 +333,10 @@ def _kind(found: Comparison) -> tuple[str, bool, bool]:
     model, such as a state or a constant, the third is always True: nothing need be compared.
     """
     form = (Verdict.SHAPE, Verdict.STACKED, Verdict.TYPE, Verdict.ZERO_SHAPE)
-    cause = "" if found.cause is None else found.cause.signature
-    differs_in_form = any(item.verdict in form for item in found.outputs if not item.equal)
-    is_located = found.cause is not None and found.cause.kind in LOCATED
-    return cause, differs_in_form, is_located or bool(found.compared)
+    cause = "" if comparison.cause is None else comparison.cause.signature
+    differs_in_form = any(item.verdict in form for item in comparison.outputs if not item.equal)
+    is_located = comparison.cause is not None and comparison.cause.kind in LOCATED
+    return cause, differs_in_form, is_located or bool(comparison.compared)
 
 
 def _size(pair: Pair) -> str:

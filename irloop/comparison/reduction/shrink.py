@@ -131,19 +131,19 @@ def _same_outputs(old: Pair, new: Pair, side: int) -> bool:
 
     The result is also true if the model fails before and after the change.
     """
-    found: list[list[Any]] = []
+    outputs: list[list[Any]] = []
     failures = 0
     for pair in (old, new):
         try:
             session = Session(pair.models[side])
-            found.append(list(session.run(pair.arrays[side], limits=limits_of(SECONDS)).values()))
+            outputs.append(list(session.run(pair.arrays[side], limits=limits_of(SECONDS)).values()))
         except IrloopError:
             failures += 1
     if failures:
         return failures == 2
-    return len(found[0]) == len(found[1]) and all(
+    return len(outputs[0]) == len(outputs[1]) and all(
         np.shape(left) == np.shape(right) and agree(left, right, Tolerance())
-        for left, right in zip(*found, strict=True)
+        for left, right in zip(*outputs, strict=True)
     )
 
 

@@ -164,17 +164,21 @@ def alone(pair: Pair) -> Iterator[Change]:
     for side, model in enumerate(pair.models):
         numbers = numbered(model)
         for value in computed(model):
-            at, handed = numbers[value], _passed_on(value)
+            number, handed = numbers[value], _passed_on(value)
             name = value.producer.name
             while handed is not None:
-                yield f"{name} became {handed.name}", replaced({side: (at, numbers[handed])}), side
+                yield (
+                    f"{name} became {handed.name}",
+                    replaced({side: (number, numbers[handed])}),
+                    side,
+                )
                 handed = _passed_on(handed)
             if value in known[side]:
                 continue
-            yield f"{name} became a constant", replaced({side: (at, None)}), side
+            yield f"{name} became a constant", replaced({side: (number, None)}), side
             for source in value.producer.inputs:
                 if source is not None and source.type == value.type:
-                    new = {side: (at, numbers[source])}
+                    new = {side: (number, numbers[source])}
                     yield f"{name} became {source.name}", replaced(new), side
 
 

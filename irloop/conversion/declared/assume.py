@@ -116,8 +116,8 @@ def _replaced(node: Node, dims: list[Dims], rewriter: MatchRewriter) -> bool:
     builder = Builder(Graph(node.name))
     builder.prefix = node.name
     builder.location = node.location
-    given: list[Value] = []
-    inputs = [value and _entered(value, builder, given, rewriter) for value in node.inputs]
+    operands: list[Value] = []
+    inputs = [value and _entered(value, builder, operands, rewriter) for value in node.inputs]
     try:
         made = RULES[type(node.op)](builder, node.op, inputs, dims)
     except InferenceError:
@@ -127,7 +127,7 @@ def _replaced(node: Node, dims: list[Dims], rewriter: MatchRewriter) -> bool:
         return False
     for value in made:
         builder.graph.add_result(value, value.producer.name)
-    rewriter.replace_node(node, clone_into(builder.graph, rewriter, given, before=node))
+    rewriter.replace_node(node, clone_into(builder.graph, rewriter, operands, before=node))
     return True
 
 

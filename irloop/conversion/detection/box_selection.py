@@ -242,18 +242,18 @@ def starts(c: Export, counts: Value) -> Value:
     return c(CumSum(exclusive=True), counts, c.i64(0))
 
 
-def best_of_items(c: Export, order: Value, item: Value, items: Size, limit: int) -> Value:
+def best_of_items(c: Export, order: Value, images: Value, items: Size, limit: int) -> Value:
     """Keep the first `limit` rows of each batch item; a negative `limit` keeps all rows.
 
     `order` [M] lists row numbers, grouped by batch item; the rows to prefer come first in each
-    group. `item` maps a row number to its batch item, and `items` is the number of items. Returns
+    group. `images` maps a row number to its batch item, and `items` is the number of items. Returns
     the row numbers that remain, in the same order.
     """
     if limit < 0:
         return order
     if items == 1:
         return c.slice(order, [0], [limit], [0])
-    own = c.gather(item, order, 0)
+    own = c.gather(images, order, 0)
     first = starts(c, counted(c, own, items))
     size = c.squeeze(number(c, order), [0])
     place = c.range(c.i64(0), size, c.i64(1))

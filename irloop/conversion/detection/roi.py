@@ -43,17 +43,17 @@ def _columns(c: Export, rois: Value) -> list[Value]:
     return [c.gather(rois, c.i64([at]), 1) for at in range(5)]
 
 
-def up_to_the_end(c: Export, item: Value, result: Value) -> Value:
-    """Set the rows of `result` [R, ., ., .] to 0 from the first negative number in `item` on.
+def up_to_the_end(c: Export, images: Value, result: Value) -> Value:
+    """Set the rows of `result` [R, ., ., .] to 0 from the first negative number in `images` on.
 
-    `item` [R, 1] holds the batch item of each region; a negative number ends the list of regions.
+    `images` [R, 1] holds the batch item of each region; a negative number ends the list of regions.
 
     Raises:
         RefusedError: before opset 11.
     """
     if c.opset < 11:
         raise c.refuse("ONNX has CumSum since opset 11", opset=11)
-    end = c.convert(c.less(item, c.scalar(0.0, item)), ElementType.I64)
+    end = c.convert(c.less(images, c.scalar(0.0, images)), ElementType.I64)
     ended = c.less(c.i64(0), c(search.CumSum(), end, c.i64(0)))
     return c.select(c.unsqueeze(ended, [2, 3]), c.scalar(0.0, result), result)
 

@@ -98,17 +98,17 @@ def _channels(outputs: int, group: int) -> object:
     return np.arange(outputs * group * group).reshape(1, outputs, group, group, 1, 1)
 
 
-def _bound(c: Export, op: ov.DeformablePSROIPooling, number: Value, at: int) -> Value:
+def _bound(c: Export, op: ov.DeformablePSROIPooling, number: Value, position: int) -> Value:
     """Compute one bound of each region, in cells of the feature map.
 
-    `number` is the bound in coordinates of the image. `at` tells which bound it is: 0 and 1 are the
-    low bounds of x and y, 2 and 3 their high bounds. The cell at a high bound belongs to the
-    region.
+    `number` is the bound in coordinates of the image. `position` tells which bound it is: 0 and 1
+    are the low bounds of x and y, 2 and 3 their high bounds. The cell at a high bound belongs to
+    the region.
     """
     half = c.constant(0.5, F32)
     size = c(elementwise.Floor(), c.add(c(elementwise.Abs(), number), half))
     whole = c.multiply(c(elementwise.Sign(), number), size)
-    if at >= 2:
+    if position >= 2:
         whole = c.add(whole, c.constant(1.0, F32))
     return c.subtract(c.multiply(whole, c.constant(op.spatial_scale, F32)), half)
 

@@ -150,17 +150,17 @@ def difference_of_codes(c: Import, x: Value, zero: Value | None) -> Value:
         # QuantizeLinear added the zero point that would be subtracted here: leave out both.
         if not exact:
             return limited[0]
-        whole = c.convert_always(limited[0], ElementType.I32)
-        return c.convert_always(whole, ElementType.F32)
+        integers = c.convert_always(limited[0], ElementType.I32)
+        return c.convert_always(integers, ElementType.F32)
     element = element_of(x)
     computed = element.is_integer and not isinstance(x.producer.op, Constant)
     if element is not ElementType.I32 and not (exact and computed and element.bits >= 8):
         return centred(c, x, zero)
     codes = x if limited is None else integers_in_f32(c, x)
-    whole = c.convert(codes, ElementType.I32)
+    integers = c.convert(codes, ElementType.I32)
     if zero is not None:
-        whole = c.subtract(whole, c.convert(zero, ElementType.I32))
-    return c.convert_always(whole, ElementType.F32)
+        integers = c.subtract(integers, c.convert(zero, ElementType.I32))
+    return c.convert_always(integers, ElementType.F32)
 
 
 def centred(c: Import, value: Value, zero: Value | None) -> Value:

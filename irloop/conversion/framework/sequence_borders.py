@@ -29,8 +29,8 @@ def set_input_lengths(model: Model, lengths: Mapping[str, int]) -> None:
     SequenceConstruct of both. An optional tensor has the length 0 or 1, and keeps its name.
     """
     for name, length in lengths.items():
-        found = [node for node in model.graph.parameters if node.name == name]
-        if not found or isinstance(found[0].outputs[0].type, TensorType):
+        named = [node for node in model.graph.parameters if node.name == name]
+        if not named or isinstance(named[0].outputs[0].type, TensorType):
             known = ", ".join(
                 node.name
                 for node in model.graph.parameters
@@ -40,7 +40,7 @@ def set_input_lengths(model: Model, lengths: Mapping[str, int]) -> None:
             raise UsageError(
                 message, expected=f"one of the inputs {known}" if known else "no lengths"
             )
-        _replace(model.graph, found[0], length)
+        _replace(model.graph, named[0], length)
 
 
 def _replace(graph: Graph, parameter: Node, length: int) -> None:

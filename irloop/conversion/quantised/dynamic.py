@@ -52,18 +52,18 @@ class DynamicRanges(NodePass):
         return _found(node.output) is not None
 
     def rewrite(self, node: Node, w: NodeWriter) -> None:
-        found = _found(node.output)
+        parts = _found(node.output)
         rewriter = w.rewriter
-        assert found is not None
+        assert parts is not None
         # Everything that reads the scale comes after the Where that selects it.
-        before = found.scale.producer
+        before = parts.scale.producer
         made = rewriter.insert(
-            DynamicQuantizeLinear(), (found.x,), before=before, name=before.name, n_outputs=3
+            DynamicQuantizeLinear(), (parts.x,), before=before, name=before.name, n_outputs=3
         )
         codes, scale, zero = made.outputs
         emitter = OnnxNodeWriter(rewriter, before, before.name, w.opset)
         wide = [emitter(Cast6(ElementType.F32), value) for value in (codes, zero)]
-        replaced = {node: wide[0], found.zero.producer: wide[1], before: scale}
+        replaced = {node: wide[0], parts.zero.producer: wide[1], before: scale}
         read = [item.producer for old in replaced for item in old.inputs if item is not None]
         for old, value in replaced.items():
             rewriter.replace_node(old, [value])

@@ -63,18 +63,18 @@ def export_fake_quantize(
         known = [c.constant_of(limit) for limit in limits]
         low, high, new_low, new_high = known
         grid, result = grid_of(low, high, op.levels), grid_of(new_low, new_high, op.levels)
-        found = None
+        quantised = None
         is_weight = _weights_in(x) is not None
         if grid is not None and result is not None and element_of(x) is ElementType.F32:
             if _rounds(c) and not is_weight:
-                found = quantised_channels(c, grid, result, x)
-            if found is not None:
-                return found
-            found = _on_grid(c, grid, result, x)
-        if not is_weight or (_rounds(c) and found is None):
+                quantised = quantised_channels(c, grid, result, x)
+            if quantised is not None:
+                return quantised
+            quantised = _on_grid(c, grid, result, x)
+        if not is_weight or (_rounds(c) and quantised is None):
             _tell(c, op.levels, known, (grid, result), x)
-        if found is not None:
-            return found
+        if quantised is not None:
+            return quantised
         if low is not None and high is not None and (low < high).all():
             return _stepped(c, op.levels, x, *limits)
         return _guarded(c, op.levels, x, *limits)

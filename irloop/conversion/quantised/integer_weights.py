@@ -203,17 +203,17 @@ def _is_multiplied(value: Value, weights: Found, depth: int) -> bool:
     return True
 
 
-def has_integer_kernel(node: Node, found: Found, step: float | None) -> bool:
+def has_integer_kernel(node: Node, stored: Found, step: float | None) -> bool:
     """Return whether ONNX Runtime has an integer kernel for a product with quantised weights.
 
     `node` multiplies data (input 0) by the weights (input 1) whose integers, zero points and scales
-    are `found`. `step` is the scale of the data, or None if they are not quantised with one scale.
+    are `stored`. `step` is the scale of the data, or None if they are not quantised with one scale.
 
     ONNX Runtime ignores which axis the scales of the weights belong to, and applies them to the
     result. So several scales must belong to an axis of the result; for other scales, the result is
     False, because ONNX Runtime would fail or compute wrong values.
     """
-    _, zeros, scale = found
+    _, zeros, scale = stored
     weights = node.inputs[1]
     rank = None if weights is None else shape_of(weights).rank
     if rank is None or step is None:

@@ -156,7 +156,7 @@ def _export_lstm(
     x, h, memory, lengths, w, r, bias = inputs
     size = _size(c, r, op.hidden_size)
     attributes = _attributes(op, op.functions(), op.direction.lower(), size)
-    given = [
+    operands = [
         _turned(c, x),
         _reordered(c, w, order, size, "W"),
         _reordered(c, r, order, size, "R"),
@@ -166,7 +166,7 @@ def _export_lstm(
         _turned(c, memory),
         peepholes,
     ]
-    return _emit(c, onnx.LSTM(**attributes, input_forget=int(input_forget)), given, 2)
+    return _emit(c, onnx.LSTM(**attributes, input_forget=int(input_forget)), operands, 2)
 
 
 @exports(ov.LSTMSequence)

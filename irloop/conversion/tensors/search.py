@@ -167,18 +167,18 @@ def import_cumprod(c: Import, op: onnx.CumProd, data: Value, axis: Value) -> Val
     return result
 
 
-def _products(c: Import, op: onnx.CumProd, data: Value, at: int) -> Value:
+def _products(c: Import, op: onnx.CumProd, data: Value, axis: int) -> Value:
     rank = needed_rank(c, data)
-    numbers = c.range(c.i64(0), c.size_of(data, at), c.i64(1))
+    numbers = c.range(c.i64(0), c.size_of(data, axis), c.i64(1))
     row, column = c.unsqueeze(numbers, [1]), c.unsqueeze(numbers, [0])
     before, behind = (row, column) if op.reverse else (column, row)
     joins = c.less(before, behind)
     if not op.exclusive:
         joins = c.logical_not(c.less(behind, before))
-    if rank - 1 - at:
-        joins = c.unsqueeze(joins, list(range(2, rank + 1 - at)))
-    table = c.select(joins, c.unsqueeze(data, [at]), c.constant(1, element_of(data)))
-    return c.reduce("Prod", table, [at + 1], keep=False)
+    if rank - 1 - axis:
+        joins = c.unsqueeze(joins, list(range(2, rank + 1 - axis)))
+    table = c.select(joins, c.unsqueeze(data, [axis]), c.constant(1, element_of(data)))
+    return c.reduce("Prod", table, [axis + 1], keep=False)
 
 
 @exports(ov.Bucketize)

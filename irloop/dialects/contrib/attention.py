@@ -55,18 +55,18 @@ def attended(s: Steps, query: Term, key: Term, value: Term, scores: Scores) -> t
     The scores are query @ transpose(key) * scale, plus the bias and the masks. The argument
     `scores` holds this scale, the bias and the masks. All operands and results are 4-D.
     """
-    found = widened(s, query) @ s.swap_last(widened(s, key)) * scores.scale
+    logits = widened(s, query) @ s.swap_last(widened(s, key)) * scores.scale
     # ONNX Runtime adds the bias before the mask. Where all keys of a query are masked, the large
     # negative number of the mask leaves few digits of the sum.
     if scores.bias is not None:
-        found = found + widened(s, scores.bias)
+        logits = logits + widened(s, scores.bias)
     if scores.mask is not None:
-        found = found + mask_added(s, scores.mask, key, scores.filter)
+        logits = logits + mask_added(s, scores.mask, key, scores.filter)
     if scores.causal:
         hidden = later_places(s, query, key, scores.past)
-        found = s.select(hidden, s.like(-3.4028234663852886e38, found), found)
-    weights = s.softmax(found)
-    return s.convert(weights @ widened(s, value), query.element), s.convert(found, query.element)
+        logits = s.select(hidden, s.like(-3.4028234663852886e38, logits), logits)
+    weights = s.softmax(logits)
+    return s.convert(weights @ widened(s, value), query.element), s.convert(logits, query.element)
 
 
 def later_places(s: Steps, query: Term, key: Term, past: Term | None) -> Term:
@@ -330,7 +330,7 @@ class MultiHeadAttention(ContribOp, type="MultiHeadAttention", inputs=(1, 10), o
             raise CannotDecomposeError("its past and present share a buffer")
         q, k, v = self._heads(s, query, key, value, bias)
         size = q.dim(3, "the size of a head")
-        found = Scores(
+        scores = Scores(
             self.scale or 1 / math.sqrt(size),
             mask,
             self.mask_filter_value,
@@ -338,9 +338,9 @@ class MultiHeadAttention(ContribOp, type="MultiHeadAttention", inputs=(1, 10), o
             bias=addend,
         )
         if past_key is not None and past_value is not None:
-            found.past = s.size(past_key, 2)
+            scores.past = s.size(past_key, 2)
             k, v = s.concat(2, past_key, k), s.concat(2, past_value, v)
-        result, totals = attended(s, q, k, v, found)
+        result, totals = attended(s, q, k, v, scores)
         width = self.num_heads * v.dim(3, "the size of a head of the values")
         return [joined(s, result, width), k, v, totals][: s.n_outputs]
 

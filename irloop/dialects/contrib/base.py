@@ -51,18 +51,18 @@ class ContribOp(OnnxOp, domain=DOMAIN):
             CannotDecomposeError: when a required input is missing, or `decompose` fails.
         """
         least, most = self.arity
-        given = list(inputs)
+        terms = list(inputs)
         for position in range(least):
-            lacks = position >= len(given) or given[position] is None
+            lacks = position >= len(terms) or terms[position] is None
             if lacks and position not in self.omissible:
                 raise CannotDecomposeError(f"input {position} is missing")
-        wrong = misfit(type(self), [s.known_element(term) for term in given], "ONNX Runtime")
+        wrong = misfit(type(self), [s.known_element(term) for term in terms], "ONNX Runtime")
         if wrong is not None:
             raise CannotDecomposeError(str(wrong))
         if most is not None:
-            given = [*given[:most], *[None] * (most - len(given))]
+            terms = [*terms[:most], *[None] * (most - len(terms))]
         try:
-            made = self.decompose(s, *given)
+            made = self.decompose(s, *terms)
         except CannotDecomposeError:
             raise
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:

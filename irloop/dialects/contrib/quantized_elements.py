@@ -279,7 +279,7 @@ class QLinearConv(ContribOp, type="QLinearConv", inputs=(8, 9)):
     strides: tuple[int, ...] = ()
 
     def decompose(self, s: Steps, x: Term, *inputs: Term | None) -> Term:
-        found = s.op(
+        result = s.op(
             "QLinearConv",
             channels_first(s, x) if self.channels_last else x,
             *inputs,
@@ -290,7 +290,7 @@ class QLinearConv(ContribOp, type="QLinearConv", inputs=(8, 9)):
             pads=self.pads,
             strides=self.strides,
         )
-        return channels_last(s, found) if self.channels_last else found
+        return channels_last(s, result) if self.channels_last else result
 
 
 class NhwcMaxPool(ContribOp, type="NhwcMaxPool", inputs=1):
@@ -309,7 +309,7 @@ class NhwcMaxPool(ContribOp, type="NhwcMaxPool", inputs=1):
         first = channels_first(s, x)
         # MaxPool takes 8-bit integers since opset 12.
         first = first if s.opset >= 12 else s.convert(first, ElementType.F32)
-        found = s.op(
+        result = s.op(
             "MaxPool",
             first,
             kernel_shape=self.kernel_shape,
@@ -319,4 +319,4 @@ class NhwcMaxPool(ContribOp, type="NhwcMaxPool", inputs=1):
             pads=self.pads,
             strides=self.strides,
         )
-        return channels_last(s, s.convert(found, x.element))
+        return channels_last(s, s.convert(result, x.element))

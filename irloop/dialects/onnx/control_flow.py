@@ -133,17 +133,18 @@ def _require_steady(args: Arguments, body: Body, types: list[ValueType]) -> None
             raise args.error(message, str(before.shape), str(after.shape))
 
 
-def _condition_type(declared: ValueType, given: ValueType) -> ValueType:
+def _condition_type(declared: ValueType, initial: ValueType) -> ValueType:
     """Return the type that a body receives for its condition: a tensor with one element.
 
     Its rank, 0 or 1, is the rank that the body declares, as in ONNX Runtime. If the body declares
-    no rank, it is the rank of `given`. If `given` has no known rank either, the result is `given`.
+    no rank, it is the rank of `initial`. If `initial` has no known rank either, the result is
+    `initial`.
     """
-    element = given.element if isinstance(given, TensorType) else ElementType.BOOLEAN
-    for type in (declared, given):
+    element = initial.element if isinstance(initial, TensorType) else ElementType.BOOLEAN
+    for type in (declared, initial):
         if isinstance(type, TensorType) and type.shape.rank is not None:
             return TensorType(element, Shape((1,) if type.shape.rank else ()))
-    return given
+    return initial
 
 
 def _known(dim: Dim) -> int | None:
@@ -156,7 +157,7 @@ def _scan_length(args: Arguments, body: Body, outer: int) -> Dim:
     Raises:
         InferenceError: when two scanned inputs have different lengths.
     """
-    found: Dim = UNKNOWN_DIM
+    length: Dim = UNKNOWN_DIM
     for port in body.ports.inputs:
         if not isinstance(port, ScanInput):
             continue
@@ -164,10 +165,10 @@ def _scan_length(args: Arguments, body: Body, outer: int) -> Dim:
         if shape.dims is None:
             continue
         dim = shape.dims[outer:][loops.normal_axis(port.axis, len(shape.dims) - outer)]
-        if isinstance(dim, int) and isinstance(found, int) and dim != found:
-            raise args.error("scanned inputs differ in length", str(found), str(dim))
-        found = dim if isinstance(dim, int) else found
-    return found
+        if isinstance(dim, int) and isinstance(length, int) and dim != length:
+            raise args.error("scanned inputs differ in length", str(length), str(dim))
+        length = dim if isinstance(dim, int) else length
+    return length
 
 
 def _batch(args: Arguments, body: Body) -> Dim:

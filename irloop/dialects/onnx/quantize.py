@@ -33,18 +33,18 @@ def _check_parameters(args: Arguments, axis: int, block: int) -> None:
         InferenceError: when they do not fit.
     """
     if args.has(2) and args.shape(2).refine(args.shape(1)) is None:
-        expected, found = str(args.shape(1)), str(args.shape(2))
+        expected, actual = str(args.shape(1)), str(args.shape(2))
         if {args.shape(1).count(), args.shape(2).count()} - {1, None}:
-            raise args.error("zero point and scale differ in shape", expected, found)
+            raise args.error("zero point and scale differ in shape", expected, actual)
     data, scale = args.shape(0), args.shape(1)
     if data.dims is None or scale.dims is None or scale.count() == 1 or not scale.dims:
         return
     position = inference.axis_in(args, axis, len(data.dims)) or 0
     if block:
         if len(scale.dims) != len(data.dims):
-            found = f"rank {len(scale.dims)}"
+            actual = f"rank {len(scale.dims)}"
             raise args.error(
-                "scales of blocks must have the rank of the data", f"{len(data.dims)}", found
+                "scales of blocks must have the rank of the data", f"{len(data.dims)}", actual
             )
         return
     vector = Shape.of(data.dims[position])

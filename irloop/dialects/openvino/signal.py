@@ -13,17 +13,17 @@ __all__ = ["DFT", "IDFT", "IRDFT", "ISTFT", "RDFT", "STFT"]
 
 def _axes(args: Arguments, rank: int) -> list[int] | None:
     """The axes from input 1 as non-negative axes, or None if they are unknown."""
-    given = args.ints(1)
-    if given is None:
+    named = args.ints(1)
+    if named is None:
         return None
-    axes = [axis % rank if -rank <= axis < rank else -1 for axis in given]
+    axes = [axis % rank if -rank <= axis < rank else -1 for axis in named]
     if -1 in axes:
         raise args.error(
-            "an axis is out of range", f"{-rank} to {rank - 1}", str(given), kind="range"
+            "an axis is out of range", f"{-rank} to {rank - 1}", str(named), kind="range"
         )
     if len(set(axes)) != len(axes) or not axes:
         raise args.error(
-            "axes are missing or given twice", "each axis once", str(given), kind="range"
+            "axes are missing or given twice", "each axis once", str(named), kind="range"
         )
     return axes
 

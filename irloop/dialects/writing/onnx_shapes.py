@@ -84,17 +84,17 @@ class OnnxShapes(Writer):
         copied = [at for at, dim in enumerate(dims) if dim == 0]
         if source is None or -1 not in dims or all(_is_positive(source[at]) for at in copied):
             return self.reshape_to(value, self.i64(list(dims)))
-        at = dims.index(-1)
+        place = dims.index(-1)
         rest = [axis for axis in range(len(source)) if axis not in copied]
         computed = [axis for axis in rest if not isinstance(source[axis], int)]
         factor = math.prod(dim for axis in rest if isinstance(dim := source[axis], int))
         divisor = math.prod(dim for dim in dims if dim > 0)
         if not computed and factor >= divisor:
             return self.reshape_to(
-                value, self.i64([*dims[:at], factor // divisor, *dims[at + 1 :]])
+                value, self.i64([*dims[:place], factor // divisor, *dims[place + 1 :]])
             )
-        if computed == [at] and factor == divisor:
-            return self.reshape_to(value, self.i64([*dims[:at], 0, *dims[at + 1 :]]))
+        if computed == [place] and factor == divisor:
+            return self.reshape_to(value, self.i64([*dims[:place], 0, *dims[place + 1 :]]))
         common = math.gcd(factor, divisor)
         size = self._inferred(value, computed, factor // common, divisor // common)
         pieces = []

@@ -47,17 +47,17 @@ class ReadLoopsByCopies(Repair, ModelPass):
         return Loop in kinds or TensorIterator in kinds
 
     def run_on_model(self, model: Model) -> bool:
-        found = [
+        outputs = [
             value
             for node in all_nodes(model.graph)
             if is_loop(node)
             for value in node.outputs
             if _readers(value) and not self.transformation_callback(node)
         ]
-        if not found:
+        if not outputs:
             return False
         session = Session(model)
-        for value in found:
+        for value in outputs:
             graph = value.producer.graph
             assert graph is not None
             _read_by_copy(value, session.rewriter(graph), model)

@@ -45,7 +45,7 @@ def changes(
 
     Each change has the opset, the type variable or the operand, and the new types.
     """
-    found: list[tuple[int, str, str]] = []
+    changed: list[tuple[int, str, str]] = []
     known: dict[str, set[str]] = {}
     for schema in _history().get((type_name, domain), ()):
         version = schema.since_version
@@ -53,9 +53,9 @@ def changes(
             name, types = item.type_param_str, set(item.allowed_type_strs)
             new = types - known.get(name, set())
             if new and since < version <= (until or version):
-                found.append((version, name, " | ".join(map(_plain, sorted(new)))))
+                changed.append((version, name, " | ".join(map(_plain, sorted(new)))))
             known[name] = types
-    return tuple(found)
+    return tuple(changed)
 
 
 @cache

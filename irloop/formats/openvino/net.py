@@ -239,17 +239,17 @@ class NetReader:
         return node
 
     def _bad_constant(self, layer: Layer) -> ReadError:
-        found = next(problems.incomplete_constant(layer), None)
+        problem = next(problems.incomplete_constant(layer), None)
         for name in ("offset", "size"):
             text = layer.data.get(name, "")
-            if found is None and unsigned(text) is None:
-                found = problems.malformed_integer(at_data(layer, name), name, text)
+            if problem is None and unsigned(text) is None:
+                problem = problems.malformed_integer(at_data(layer, name), name, text)
         return self._first(
-            found,
+            problem,
             problems.bad_shape(layer, "shape"),
             # `unknown_element_type` reads element_type, which the layer certainly has if nothing
             # was found before.
-            None if found else problems.unknown_element_type(layer, "element_type"),
+            None if problem else problems.unknown_element_type(layer, "element_type"),
         )
 
     def _inputs(self, layer: Layer) -> tuple[Value, ...]:

@@ -437,17 +437,17 @@ def too_few_bytes(layer: Layer, needed: int, size: int) -> Problem:
     )
 
 
-def bad_strings(layer: Layer, found: str) -> Problem:
+def bad_strings(layer: Layer, table: str) -> Problem:
     """IRL303: the bytes of a string constant are not a table of strings.
 
-    `found` describes the bytes for the error message.
+    `table` describes the bytes for the error message.
     """
     return Problem(
         "IRL303",
         at_data(layer, "size"),
         f"{describe(layer)} is not a table of strings",
         expected="i32 count, i32 0, an i32 end offset for each string, then their bytes",
-        found=found,
+        found=table,
         cause="offset or size of another constant, or a damaged .bin",
         fix="restore the .bin that was written together with this .xml",
     )

@@ -92,8 +92,8 @@ class CanonicalPorts(LoopPass):
             wires.replace(node.op, rewriter)
 
 
-def _input_form(node: Node, item: Entering, w: NodeWriter) -> InputPort:
-    port, shape = item.port, shape_of(item.outer)
+def _input_form(node: Node, entry: Entering, w: NodeWriter) -> InputPort:
+    port, shape = entry.port, shape_of(entry.outer)
     if isinstance(port, Sliced | ScanInput):
         port = replace(port, axis=normal_axis(port.axis, shape.rank))
     if not isinstance(port, Sliced) or port.axis < 0:
@@ -103,7 +103,7 @@ def _input_form(node: Node, item: Entering, w: NodeWriter) -> InputPort:
         size = None if shape.dims is None else shape.dims[port.axis]
         if not isinstance(size, int) or sliced_count(port, size) is None:
             return port
-        item.outer = w.range_of(item.outer, port)
+        entry.outer = w.range_of(entry.outer, port)
     return replace(port, start=whole[0], end=whole[1])
 
 

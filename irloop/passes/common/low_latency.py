@@ -72,17 +72,17 @@ class LowLatency(LoopPass):
             FoldTrips().unroll_node(self.model, new, rewriter)
 
 
-def _has_to_persist(item: Entering, wires: LoopWires) -> bool:
-    """Return whether `item` is a state whose value has to be kept in a variable for the next
+def _has_to_persist(state: Entering, wires: LoopWires) -> bool:
+    """Return whether `state` is a state whose value has to be kept in a variable for the next
     inference.
 
     This is not so for a state that the body returns unchanged, for the condition of the loop, and
     for a state that a variable already provides or whose type is unknown.
     """
-    condition = item.outer is wires.starts and item.result is wires.goes_on
-    known = isinstance(item.outer.type, TensorType)
-    read = isinstance(item.outer.producer.op, ReadValue6)
-    return known and not (condition or read or is_passed_on(item))
+    condition = state.outer is wires.starts and state.result is wires.goes_on
+    known = isinstance(state.outer.type, TensorType)
+    read = isinstance(state.outer.producer.op, ReadValue6)
+    return known and not (condition or read or is_passed_on(state))
 
 
 def _output_of_last_value(item: Entering, wires: LoopWires) -> Leaving:

@@ -76,18 +76,18 @@ class ScanToLoop(LoopPass):
         wires.replace(onnx.Loop(), rewriter)
 
     def _element(
-        self, item: Entering, wires: LoopWires, length: Value, w: NodeWriter, inside: NodeWriter
+        self, entry: Entering, wires: LoopWires, length: Value, w: NodeWriter, inside: NodeWriter
     ) -> Value:
-        assert isinstance(item.port, ScanInput)
+        assert isinstance(entry.port, ScanInput)
         assert wires.iteration is not None
         names = w.names
-        name = item.parameter.producer.name
-        whole = wires.capture(item.outer, names.fresh(name))
+        name = entry.parameter.producer.name
+        whole = wires.capture(entry.outer, names.fresh(name))
         index = wires.iteration
-        if item.port.reverse:
+        if entry.port.reverse:
             last = wires.capture(w.subtract(length, w.constant(1)), names.fresh(f"{name}/last"))
             index = inside.subtract(last, index)
-        axis = normal_axis(item.port.axis, shape_of(item.outer).rank)
+        axis = normal_axis(entry.port.axis, shape_of(entry.outer).rank)
         return inside.gather(whole, index, axis)
 
     def _order_outputs(self, wires: LoopWires, rewriter: MatchRewriter) -> None:

@@ -54,7 +54,7 @@ class SeparateResults(ModelPass):
         if not model.graph.has_bodies:
             return False
         opset = model.opsets.get("", 0)
-        found = [
+        shared = [
             (body.graph, result)
             for node in all_nodes(model.graph)
             if not self.transformation_callback(node)
@@ -62,10 +62,10 @@ class SeparateResults(ModelPass):
             for result in to_copy(node, body)
             if _has_copy(result, opset)
         ]
-        if not found:
+        if not shared:
             return False
         session = Session(model)
-        for graph, result in found:
+        for graph, result in shared:
             _separate(graph, result, model, session)
         return True
 

@@ -56,18 +56,18 @@ class SliceToGather(LoopPass):
 
 
 def _gathered(
-    item: Entering, wires: LoopWires, number: Value, outside: NodeWriter, inside: NodeWriter
+    entry: Entering, wires: LoopWires, number: Value, outside: NodeWriter, inside: NodeWriter
 ) -> Value:
-    port, element = item.port, element_of(number)
+    port, element = entry.port, element_of(number)
     assert isinstance(port, Sliced)
-    axis, part = normal_axis(port.axis, shape_of(item.outer).rank), port.part_size
-    sliced = wires.capture(item.outer, outside.names.fresh(item.parameter.producer.name))
+    axis, part = normal_axis(port.axis, shape_of(entry.outer).rank), port.part_size
+    sliced = wires.capture(entry.outer, outside.names.fresh(entry.parameter.producer.name))
     index = number if shape_of(number).rank == 1 else inside.unsqueeze(number, [0])
     if part > 1:
         index = inside.multiply(index, inside.constant([part], element))
     if port.stride < 0:
         # Slice i is i slices before the last one.
-        size = outside.convert(outside.size_of(item.outer, axis), element)
+        size = outside.convert(outside.size_of(entry.outer, axis), element)
         last = outside.subtract(size, outside.constant(part, element))
         first = wires.capture(last, outside.names.fresh(f"{sliced.producer.name}/last"))
         index = inside.subtract(first, index)

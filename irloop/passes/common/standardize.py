@@ -108,14 +108,16 @@ def _written_out(node: Node, inference: Inference, opset: int) -> tuple[Graph, l
         return own.tensor.numpy() if isinstance(own, Constant) else known(position)
 
     try:
-        graph, given = decomposed(
+        graph, operands = decomposed(
             op.written_out, types, len(node.outputs), opset, constant, node.name, op.oldest
         )
     except CannotDecomposeError as error:
         return str(error)
     except InferenceError as error:
         return error.message
-    lacking = [value.index for value in node.outputs if value.is_used and value.index not in given]
+    lacking = [
+        value.index for value in node.outputs if value.is_used and value.index not in operands
+    ]
     if lacking:
         return f"ONNX Runtime does not compute output {lacking[0]}"
-    return graph, given
+    return graph, operands

@@ -91,8 +91,8 @@ class _Recurrence:
             return None
         (cell,), (scanned,) = cells, wires.slices
         count = len(cell.outputs)
-        given = {item.parameter: item for item in wires.inputs}
-        states = [given.get(value) for value in cell.inputs[1 : 1 + count] if value is not None]
+        entries = {item.parameter: item for item in wires.inputs}
+        states = [entries.get(value) for value in cell.inputs[1 : 1 + count] if value is not None]
         held = [item for item in states if item is not None and item.result is not None]
         if len(held) != count or len(wires.states) != count:
             return None
@@ -101,7 +101,7 @@ class _Recurrence:
             return None
         if any(item.result is not value for item, value in zip(held, cell.outputs, strict=True)):
             return None
-        weights = _weights(cell.inputs[1 + count : 4 + count], given)
+        weights = _weights(cell.inputs[1 + count : 4 + count], entries)
         if weights is None or not _is_step(cell.inputs[0], scanned):
             return None
         assert isinstance(scanned.port, Sliced)
@@ -220,7 +220,7 @@ def _sequence_of(cell: Op, direction: str) -> Op:
     """
     assert isinstance(cell, recurrent.Recurrent)
     names = tuple(name for name, _, _ in cell.functions())
-    given = (
+    attributes = (
         cell.hidden_size,
         names,
         cell.activations_alpha,
@@ -228,7 +228,7 @@ def _sequence_of(cell: Op, direction: str) -> Op:
         cell.clip,
     )
     if isinstance(cell, recurrent.GRUCell):
-        return recurrent.GRUSequence(*given, cell.linear_before_reset, direction)
+        return recurrent.GRUSequence(*attributes, cell.linear_before_reset, direction)
     if isinstance(cell, recurrent.RNNCell):
-        return recurrent.RNNSequence(*given, direction)
-    return recurrent.LSTMSequence(*given, direction)
+        return recurrent.RNNSequence(*attributes, direction)
+    return recurrent.LSTMSequence(*attributes, direction)

@@ -228,18 +228,18 @@ class _Vectoriser:
         for old, new in zip(node.outputs, made.outputs, strict=True):
             self._known[old] = _Vectorised(new, False, _rank(old))
 
-    def _emit_whole(self, node: Node, given: list[_Vectorised]) -> Value:
+    def _emit_whole(self, node: Node, operands: list[_Vectorised]) -> Value:
         op, dims = node.op, _static(node.output)
-        if op.elementwise and len(given) == 1:
-            return self._node(node, op, given[0].value)
+        if op.elementwise and len(operands) == 1:
+            return self._node(node, op, operands[0].value)
         if (op.elementwise or isinstance(op, CHOOSING)) and broadcasts_as_numpy(node):
-            return self._node(node, op, *(self._aligned(item, len(dims)) for item in given))
-        if op.reshapes and not any(item.whole for item in given[1:]):
-            return self._reshaped(given[0].value, [self._count, *dims])
+            return self._node(node, op, *(self._aligned(item, len(dims)) for item in operands))
+        if op.reshapes and not any(item.whole for item in operands[1:]):
+            return self._reshaped(operands[0].value, [self._count, *dims])
         form = _FORMS.get(type(op))
         if form is None:
             raise _NotVectorisableError
-        return form(self, node, given)
+        return form(self, node, operands)
 
     def _node(self, node: Node, op: Op, *inputs: Value) -> Value:
         rewriter, before = self._w.rewriter, self._w.before
@@ -326,17 +326,19 @@ class _Vectoriser:
             raise _NotVectorisableError
         return self._node(node, node.op, inputs[0].value, self._w.constant(list(moved)))
 
-    def gather(self, node: Node, given: list[_Vectorised]) -> Value:
+    def gather(self, node: Node, operands: list[_Vectorised]) -> Value:
         """Emit one Gather that computes a Gather of the body for all iterations.
 
-        `given` holds the vectorised inputs of `node`. Either the data or the indices may vary from
-        iteration to iteration, but not both.
+        `operands` holds the vectorised inputs of `node`. Either the data or the indices may vary
+        from iteration to iteration, but not both.
         """
         if getattr(node.op, "batch_dims", 0):
             raise _NotVectorisableError
-        data, indices = given[:2]
+        data, indices = operands[:2]
         axis = (
-            node.op.axis if isinstance(node.op, onnx_gather.Gather) else self._constant(given[2])[0]
+            node.op.axis
+            if isinstance(node.op, onnx_gather.Gather)
+            else self._constant(operands[2])[0]
         )
         axis = normal_axis(axis, data.rank)
         if data.whole and indices.whole:

@@ -85,7 +85,7 @@ _ORDINARY = {
 
 
 def _first_non_finite(
-    context: Context, item: Constant, width: tuple[int, int, int], size: int
+    context: Context, constant: Constant, width: tuple[int, int, int], size: int
 ) -> tuple[int, bytes] | None:
     """Find the first element that is NaN or infinite; return its index and its bytes.
 
@@ -95,7 +95,7 @@ def _first_non_finite(
     step, high_mask, low_mask = width
     ordinary = _ORDINARY[high_mask]
     position = 0
-    for chunk in context.weights.chunks(item.offset or 0, size - size % step):
+    for chunk in context.weights.chunks(constant.offset or 0, size - size % step):
         highest = chunk[step - 1 :: step]
         if highest.translate(None, ordinary):
             for number, byte in enumerate(highest):

@@ -39,18 +39,18 @@ class IgnoredLstmFeatures(
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """For each LSTMCell of opset1 to opset3, one finding per feature that runtimes ignore."""
-        for item in recurrent.recurrent_layers(context):
-            opset = opsets.opset_of(item.layer.version)
-            if (item.layer.type or "").lower() != "lstmcell" or opset is None or opset > 3:
+        for cell in recurrent.recurrent_layers(context):
+            opset = opsets.opset_of(cell.layer.version)
+            if (cell.layer.type or "").lower() != "lstmcell" or opset is None or opset > 3:
                 continue
-            data = item.layer.data
+            data = cell.layer.data
             order = data.get("weights_format", "fico").lower()
             if order != "fico":
-                yield self._ignored(item.layer, f'weights_format="{order}"')
+                yield self._ignored(cell.layer, f'weights_format="{order}"')
             if parse_bool(data.get("input_forget", "")):
-                yield self._ignored(item.layer, 'input_forget="true"')
-            if len(item.net.edges_into(item.layer)) > 6:
-                yield self._ignored(item.layer, "the input for peepholes")
+                yield self._ignored(cell.layer, 'input_forget="true"')
+            if len(cell.net.edges_into(cell.layer)) > 6:
+                yield self._ignored(cell.layer, "the input for peepholes")
 
     def _ignored(self, layer: Layer, what: str) -> Diagnostic:
         return self.found(

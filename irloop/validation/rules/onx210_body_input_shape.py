@@ -42,16 +42,16 @@ class BodyInputShape(
         In a Loop, an input other than the condition is reported only if inference of the body fails
         with the declared shapes.
         """
-        for item in context.bodies:
-            wrong = item.differing_inputs()
-            if item.node.type == "Loop" and not item.contradicts_declared(*wrong):
+        for inferred in context.bodies:
+            wrong = inferred.differing_inputs()
+            if inferred.node.type == "Loop" and not inferred.contradicts_declared(*wrong):
                 wrong = [index for index in wrong if index == 1]
             for index in wrong:
                 yield self.found(
-                    at_node(item.node),
-                    f"the body of {item.node.type} {item.node.label!r} declares its input "
-                    f"{item.body.inputs[index]!r} with a different shape than it gets",
-                    expected=str(shape_of(item.given[index])),
-                    found=str(shape_of(item.body.input_types[index])),
+                    at_node(inferred.node),
+                    f"the body of {inferred.node.type} {inferred.node.label!r} declares its input "
+                    f"{inferred.body.inputs[index]!r} with a different shape than it gets",
+                    expected=str(shape_of(inferred.given[index])),
+                    found=str(shape_of(inferred.body.input_types[index])),
                     fix="correct the declaration, or reshape the given value",
                 )

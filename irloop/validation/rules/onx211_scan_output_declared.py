@@ -33,17 +33,17 @@ class ScanOutputRank(
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
         """One finding per Scan body output whose declared rank differs from the inferred one."""
-        for item in context.bodies:
-            if item.node.type != "Scan":
+        for inferred in context.bodies:
+            if inferred.node.type != "Scan":
                 continue
-            names, types = item.body.outputs, item.body.output_types
-            for name, declared, computed in zip(names, types, item.computed, strict=True):
+            names, types = inferred.body.outputs, inferred.body.output_types
+            for name, declared, computed in zip(names, types, inferred.computed, strict=True):
                 left, right = shape_of(declared), shape_of(computed)
                 if left is None or right is None or left.rank == right.rank:
                     continue
                 yield self.found(
-                    at_node(item.node),
-                    f"the body of Scan {item.node.label!r} declares its output {name!r} with a "
+                    at_node(inferred.node),
+                    f"the body of Scan {inferred.node.label!r} declares its output {name!r} with a "
                     "different rank than its value has",
                     expected=str(right),
                     found=str(left),

@@ -193,10 +193,10 @@ class PriorBoxClustered(Boxed, type="PriorBoxClustered", inputs=2):
     def _computed(self, layer: Dims, image: Dims) -> Array:
         from irloop.kernels.prior_box import clustered_boxes
 
-        given = (self.img_h or image[0], self.img_w or image[1])
+        image_sizes = (self.img_h or image[0], self.img_w or image[1])
         steps = (self.step_h or self.step, self.step_w or self.step)
         if not any(steps):
-            steps = (given[0] / layer[0], given[1] / layer[1])
+            steps = (image_sizes[0] / layer[0], image_sizes[1] / layer[1])
         priors = clustered_boxes(
             self.width,
             self.height,
@@ -204,7 +204,7 @@ class PriorBoxClustered(Boxed, type="PriorBoxClustered", inputs=2):
             self.offset,
             (),
             layer,
-            given,  # type: ignore[arg-type]
+            image_sizes,  # type: ignore[arg-type]
             clip=self.clip,
         )
         # Of a single variance the engine of then wrote one number a box, one after the other.
@@ -367,17 +367,17 @@ class NonMaxSuppression(LegacyLayer, type="NonMaxSuppression", inputs=(2, 5)):
         rows = s.out()[0]
         if s.rank(boxes) != 3 or s.rank(scores) != 3:
             raise LayerFault("needs boxes and scores of 3 dimensions")
-        given = [s.shaped(value, ()) for value in limits]
+        numbers = [s.shaped(value, ()) for value in limits]
         # The engine of then took the first box of a class before it looked at the limit, and
         # without limits it took all.
         most = s.i64(s.dims(boxes)[1])
-        if given:
-            most = s(elementwise.Maximum(), s.whole(given[0]), s.i64(1))
-        overlap = s.real(given[1]) if len(given) > 1 else s.number(1.0)
+        if numbers:
+            most = s(elementwise.Maximum(), s.whole(numbers[0]), s.i64(1))
+        overlap = s.real(numbers[1]) if len(numbers) > 1 else s.number(1.0)
         # A box went if its overlap was above the limit; today it goes at the limit, too.
         above = s.multiply(overlap, s.number(1 + EPSILON))
         overlap = s(elementwise.Maximum(), above, s.number(SMALLEST))
-        least = s.real(given[2]) if len(given) > 2 else s.number(0.0)
+        least = s.real(numbers[2]) if len(numbers) > 2 else s.number(0.0)
         op = nms.NonMaxSuppression5(
             box_encoding="center" if self.center_point_box else "corner",
             sort_result_descending=self.sort_result_descending,

@@ -143,7 +143,7 @@ def broadcast_of(inputs: Dims2) -> Dims:
         LayerFault: when they do not fit.
     """
     rank = max(map(len, inputs))
-    found = []
+    common = []
     for at in range(-rank, 0):
         sizes = {dims[at] for dims in inputs if len(dims) >= -at} - {1}
         if len(sizes) > 1:
@@ -152,8 +152,8 @@ def broadcast_of(inputs: Dims2) -> Dims:
                 expected="equal sizes, or 1",
                 found=" and ".join(str(list(dims)) for dims in inputs),
             )
-        found.append(sizes.pop() if sizes else 1)
-    return tuple(found)
+        common.append(sizes.pop() if sizes else 1)
+    return tuple(common)
 
 
 class Power(Pointwise, type="Power", inputs=1):

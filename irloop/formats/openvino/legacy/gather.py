@@ -37,17 +37,17 @@ class Gather(LegacyLayer, type="Gather", inputs=2):
     def build(self, s: Steps, x: Value, indices: Value) -> Value:
         axis = s.axis(self.axis, x)
         size = s.dims(x)[axis]
-        whole = s.convert(indices, I32)
-        known = s.numbers(whole)
+        integers = s.convert(indices, I32)
+        known = s.numbers(integers)
         if known is not None and all(0 <= index < size for index in known):
-            return s(today.Gather(), x, whole, s.i64(axis))
+            return s(today.Gather(), x, integers, s.i64(axis))
         if size == 0:
             raise LayerFault("gathers from an axis of size 0", code="IRL405")
         zero, last = s.constant(0, I32), s.constant(size - 1, I32)
-        inside = s(elementwise.Minimum(), s(elementwise.Maximum(), whole, zero), last)
+        inside = s(elementwise.Minimum(), s(elementwise.Maximum(), integers, zero), last)
         made = s(today.Gather(), x, inside, s.i64(axis))
-        dims = (*s.dims(whole), *[1] * (s.rank(x) - axis - 1))
-        fits = s.shaped(s(comparison.Equal(), whole, inside), dims)
+        dims = (*s.dims(integers), *[1] * (s.rank(x) - axis - 1))
+        fits = s.shaped(s(comparison.Equal(), integers, inside), dims)
         return s.select(fits, made, s.constant(0, element_of(made)))
 
 

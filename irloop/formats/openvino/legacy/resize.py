@@ -65,8 +65,8 @@ def _weights(size: int, count: int) -> Array:
     centres = np.arange(count)[:, None] * step + step / 2 - 0.5
     # Along an axis that grows the triangle is narrower, and may contain no element.
     distances = np.abs(np.arange(size) - centres) / step
-    found = np.maximum(1 - distances, 0)
-    total = found.sum(axis=1, keepdims=True)
+    shares = np.maximum(1 - distances, 0)
+    total = shares.sum(axis=1, keepdims=True)
     if ((total < NEAR) & (distances < 1 + NEAR)).any():
         raise LayerFault(
             "has results that depended on rounding: they read elements at the very border of the "
@@ -75,7 +75,7 @@ def _weights(size: int, count: int) -> Array:
             expected="no antialias, or an image that shrinks along both axes",
             found=f"{size} elements that become {count}",
         )
-    weights: Array = found / np.maximum(total, 1e-30)
+    weights: Array = shares / np.maximum(total, 1e-30)
     return weights
 
 
