@@ -118,9 +118,9 @@ def _sequence_of(node: Node) -> Node | None:
 
 def _source_of(sequence: Node) -> Value | None:
     """What a sequence reads through a Transpose of its data, or a TensorIterator by its slices."""
-    recurrence = _recurrence_of(sequence)
-    if recurrence is not None:
-        return recurrence.scanned.outer
+    if isinstance(sequence.op, TensorIterator):
+        recurrence = _recurrence_of(sequence)
+        return None if recurrence is None else recurrence.scanned.outer
     data = sequence.inputs[0]
     if data is None or not _turns(data.producer, THERE):
         return None
