@@ -150,5 +150,5 @@ def _trip(c: Import, limit: Value | None) -> Value:
     if known is not None:
         count = int(known.reshape(-1)[0])
         return c.i64(-1 if count >= _UNLIMITED else count)
-    count = c.as_one_element(limit)
-    return count if is_never_negative(count) else c.maximum(count, c.i64(0))
+    trip = c.as_one_element(limit)
+    return trip if is_never_negative(trip) else c.maximum(trip, c.i64(0))

@@ -258,7 +258,6 @@ class OpenVinoLoopBuilder(LoopBuilder[Import]):
         sizes of model inputs are not known to be positive.
         """
         outer = {wire.parameter: wire.outer for wire in self.wires.inputs}
-        is_outermost = self.c.node.graph is not None and self.c.node.graph.owner is None
         for leaving in self.wires.outputs:
             assert isinstance(leaving.port, Concatenated)
             dims = enumerate(shape_of(leaving.value).dims or ())
@@ -268,7 +267,7 @@ class OpenVinoLoopBuilder(LoopBuilder[Import]):
                 at
                 for at, dim in dims
                 if not (at == axis or isinstance(dim, int))
-                and not (is_outermost and is_free_size(value, at, outer))
+                and (self.c.is_nested or not is_free_size(value, at, outer))
             }
             leaving.value = self._opened(leaving.value, axes)
 
