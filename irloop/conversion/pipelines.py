@@ -217,6 +217,7 @@ def _original_forms(model: Model, opset: int) -> list[Pass]:
     iteration of a loop. Outside of loops, ONNX Runtime removes operations without effect itself.
     """
     from irloop.conversion.elements.integer_divisions import FuseIntegerDivisions
+    from irloop.conversion.loops.uncut_outputs import UncutOutputs
     from irloop.conversion.tensors.first_best import FuseFirstBest
     from irloop.conversion.tensors.log_sum_exp import FuseLogSumExp
     from irloop.passes.common.identity_elimination import IdentityElimination
@@ -224,7 +225,7 @@ def _original_forms(model: Model, opset: int) -> list[Pass]:
 
     matchers: list[LocalPass] = []
     if any(node.bodies for node in model.graph.nodes):
-        matchers.append(IdentityElimination())
+        matchers += [IdentityElimination(), UncutOutputs()]
     types = {kind.type for kind in kinds_of(model.graph)}
     if "Log" in types:
         matchers.append(FuseLogSumExp())

@@ -13,11 +13,15 @@ import pytest
 import irloop
 from irloop.analysis.ranges import is_never_negative
 from irloop.building.ir_model import IrModel
+from irloop.conversion.loops.uncut_outputs import UncutOutputs
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Add, Maximum, Minimum, Multiply
 from irloop.dialects.openvino.shape import ShapeOf3
+from irloop.execution.session import Session
+from irloop.formats.onnx.reader import from_proto
 from irloop.graph.types import ElementType
 from irloop.graph.walk import all_nodes
+from irloop.passes import Manager
 from tests.conversion.both_engines import HEADER
 
 #: Models, and the most operations that come back, constants apart.
@@ -34,6 +38,12 @@ LOOPS = {
           last, all = Scan <num_scan_inputs = 1, body = b (float[2] s, float[2] p)
             => (float[2] t, float[2] r) { t = Add (s, p)  r = Mul (t, p) }> (h, x) }""",
         3,
+    ),
+    "an output that may be empty": (
+        """g (int64 n, float[2] x) => (float[k, 2] all) {
+          all = Loop (n, "") <body = b (int64 i, bool c) => (bool d, float[2] t) {
+            d = Identity (c)  t = Neg (x) }> }""",
+        8,
     ),
     "log of sums": (
         """g (float[3, 4] x) => (float[3] y) {
@@ -218,3 +228,35 @@ def test_numbers_that_are_never_negative() -> None:
     # These may overflow.
     assert not is_never_negative(m(Multiply(), size, size))
     assert not is_never_negative(m(Convert(ElementType.I32), size))
+
+
+#: Ends of a Slice of what a Loop stacks, and whether they keep all elements of each run.
+ENDS = {
+    "Min (n, one)": False,
+    "Identity (n)": True,
+    "Identity (other)": False,
+    "Mul (large, low)": True,
+    "Mul (small, low)": False,
+    "Mul (large, cast)": False,
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_only_slices_of_nothing_are_removed(end: str, tmp_path: Path) -> None:
+    """Those that are empty if the Loop does not run, and whole if it does."""
+    text = f"""g (int64 n, int64 other, float[2] x) => (float[k, 2] y) {{
+      one = Constant <value_int = 1> ()  large = Constant <value_int = 2147483647> ()
+      small = Constant <value_int = 2> ()  zero = Constant <value_ints = [0]> ()
+      list = Constant <value_ints = [1]> ()  low = Min (n, one)  cast = Min (other, one)
+      all = Loop (n, "") <body = b (int64 i, bool c) => (bool d, float[2] t) {{
+        d = Identity (c)  t = Neg (x) }}>
+      e = {end}  ends = Reshape (e, list)  y = Slice (all, zero, ends, zero) }}"""
+    source = from_proto(onnx.parser.parse_model(HEADER + text))
+    Manager([UncutOutputs()]).run_passes(source)
+    assert ("Slice" not in {node.op.type for node in source.graph.nodes}) is ENDS[end]
+    session = Session(source)
+    for n, other in ((3, 0), (0, 2), (1, 5)):
+        cut = {"Min (n, one)": min(n, 1), "Identity (other)": other, "Mul (small, low)": 2}
+        stop = cut.get(end, 0 if end == "Mul (large, cast)" and other == 0 else n)
+        (found,) = session.run([np.array(n), np.array(other), np.ones(2, np.float32)]).values()
+        assert found.shape == (min(n, stop), 2)
