@@ -174,6 +174,7 @@ def _has_8_bit_floats(model: Model) -> bool:
 def _onnx_passes(model: Model, converter: Converter, runtime: str | None) -> list[Pass]:
     # The passes of one direction only are not imported for the other.
     from irloop.conversion.loops.narrow_wires import CarryNarrowWires
+    from irloop.conversion.loops.outer_kernels import OuterKernels
     from irloop.conversion.quantised.passes import quantised_forms
     from irloop.passes.common.separate_results import SeparateResults
 
@@ -200,6 +201,8 @@ def _onnx_passes(model: Model, converter: Converter, runtime: str | None) -> lis
         *repairs("onnx", runtime),
         # ONNX Runtime has no Loop or Scan of 4-bit integers.
         CarryNarrowWires(),
+        # Constants of IR are in the bodies, where ONNX Runtime's blocked convolutions take them.
+        OuterKernels(),
         # ONNX Runtime computes results of a branch or Scan wrong if they share a value.
         SeparateResults(),
         # This is the last change, so that no other pass needs to consider which types an operation

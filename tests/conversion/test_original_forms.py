@@ -260,3 +260,29 @@ def test_only_slices_of_nothing_are_removed(end: str, tmp_path: Path) -> None:
         stop = cut.get(end, 0 if end == "Mul (large, cast)" and other == 0 else n)
         (found,) = session.run([np.array(n), np.array(other), np.ones(2, np.float32)]).values()
         assert found.shape == (min(n, stop), 2)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "inputs", "moves"), [(1, 8, True), (1, 9, False), (2, 1, False)]
+)
+def test_weights_of_one_output_channel_stay_out_of_bodies(
+    outputs: int, inputs: int, moves: bool, tmp_path: Path
+) -> None:
+    weights = ", ".join("0.5" for _ in range(9 * outputs * inputs))
+    text = f"""g (int64 n, float[1, {inputs}, 4, 4] x) => (float[1, {inputs}, 4, 4] y) {{
+      kernel = Constant <value = float[{outputs}, {inputs}, 3, 3] {{ {weights} }}> ()
+      axis = Constant <value_ints = [1]> ()
+      y = Loop (n, "", x) <body = b (int64 i, bool c, float[1, {inputs}, 4, 4] s)
+        => (bool d, float[1, {inputs}, 4, 4] t) {{
+        d = Identity (c)  all = Conv <pads = [1, 1, 1, 1]> (s, kernel)
+        one = ReduceMean <axes = [1]> (all)  t = Sub (s, one) }}> }}"""
+    back = both_ways(text, tmp_path)
+    (loop,) = [node for node in onnx.load(back).graph.node if node.op_type == "Loop"]
+    inner = [len(item.dims) for item in loop.attribute[0].g.initializer]
+    assert (4 not in inner) is moves
+    first, second = (onnxruntime.InferenceSession(path) for path in (tmp_path / "model.onnx", back))
+    x = np.random.default_rng(0).standard_normal((1, inputs, 4, 4)).astype(np.float32)
+    for n in (3, 0):
+        given = {"n": np.array(n), "x": x}
+        wanted, found = first.run(None, given), second.run(None, given)
+        np.testing.assert_allclose(found[0], wanted[0], rtol=1e-4)
