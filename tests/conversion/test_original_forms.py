@@ -286,3 +286,20 @@ def test_weights_of_one_output_channel_stay_out_of_bodies(
         given = {"n": np.array(n), "x": x}
         wanted, found = first.run(None, given), second.run(None, given)
         np.testing.assert_allclose(found[0], wanted[0], rtol=1e-4)
+
+
+def test_conditions_of_large_integers_come_back(tmp_path: Path) -> None:
+    """OpenVINO must not compute them with the choices: one Convert there and back for both."""
+    text = """g (int64[3] x, int64[3] y) => (int64[3] larger, int64[3] smaller) {
+      c = Less (x, y)  larger = Where (c, y, x)  smaller = Where (c, x, y) }"""
+    back = both_ways(text, tmp_path)
+    types = [
+        Counter(node.op.type for node in irloop.read_model(path).graph.nodes)
+        for path in (tmp_path / "model.xml", back)
+    ]
+    choices, casts = types[0]["Select"], types[0]["Convert"]
+    assert (choices, types[1]["Where"]) == (2, 2)
+    assert casts > types[1]["Cast"]
+    x, y = np.array([2**30 + 1, 5, -7]), np.array([2**30, 2**29 + 1, -7])
+    found = onnxruntime.InferenceSession(back).run(None, {"x": x, "y": y})
+    np.testing.assert_array_equal(found, [np.maximum(x, y), np.minimum(x, y)])
