@@ -290,16 +290,22 @@ def test_weights_of_one_output_channel_stay_out_of_bodies(
 
 def test_conditions_of_large_integers_come_back(tmp_path: Path) -> None:
     """OpenVINO must not compute them with the choices: one Convert there and back for both."""
-    text = """g (int64[3] x, int64[3] y) => (int64[3] larger, int64[3] smaller) {
-      c = Less (x, y)  larger = Where (c, y, x)  smaller = Where (c, x, y) }"""
+    text = """g (int64[3] x, int64[3] y, int64 n) => (int64[3] larger, int64[3] smaller) {
+      larger, smaller = Loop (n, "", x, y) <body = b (int64 i, bool d, int64[3] a, int64[3] b)
+        => (bool e, int64[3] f, int64[3] g) {
+        e = Identity (d)  c = Less (a, b)  f = Where (c, b, a)  g = Where (c, a, b) }> }"""
     back = both_ways(text, tmp_path)
-    types = [
-        Counter(node.op.type for node in irloop.read_model(path).graph.nodes)
-        for path in (tmp_path / "model.xml", back)
-    ]
-    choices, casts = types[0]["Select"], types[0]["Convert"]
-    assert (choices, types[1]["Where"]) == (2, 2)
-    assert casts > types[1]["Cast"]
+    converted, types = (
+        Counter(
+            node.op.type
+            for body in model.graph.nodes
+            for each in body.bodies
+            for node in each.graph.nodes
+        )
+        for model in map(irloop.read_model, (tmp_path / "model.xml", back))
+    )
+    assert (converted["Select"], types["Where"]) == (2, 2)
+    assert types["Cast"] == converted["Convert"] - 2
     x, y = np.array([2**30 + 1, 5, -7]), np.array([2**30, 2**29 + 1, -7])
-    found = onnxruntime.InferenceSession(back).run(None, {"x": x, "y": y})
+    found = onnxruntime.InferenceSession(back).run(None, {"x": x, "y": y, "n": np.array(1)})
     np.testing.assert_array_equal(found, [np.maximum(x, y), np.minimum(x, y)])
