@@ -214,7 +214,7 @@ def _onnx_passes(model: Model, converter: Converter, runtime: str | None) -> lis
 
 
 def _original_forms(model: Model, opset: int) -> list[Pass]:
-    """The pass that undoes what a conversion to IR wrote, if the model may have such operations.
+    """The passes that undo what a conversion to IR wrote, if the model may have such operations.
 
     What IR has in place of one operation, or for the sake of OpenVINO, takes time in every
     iteration of a loop. Outside of loops, ONNX Runtime removes operations without effect itself.
@@ -223,6 +223,7 @@ def _original_forms(model: Model, opset: int) -> list[Pass]:
     from irloop.conversion.loops.uncut_outputs import UncutOutputs
     from irloop.conversion.tensors.first_best import FuseFirstBest
     from irloop.conversion.tensors.log_sum_exp import FuseLogSumExp
+    from irloop.passes.common.dead_code import DeadCode
     from irloop.passes.common.identity_elimination import IdentityElimination
     from irloop.passes.graph_rewrite import GraphRewrite, LocalPass
 
@@ -236,7 +237,10 @@ def _original_forms(model: Model, opset: int) -> list[Pass]:
         matchers.append(FuseFirstBest())
     if opset >= MOD_SINCE and {"Divide", "FloorMod"} & types and "Subtract" in types:
         matchers.append(FuseIntegerDivisions())
-    return [GraphRewrite(matchers, name="original_forms")] if matchers else []
+    if not matchers:
+        return []
+    # States whose values nothing reads any more would still be carried.
+    return [GraphRewrite(matchers, name="original_forms"), DeadCode()]
 
 
 def to_openvino(

@@ -39,6 +39,15 @@ LOOPS = {
             => (float[2] t, float[2] r) { t = Add (s, p)  r = Mul (t, p) }> (h, x) }""",
         3,
     ),
+    "a state that is padded and cut": (
+        """g (float[a, 2] x) => (float[b, 2] y) {
+          pads = Constant <value_ints = [0, 0, 1, 0]> ()  three = Constant <value_int = 3> ()
+          zero = Constant <value_ints = [0]> ()  two = Constant <value_ints = [2]> ()
+          y = Loop (three, "", x) <body = b (int64 i, bool c, float[e, 2] s)
+            => (bool d, float[f, 2] t) {
+            d = Identity (c)  p = Pad (s, pads)  t = Slice (p, zero, two, zero) }> }""",
+        4,
+    ),
     "an output that may be empty": (
         """g (int64 n, float[2] x) => (float[k, 2] all) {
           all = Loop (n, "") <body = b (int64 i, bool c) => (bool d, float[2] t) {
@@ -79,7 +88,9 @@ def test_few_operations_come_back(kind: str, tmp_path: Path) -> None:
         inputs = {
             item.name: np.array(trips)
             if item.type == "tensor(int64)"
-            else numbers.standard_normal(item.shape).astype(np.float32)
+            else numbers.standard_normal(
+                [3 if isinstance(dim, str) else dim for dim in item.shape]
+            ).astype(np.float32)
             for item in first.get_inputs()
         }
         for wanted, found in zip(first.run(None, inputs), second.run(None, inputs), strict=True):
