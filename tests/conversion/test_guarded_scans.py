@@ -54,6 +54,13 @@ g (float[2] h, float[2, n] x) => (float[2] y, float[2, n] z) {
     body = b (float[2] a, float[2] e) => (float[2] r, float[2] s) { r = Add (a, e)  s = Neg (r) }>
     (h, x) }"""
 
+BESIDE_THE_WHOLE = """
+g (float[2] h, float[n, 2] x) => (float[2] y, float[n, 2] z) {
+  zero = Constant <value_ints = [0]> ()
+  y, z = Scan <scan_input_directions = [1], num_scan_inputs = 1, body = b (float[2] a, float[2] e)
+    => (float[2] r, float[2] s) {
+    t = ReduceSum <keepdims = 0> (x, zero)  r = Add (a, e)  s = Sub (r, t) }> (h, x) }"""
+
 ONLY_ELEMENTS = """
 g (float[m] h, float[n, m] x) => (float[n, m] z) {
   z = Scan <num_scan_inputs = 1, body = b (float[m] e) => (float[m] s) { s = Mul (e, h) }> (x) }"""
@@ -87,6 +94,11 @@ def other_axes(h: Array, x: Array) -> list[Array]:
     return [last, every.T]
 
 
+def beside_the_whole(h: Array, x: Array) -> list[Array]:
+    last, every = backwards(h, x)
+    return [last, -every - x.sum(0)]
+
+
 def twice(h: Array, x: Array) -> list[Array]:
     middle, first = sums(h, x)
     last, second = sums(middle, x)
@@ -97,6 +109,7 @@ MODELS: dict[str, tuple[str, Callable[[Array, Array], list[Array]]]] = {
     "forwards": (FORWARDS, sums),
     "backwards": (BACKWARDS, backwards),
     "elements and outputs backwards": (BOTH_BACKWARDS, both_backwards),
+    "backwards, beside the whole": (BESIDE_THE_WHOLE, beside_the_whole),
     "other axes": (OTHER_AXES, other_axes),
     "elements only": (ONLY_ELEMENTS, lambda h, x: [x * h]),
     "in a Loop": (IN_A_LOOP, twice),

@@ -104,7 +104,11 @@ def _branch(
     """
     c = plan.c
     inner = c.nested(label)
-    entering = {value: inner.parameter(value.producer.name, value.type) for value in outer.values()}
+    # Several inputs of the Loop may have become one value.
+    entering = {
+        value: inner.parameter(value.producer.name, value.type)
+        for value in dict.fromkeys(outer.values())
+    }
     given = c.node.inputs
     inputs = [None if old is None or old not in outer else entering[outer[old]] for old in given]
     branch = LoopPlan(inner, inputs)
