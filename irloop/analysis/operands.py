@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from irloop.dialects.classes import classes_of
 from irloop.dialects.onnx.convert import Cast6
+from irloop.dialects.onnx.gather import Gather
 from irloop.graph.builder import element_of, integers_of
 from irloop.graph.meanings import Axes
 from irloop.graph.model import Node, Value
@@ -17,7 +19,17 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-__all__ = ["axes_of", "inputs_of", "known", "only_reader", "single_number"]
+SHAPES = classes_of("Shape")
+
+__all__ = [
+    "axes_of",
+    "inputs_of",
+    "integers_in",
+    "is_length_of",
+    "known",
+    "only_reader",
+    "single_number",
+]
 
 
 def inputs_of(value: Value, op: type[Op]) -> tuple[Value, ...] | None:
@@ -68,6 +80,19 @@ def single_number(value: Value | None) -> float | None:
     """The number in a one-element constant; None for other values."""
     array = known(value)
     return None if array is None or array.size != 1 else float(array.reshape(()))
+
+
+def integers_in(value: Value | None) -> list[int]:
+    """The integers in a constant; empty for other values."""
+    return integers_of(value, known) or []
+
+
+def is_length_of(count: Value, value: Value, axis: int) -> bool:
+    """Return whether a number is computed as the size of a value along an axis."""
+    gathered = inputs_of(count, Gather)
+    if gathered is None or integers_in(gathered[1]) != [axis]:
+        return False
+    return isinstance(gathered[0].producer.op, SHAPES) and gathered[0].producer.inputs[0] is value
 
 
 def only_reader(value: Value) -> Node | None:

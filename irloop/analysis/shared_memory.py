@@ -162,7 +162,7 @@ def is_overwritten(value: Value, *, viewed: bool = False) -> bool:
         seen.add(item)
         value, viewed = item
         for user, position in value.uses:
-            if isinstance(user.op, (Result, *OWN_MEMORY)):
+            if isinstance(user.op, (Result, *OWN_MEMORY)) or _is_plain_copy(user):
                 continue
             if isinstance(user.op, IN_PLACE) and position == 0:
                 return True

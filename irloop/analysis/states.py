@@ -10,6 +10,7 @@ from irloop.dialects.openvino.elementwise import Add, Multiply, Subtract
 from irloop.dialects.openvino.search import NonZero
 from irloop.dialects.openvino.shape import Reshape, ShapeOf, ShapeOf3, Tile
 from irloop.dialects.openvino.slicing import Concat
+from irloop.dialects.shapes import SIZE_OF
 from irloop.dialects.wire_ends import Entering, Inward, states_of
 from irloop.graph.builder import shape_of
 from irloop.graph.inference import Inference
@@ -124,7 +125,7 @@ def _with_names(type: ValueType, number: int) -> ValueType:
     if not isinstance(type, TensorType) or type.shape.dims is None:
         return type
     nameless = Shape.of(*(dim if isinstance(dim, int) else None for dim in type.shape.dims))
-    return TensorType(type.element, nameless.with_names(f"size of {number}"))
+    return TensorType(type.element, nameless.with_names(f"{SIZE_OF}{number}"))
 
 
 def only_grows(state: Entering) -> bool:

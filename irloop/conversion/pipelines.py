@@ -174,6 +174,7 @@ def _has_8_bit_floats(model: Model) -> bool:
 def _onnx_passes(model: Model, converter: Converter, runtime: str | None) -> list[Pass]:
     # The passes of one direction only are not imported for the other.
     from irloop.conversion.loops.narrow_wires import CarryNarrowWires
+    from irloop.conversion.loops.outer_kernels import OuterKernels
     from irloop.conversion.quantised.passes import quantised_forms
     from irloop.passes.common.separate_results import SeparateResults
 
@@ -200,6 +201,8 @@ def _onnx_passes(model: Model, converter: Converter, runtime: str | None) -> lis
         *repairs("onnx", runtime),
         # ONNX Runtime has no Loop or Scan of 4-bit integers.
         CarryNarrowWires(),
+        # Constants of IR are in the bodies, where ONNX Runtime's blocked convolutions take them.
+        OuterKernels(),
         # ONNX Runtime computes results of a branch or Scan wrong if they share a value.
         SeparateResults(),
         # This is the last change, so that no other pass needs to consider which types an operation
@@ -211,20 +214,22 @@ def _onnx_passes(model: Model, converter: Converter, runtime: str | None) -> lis
 
 
 def _original_forms(model: Model, opset: int) -> list[Pass]:
-    """The pass that undoes what a conversion to IR wrote, if the model may have such operations.
+    """The passes that undo what a conversion to IR wrote, if the model may have such operations.
 
     What IR has in place of one operation, or for the sake of OpenVINO, takes time in every
     iteration of a loop. Outside of loops, ONNX Runtime removes operations without effect itself.
     """
     from irloop.conversion.elements.integer_divisions import FuseIntegerDivisions
+    from irloop.conversion.loops.uncut_outputs import UncutOutputs
     from irloop.conversion.tensors.first_best import FuseFirstBest
     from irloop.conversion.tensors.log_sum_exp import FuseLogSumExp
+    from irloop.passes.common.dead_code import DeadCode
     from irloop.passes.common.identity_elimination import IdentityElimination
     from irloop.passes.graph_rewrite import GraphRewrite, LocalPass
 
     matchers: list[LocalPass] = []
     if any(node.bodies for node in model.graph.nodes):
-        matchers.append(IdentityElimination())
+        matchers += [IdentityElimination(), UncutOutputs()]
     types = {kind.type for kind in kinds_of(model.graph)}
     if "Log" in types:
         matchers.append(FuseLogSumExp())
@@ -232,7 +237,10 @@ def _original_forms(model: Model, opset: int) -> list[Pass]:
         matchers.append(FuseFirstBest())
     if opset >= MOD_SINCE and {"Divide", "FloorMod"} & types and "Subtract" in types:
         matchers.append(FuseIntegerDivisions())
-    return [GraphRewrite(matchers, name="original_forms")] if matchers else []
+    if not matchers:
+        return []
+    # States whose values nothing reads any more would still be carried.
+    return [GraphRewrite(matchers, name="original_forms"), DeadCode()]
 
 
 def to_openvino(

@@ -12,6 +12,7 @@ from irloop.graph.types import (
     UNKNOWN_DIM,
     UNKNOWN_SHAPE,
     Dim,
+    DynamicDim,
     Shape,
     TensorType,
     broadcast_shapes,
@@ -21,8 +22,12 @@ from irloop.graph.types import (
 #: lists.
 LONGEST = 4096
 
+#: The names of sizes of states begin with this, and what is added to them follows.
+SIZE_OF, PLUS = "size of ", " + "
+
 __all__ = [
     "LONGEST",
+    "SIZE_OF",
     "broadcast_to",
     "concatenated",
     "flattened",
@@ -34,6 +39,7 @@ __all__ = [
     "repeated_dims",
     "reshaped",
     "shape_from",
+    "shortened",
     "squeezed",
     "tiled",
     "total",
@@ -57,12 +63,36 @@ def multiplied(dims: Sequence[Dim]) -> Dim:
 
 
 def total(dims: Sequence[Dim]) -> Dim:
-    """The sum of dimensions; a symbolic dimension is kept if the others add up to 0."""
+    """The sum of dimensions; a symbolic dimension is kept if the others add up to 0.
+
+    The size of a state keeps its name, too, with what is added to it.
+    """
     number = sum(dim for dim in dims if isinstance(dim, int))
     rest = [dim for dim in dims if not isinstance(dim, int)]
     if not rest:
         return number
-    return rest[0] if number == 0 and len(rest) == 1 else UNKNOWN_DIM
+    if len(rest) > 1:
+        return UNKNOWN_DIM
+    return rest[0] if number == 0 else _added(rest[0], number)
+
+
+def shortened(dim: Dim, number: int | None) -> Dim:
+    """A dimension without `number` elements, if it is known to have as many."""
+    made = UNKNOWN_DIM if number is None else _added(dim, -number)
+    return made if isinstance(made, DynamicDim) and _parts(made)[1] >= 0 else UNKNOWN_DIM
+
+
+def _added(dim: Dim, number: int) -> Dim:
+    if not isinstance(dim, DynamicDim) or not (dim.symbol or "").startswith(SIZE_OF):
+        return UNKNOWN_DIM
+    name, plus = _parts(dim)
+    return DynamicDim(symbol=f"{name}{PLUS}{plus + number}" if plus + number else name)
+
+
+def _parts(dim: DynamicDim) -> tuple[str, int]:
+    """The name of a size, and what was added to it."""
+    name, _, plus = (dim.symbol or "").partition(PLUS)
+    return name, int(plus or 0)
 
 
 def length_of(args: Arguments, position: int) -> int | None:

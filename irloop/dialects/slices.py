@@ -38,7 +38,18 @@ def sliced_dim(dim: Dim, start: Dim | None, end: Dim | None, step: Dim) -> Dim:
         return len(range(*bounded(first, last, step, dim).indices(dim)))
     if abs(step) != 1:
         return UNKNOWN_DIM
-    return dim if _is_whole(start, end, step) else UNKNOWN_DIM
+    if _is_whole(start, end, step):
+        return dim
+    return shapes.shortened(dim, _missing(start, end)) if step == 1 else UNKNOWN_DIM
+
+
+def _missing(start: Dim | None, end: Dim | None) -> int | None:
+    """How many elements a slice leaves out at both ends; None if the size decides."""
+    before = 0 if start is None else start
+    after = 0 if end is None or (isinstance(end, int) and end >= TO_THE_END) else end
+    if not isinstance(before, int) or not isinstance(after, int) or before < 0 or after > 0:
+        return None
+    return None if end == 0 else before - after
 
 
 def _is_whole(start: Dim | None, end: Dim | None, step: int) -> bool:

@@ -32,8 +32,9 @@ class ScanOfNoElement(
     Where:
         The length of a scanned axis is unknown before the model runs.
     What irloop does:
-        Nothing: a Scan converted from a TensorIterator runs at least one iteration, because
-        OpenVINO allows no TensorIterator over an empty axis.
+        A Scan converted from a Loop of IR, which may run zero times, is in an If, which runs it
+        only if there is an element. A Scan converted from a TensorIterator runs at least one
+        iteration, because OpenVINO allows no TensorIterator over an empty axis.
     """
 
     concerns_conversion = False

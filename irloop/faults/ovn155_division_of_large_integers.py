@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from irloop.analysis.large_integers import FEW, largest_constant, may_be_large
 from irloop.analysis.patterns import number_of
+from irloop.analysis.ranges import is_never_negative
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.comparison import (
     Less,
@@ -88,18 +89,15 @@ class DivisionOfLargeIntegers(
 
         OpenVINO rounds q to 24 bits, but computes sums and products exactly, so r has the right
         remainder, and is small enough to divide. For divisors above 2^22 and divisors that are not
-        constant, r is divided by the divisor again, and the divisor is added or subtracted where
-        the remainder has the wrong sign or is too large. The pass uses signs and minima instead of
-        comparisons and Select, which the plugin may compute in f32. Divisors of -2^31 are not
-        supported, nor are unsigned integers: from 2^31 on, OpenVINO takes them for negative."""
+        constant, r is divided by the divisor again. What remains then is smaller than the divisor,
+        as rounding keeps the order of numbers; it only needs the right sign. The pass uses signs
+        and minima instead of comparisons and Select, which the plugin may compute in f32. Divisors
+        of -2^31 are not supported, nor are unsigned integers: from 2^31 on, OpenVINO takes them for
+        negative."""
         left, right = (value for value in node.inputs if value is not None)
         parts = _Parts(w, left, right, element_of(node.output))
-        result = parts.floor_mod()
-        if isinstance(node.op, Mod | Divide):
-            result = parts.truncated(result)
-        if isinstance(node.op, Divide):
-            result = parts.quotient(result)
-        w.rewriter.replace_node(node, [result])
+        kinds = {Divide: parts.quotient, FloorMod: parts.floor_mod, Mod: parts.truncated}
+        w.rewriter.replace_node(node, [kinds[type(node.op)]()])
 
 
 def is_divided_in_f32(node: Node) -> bool:
@@ -122,8 +120,15 @@ def is_divided_in_f32(node: Node) -> bool:
 
 
 def _is_remainder(value: Value, divisor: Value) -> bool:
-    """Return whether a value is x - x / divisor * divisor."""
-    node = value.producer
+    """Return whether a value is x - x / divisor * divisor, perhaps times a sign.
+
+    It may also be without what remains of it in another division by the divisor.
+    """
+    node = _unsigned(value).producer
+    if isinstance(node.op, Subtract) and None not in node.inputs:
+        whole, part = (each for each in node.inputs if each is not None)
+        if isinstance(part.producer.op, FloorMod) and _same(part.producer.inputs[1], divisor):
+            return part.producer.inputs[0] is whole and _is_remainder(whole, divisor)
     if not isinstance(node.op, Subtract) or None in node.inputs:
         return False
     left, taken = (each for each in node.inputs if each is not None)
@@ -138,6 +143,17 @@ def _is_remainder(value: Value, divisor: Value) -> bool:
         and _same(other, divisor)
         for quotient, other in (product.inputs, product.inputs[::-1])
     )
+
+
+def _unsigned(value: Value) -> Value:
+    """The first factor of a product with one or two Signs; any other value itself."""
+    node = value.producer
+    first, second = (*node.inputs, None, None)[:2]
+    if not isinstance(node.op, Multiply) or first is None or second is None:
+        return value
+    if isinstance(second.producer.op, Multiply) and second.producer.inputs[0] is not None:
+        second = second.producer.inputs[0]
+    return first if isinstance(second.producer.op, Sign) else value
 
 
 def _same(left: Value | None, right: Value) -> bool:
@@ -175,6 +191,8 @@ def _corrects(node: Node, divisor: Value) -> bool:
     Divide, FloorMod or Subtract, and at least one of them is not a Subtract.
     """
     readers = [user for user, _ in node.output.uses]
+    if len(readers) == 1 and readers[0].outputs and _unsigned(readers[0].output) is node.output:
+        readers = [user for user, _ in readers[0].output.uses]
     bounds = [user.inputs[1] for user in readers if isinstance(user.op, Less)]
     if any(_same(bound, divisor) for bound in bounds) and any(number_of(b) == 0 for b in bounds):
         return True
@@ -191,51 +209,96 @@ class _Parts:
         self.emit = w
         self.left, self.right = left, right
         self.zero = w.constant(0, element)
+        self.signs: dict[Value, Value] = {}
 
     def floor_mod(self) -> Value:
         """The remainder with the sign of the divisor."""
-        rest = self._reduced(self.left)
+        if self._is_short():
+            return self._short_remainder()
+        _, rest = self._divided()
+        return self.emit(
+            Subtract(), rest, self._times(self._opposite(rest, self.right), self.right)
+        )
+
+    def truncated(self) -> Value:
+        """The remainder with the sign of the dividend."""
+        if self._is_short():
+            short = self._short_remainder()
+            opposite = self._opposite(short, self.left)
+            return self.emit(Add(), short, self._times(opposite, self.right))
+        _, rest = self._divided()
+        step = self._times(self.right, self._sign(self.right), self._sign(self.left))
+        return self.emit(Subtract(), rest, self._times(self._opposite(rest, self.left), step))
+
+    def quotient(self) -> Value:
+        """The quotient, rounded towards zero."""
+        if self._is_short():
+            return self._short_quotient()
+        quotient, rest = self._divided()
+        opposite = self._opposite(rest, self.left)
+        step = self._times(opposite, self._sign(self.left), self._sign(self.right))
+        return self.emit(Add(), quotient, step)
+
+    def _is_short(self) -> bool:
+        """Return whether the divisor is a small constant."""
         largest = largest_constant(self.right)
-        if largest is not None and largest <= LARGEST_SHORT_DIVISOR:
-            return self.emit(FloorMod(), rest, self.right)
-        rest = self._reduced(rest)
-        sign = self.emit(Sign(), self.right)
-        # The rest may be beyond the divisor by a few, because f32 rounds the divisor, too.
-        for _ in range(2):
-            rest = self._raised(rest, sign)
-        return self._raised(self.emit(Subtract(), rest, self.right), sign)
+        return largest is not None and largest <= LARGEST_SHORT_DIVISOR
 
-    def truncated(self, remainder: Value) -> Value:
-        """Convert a remainder with the sign of the divisor to one with the sign of the dividend."""
-        signs = (self.emit(Sign(), value) for value in (self.left, remainder))
-        opposite = self.emit(Minimum(), self.emit(Multiply(), *signs), self.zero)
-        return self.emit(Add(), remainder, self.emit(Multiply(), self.right, opposite))
+    def _short_remainder(self) -> Value:
+        """The remainder with the sign of the divisor, which is a small constant."""
+        return self.emit(FloorMod(), self._reduced(self.left)[1], self.right)
 
-    def quotient(self, remainder: Value) -> Value:
-        """The quotient, rounded towards zero; `remainder` has the sign of the dividend."""
-        whole = self.emit(Subtract(), self.left, remainder)
-        quotient = self.emit(Divide(m_pythondiv=False), whole, self.right)
-        rest = self.emit(Subtract(), whole, self.emit(Multiply(), quotient, self.right))
-        missing = self.emit(Divide(m_pythondiv=False), rest, self.right)
-        return self.emit(Add(), quotient, missing)
+    def _short_quotient(self) -> Value:
+        """The quotient by a small constant: what remains of a first one is divided exactly.
 
-    def _reduced(self, value: Value) -> Value:
-        """Emit `value` - q * divisor, where q is the integer quotient `value` / divisor.
+        This is rounded down, so both are made positive before, and the quotient gets its sign
+        after it.
+        """
+        quotient, rest = self._reduced(self.left)
+        signs = [self._sign(value) for value in (self.left, self.right)]
+        known = [sign for sign in signs if sign is not None]
+        sign = self._times(*known) if known else None
+        rest = self._times(rest, sign)
+        whole = self.emit(Subtract(), rest, self.emit(FloorMod(), rest, self.right))
+        missing = self.emit(Divide(m_pythondiv=False), whole, self.right)
+        return self.emit(Add(), quotient, self._times(missing, sign))
 
-        OpenVINO divides in f32, which may round q. The result is then off by a multiple of the
-        divisor.
+    def _divided(self) -> tuple[Value, Value]:
+        """The quotient, or one that is nearer to infinity, and what remains.
+
+        The remainder is smaller than the divisor, and may have the wrong sign.
+        """
+        first, rest = self._reduced(self.left)
+        second, rest = self._reduced(rest)
+        return self.emit(Add(), first, second), rest
+
+    def _reduced(self, value: Value) -> tuple[Value, Value]:
+        """Emit the integer quotient `value` / divisor, and `value` - quotient * divisor.
+
+        OpenVINO divides in f32, which may round the quotient. The remainder is then off by
+        a multiple of the divisor.
         """
         quotient = self.emit(Divide(m_pythondiv=False), value, self.right)
-        return self.emit(Subtract(), value, self.emit(Multiply(), quotient, self.right))
+        product = self.emit(Multiply(), quotient, self.right)
+        return quotient, self.emit(Subtract(), value, product)
 
-    def _raised(self, value: Value, sign: Value) -> Value:
-        """Add the divisor to `value` where their signs are opposite.
+    def _opposite(self, rest: Value, other: Value) -> Value:
+        """Emit -1 where the signs of both are opposite, else 0."""
+        signs = self._times(self.emit(Sign(), rest), self._sign(other))
+        return self.emit(Minimum(), signs, self.zero)
 
-        `sign` is the sign of the divisor.
-        """
-        signs = self.emit(Multiply(), self.emit(Sign(), value), sign)
-        opposite = self.emit(Minimum(), signs, self.zero)
-        return self.emit(Subtract(), value, self.emit(Multiply(), self.right, opposite))
+    def _sign(self, value: Value) -> Value | None:
+        """Emit the sign of a value; None if it is known to be positive, or may also be 0."""
+        if is_never_negative(value):
+            return None
+        if value not in self.signs:
+            self.signs[value] = self.emit(Sign(), value)
+        return self.signs[value]
+
+    def _times(self, first: Value, *others: Value | None) -> Value:
+        for other in others:
+            first = first if other is None else self.emit(Multiply(), first, other)
+        return first
 
 
 @DivisionOfLargeIntegers.case(

@@ -76,8 +76,11 @@ class ChoiceOfLargeIntegers(
         """
         condition = node.inputs[0]
         assert condition is not None, "OpenVINO requires the condition of a Select"
-        number = w(Convert(ElementType.I32), condition)
-        w.rewriter.set_input(node, 0, w(Convert(ElementType.BOOLEAN), number))
+        kept = w(Convert(ElementType.BOOLEAN), w(Convert(ElementType.I32), condition))
+        # Nodes are repaired in their order, so all others that need it follow.
+        for user, position in condition.uses:
+            if user is node or (position == 0 and chooses_in_f32(user)):
+                w.rewriter.set_input(user, 0, kept)
 
 
 def chooses_in_f32(node: Node) -> bool:

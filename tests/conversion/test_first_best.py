@@ -191,3 +191,36 @@ def test_large_integers_are_sorted_exactly(tmp_path: Path) -> None:
     for opset in (11, 17):
         made = irloop.convert(model, "onnx", opset=opset)[0]
         assert_same(_run(made, tmp_path, [given]), [given[[3, 1]]], f"opset {opset}")
+
+
+@pytest.mark.parametrize("keep", [0, 1])
+@pytest.mark.parametrize("kind", ["ArgMax", "ArgMin"])
+def test_searches_along_an_axis_of_unknown_size(
+    kind: str, keep: int, engines: Engines, tmp_path: Path
+) -> None:
+    text = f"""g (float[a, n] x) => (int64[?, ?] y) {{
+   p = {kind} <axis = 1, keepdims = {keep}> (x)
+   one = Constant <value = int64[1] {{1}}> ()
+   y = {"Identity (p)" if keep else "Unsqueeze (p, one)"} }}"""
+    x = np.array([[1, 5, 0, 5], [4, 4, 4, 4], [0, 2, 1, 0]], F32)
+    sets = [[x], [x[:, :2]], [x[:1, 1:]]]
+    agree(text, sets, engines, tmp_path)
+    back = _back(text)
+    assert not {"TopK", "Range", "Squeeze"} & set(_types(back.graph))
+    for given in sets:
+        wanted = engines.run_all("onnxruntime", tmp_path / "model.onnx", [given], tmp_path)[0]
+        assert_same(_run(back, tmp_path, given), wanted, "back")
+
+
+def test_a_range_that_ends_elsewhere_is_no_search(tmp_path: Path) -> None:
+    text = """g (float[n] x, int64 m) => (int64[1] y) {
+   one = Constant <value = int64[1] {1}> ()  step = Constant <value = int64 {1}> ()
+   zero = Constant <value = int64 {0}> ()
+   last = Sub (m, step)  places = Range (zero, m, step)
+   best, unused = TopK <axis = 0> (x, one)
+   same = Equal (x, best)
+   chosen = Where (same, places, last)
+   y, other = TopK <axis = 0, largest = 0> (chosen, one) }"""
+    back = _back(text)
+    assert "ArgMax" not in _types(back.graph)
+    assert_same(_run(back, tmp_path, [np.array([1, 7, 2], F32), np.array(3)]), [np.array([1])], "")

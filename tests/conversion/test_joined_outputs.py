@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import irloop
 from benchmarks.engines import Engines
+from irloop.graph.walk import all_nodes
 from tests.conversion.both_engines import F32, agree, i64, needs_engines
 
 pytestmark = needs_engines
@@ -321,3 +323,37 @@ g (int64[2] n, float[?, 1, 1] x)
     x = np.array([[[1]], [[2]], [[3]]], F32)
     sets = [[i64([1, 2]), x], [i64([3, 4]), x], [i64([0, 0]), x[:2]], [i64([9, 9]), x[:1]]]
     agree(text, sets, engines, tmp_path)
+
+
+#: What an iteration joins, from x of [a, 3] and a state of its shape: the second entry tells
+#: whether OpenVINO may infer a size above 0, so that the size must be hidden from it.
+PARTS = {
+    "elementwise": ("p = Add (s, x)  u = Mul (p, three)", False),
+    "a product": ("u = MatMul (s, w)", False),
+    "a sum": ("u = ReduceSum <keepdims = 1> (s, one)", False),
+    "turned axes": ("p = Unsqueeze (s, one)  u = Squeeze (p, one)", False),
+    "an added row": ("u = Concat <axis = 0> (s, row)", True),
+    "an added row in a sum": ("p = Concat <axis = 0> (s, row)  u = Neg (p)", True),
+    "a part": ("p = Concat <axis = 0> (row, s)  u = Slice (p, zero, one)", True),
+}
+
+
+@pytest.mark.parametrize("kind", PARTS)
+def test_only_sizes_with_bounds_are_hidden(kind: str, engines: Engines, tmp_path: Path) -> None:
+    body, hidden = PARTS[kind]
+    text = f"""
+g (int64 M, float[a, 3] x, float[3, 3] w) => (float[n, m, q] all) {{
+  three = Constant <value_float = 3.0> ()  one = Constant <value_ints = [1]> ()
+  zero = Constant <value_ints = [0]> ()
+  row = Constant <value = float[1, 3] {{1, 2, 3}}> ()
+  last, all = Loop (M, "", x) <body = b (int64 i, bool ci, float[a, 3] s)
+      => (bool co, float[a, 3] t, float[k, l] u) {{ co = Identity (ci)  t = Neg (s)  {body} }}>
+}}"""
+    w = np.arange(9, dtype=F32).reshape(3, 3)
+    sets = [
+        [i64(trips), np.arange(3 * size, dtype=F32).reshape(size, 3), w]
+        for trips, size in ((0, 2), (2, 3), (0, 4), (1, 1), (0, 0))
+    ]
+    agree(text, sets, engines, tmp_path)
+    made = irloop.convert(tmp_path / "model.onnx")[0]
+    assert ("Tile" in {node.op.type for node in all_nodes(made.graph)}) is hidden

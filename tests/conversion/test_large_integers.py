@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,8 +13,11 @@ import pytest
 
 import irloop
 from benchmarks.engines import Engines
-from irloop.dialects.openvino.elementwise import Divide
+from irloop.building.ir_model import IrModel
+from irloop.conversion.pipelines import upgrade
+from irloop.dialects.openvino.elementwise import Divide, Maximum
 from irloop.faults.catalogue import faults
+from irloop.graph.types import ElementType
 from irloop.graph.walk import all_nodes
 from tests.conversion.both_engines import agree, i64, needs_engines
 
@@ -159,3 +163,35 @@ g (int64[n] x, int64[n] w, bool c) => (int64[n] y, int64[n] z) {
     small = np.clip(X[::-1], -(2**31) + 1, None)
     sets = [[X, small, np.array(c)] for c in (True, False)]
     agree(text, sets, engines, tmp_path)
+
+
+def test_pairs_at_the_bounds_of_a_quotient(engines: Engines, tmp_path: Path) -> None:
+    """Multiples of divisors and their neighbours, where a quotient in f32 is rounded up or down."""
+    powers = 1 << np.arange(31)
+    divisors = np.unique(np.concatenate([powers + step for step in (-3, -1, 0, 1, 3)]))
+    divisors = divisors[(divisors > 0) & (divisors < 2**31)]
+    most = (2**31 - 1) // divisors
+    quotients = np.stack([most, most // 2, most // 3, np.minimum(most, 1), np.minimum(most, 2)])
+    x = (quotients * divisors)[..., None] + np.arange(-2, 3)
+    y = np.broadcast_to(divisors[:, None], x.shape)
+    x, y = np.clip(x, -(2**31), 2**31 - 1).reshape(-1), y.reshape(-1)
+    for operation in OPERATIONS.values():
+        text = f"g (int64[n] x, int64[n] y) => (int64[n] z) {{ z = {operation} }}"
+        agree(text, [[a * x, b * y] for a in (1, -1) for b in (1, -1)], engines, tmp_path)
+
+
+def test_signs_that_are_known() -> None:
+    """A size has no sign, nor has a positive constant: fewer operations divide them."""
+    x = IrModel()
+    large = x.input("x", None, element=ElementType.I64)
+    zero, counts = x.constant(0, ElementType.I64), {}
+    for name, divided in (("any", large), ("positive", x(Maximum(), large, zero))):
+        for divisor in (7, 2**23, None):
+            other = large if divisor is None else x.constant(divisor, ElementType.I64)
+            counts[name, divisor] = (divided, other)
+    outputs = {key: x(Divide(m_pythondiv=False), *pair) for key, pair in counts.items()}
+    made = x.done(*outputs.values())
+    upgrade(made)
+    signs = Counter(node.op.type for node in made.graph.nodes)["Sign"]
+    # Those of unknown dividends and divisors, and of what remains of long divisions.
+    assert signs == (1 + 2 + 2) + (0 + 1 + 2)

@@ -11,10 +11,13 @@ import numpy as np
 import onnx
 import pytest
 
+import irloop
 from benchmarks.engines import Engines
 from irloop.conversion.pipelines import to_openvino
 from irloop.dialects.openvino.control_flow import Loop
 from irloop.formats.onnx import reader
+from irloop.graph.builder import shape_of
+from irloop.graph.walk import all_nodes
 from tests.conversion.both_engines import F32, agree, i64, needs_engines
 
 X = np.array([[0.5, 0.25, 3], [1, 2, 0.125]], F32)
@@ -328,3 +331,28 @@ def test_the_only_row_of_a_captured_value_is_the_same_in_each_iteration(
     # OpenVINO turns this Gather into a reshape without a copy, so an Add of the state could
     # overwrite the row.
     agree(ONLY_ROW, [[i64(3), X[:1]], [i64(2), X[1:]]], engines, tmp_path)
+
+
+@pytest.mark.parametrize("operation", ["Relu", "Neg", "Exp", "Softmax <axis = 0>"])
+@pytest.mark.parametrize("index", ["Identity (i)", "Identity (zero)"])
+def test_what_a_single_index_gathers_is_copied_instead_of_the_whole(
+    index: str, operation: str, engines: Engines, tmp_path: Path
+) -> None:
+    """With one row, OpenVINO gathers a view, which the next operation would overwrite."""
+    text = f"""
+g (int64 n, float[t, 2] x) => (float[k, 2] all, float[k, t, 2] seen) {{
+  zero = Constant <value_int = 0> ()
+  all, seen = Loop (n, "") <body = b (int64 i, bool c)
+    => (bool d, float[2] y, float[t, 2] z) {{
+    d = Identity (c)  at = {index}  v = Gather (x, at)  y = {operation} (v)  z = Neg (x) }}>
+}}"""
+    few, many = np.array([[-1, 2]], F32), np.array([[-1, 2], [3, -4], [-5, 6]], F32)
+    sets = [[i64(1), few], [i64(3), many], [i64(1), few], [i64(0), many], [i64(2), many]]
+    if index == "Identity (zero)":
+        sets += [[i64(3), few], [i64(2), few]]
+    agree(text, sets, engines, tmp_path)
+    made = irloop.convert(tmp_path / "model.onnx")[0]
+    copies = [
+        node for node in all_nodes(made.graph) if node.op.type == "Maximum" and node.graph.owner
+    ]
+    assert all(shape_of(node.output).rank == 1 for node in copies)

@@ -13,11 +13,15 @@ import pytest
 import irloop
 from irloop.analysis.ranges import is_never_negative
 from irloop.building.ir_model import IrModel
+from irloop.conversion.loops.uncut_outputs import UncutOutputs
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Add, Maximum, Minimum, Multiply
 from irloop.dialects.openvino.shape import ShapeOf3
+from irloop.execution.session import Session
+from irloop.formats.onnx.reader import from_proto
 from irloop.graph.types import ElementType
 from irloop.graph.walk import all_nodes
+from irloop.passes import Manager
 from tests.conversion.both_engines import HEADER
 
 #: Models, and the most operations that come back, constants apart.
@@ -34,6 +38,21 @@ LOOPS = {
           last, all = Scan <num_scan_inputs = 1, body = b (float[2] s, float[2] p)
             => (float[2] t, float[2] r) { t = Add (s, p)  r = Mul (t, p) }> (h, x) }""",
         3,
+    ),
+    "a state that is padded and cut": (
+        """g (float[a, 2] x) => (float[b, 2] y) {
+          pads = Constant <value_ints = [0, 0, 1, 0]> ()  three = Constant <value_int = 3> ()
+          zero = Constant <value_ints = [0]> ()  two = Constant <value_ints = [2]> ()
+          y = Loop (three, "", x) <body = b (int64 i, bool c, float[e, 2] s)
+            => (bool d, float[f, 2] t) {
+            d = Identity (c)  p = Pad (s, pads)  t = Slice (p, zero, two, zero) }> }""",
+        4,
+    ),
+    "an output that may be empty": (
+        """g (int64 n, float[2] x) => (float[k, 2] all) {
+          all = Loop (n, "") <body = b (int64 i, bool c) => (bool d, float[2] t) {
+            d = Identity (c)  t = Neg (x) }> }""",
+        8,
     ),
     "log of sums": (
         """g (float[3, 4] x) => (float[3] y) {
@@ -69,7 +88,9 @@ def test_few_operations_come_back(kind: str, tmp_path: Path) -> None:
         inputs = {
             item.name: np.array(trips)
             if item.type == "tensor(int64)"
-            else numbers.standard_normal(item.shape).astype(np.float32)
+            else numbers.standard_normal(
+                [3 if isinstance(dim, str) else dim for dim in item.shape]
+            ).astype(np.float32)
             for item in first.get_inputs()
         }
         for wanted, found in zip(first.run(None, inputs), second.run(None, inputs), strict=True):
@@ -218,3 +239,84 @@ def test_numbers_that_are_never_negative() -> None:
     # These may overflow.
     assert not is_never_negative(m(Multiply(), size, size))
     assert not is_never_negative(m(Convert(ElementType.I32), size))
+
+
+#: Ends of a Slice of what a Loop stacks, and whether they keep all elements of each run.
+ENDS = {
+    "Min (n, one)": False,
+    "Identity (n)": True,
+    "Identity (other)": False,
+    "Mul (large, low)": True,
+    "Mul (small, low)": False,
+    "Mul (large, cast)": False,
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_only_slices_of_nothing_are_removed(end: str, tmp_path: Path) -> None:
+    """Those that are empty if the Loop does not run, and whole if it does."""
+    text = f"""g (int64 n, int64 other, float[2] x) => (float[k, 2] y) {{
+      one = Constant <value_int = 1> ()  large = Constant <value_int = 2147483647> ()
+      small = Constant <value_int = 2> ()  zero = Constant <value_ints = [0]> ()
+      list = Constant <value_ints = [1]> ()  low = Min (n, one)  cast = Min (other, one)
+      all = Loop (n, "") <body = b (int64 i, bool c) => (bool d, float[2] t) {{
+        d = Identity (c)  t = Neg (x) }}>
+      e = {end}  ends = Reshape (e, list)  y = Slice (all, zero, ends, zero) }}"""
+    source = from_proto(onnx.parser.parse_model(HEADER + text))
+    Manager([UncutOutputs()]).run_passes(source)
+    assert ("Slice" not in {node.op.type for node in source.graph.nodes}) is ENDS[end]
+    session = Session(source)
+    for n, other in ((3, 0), (0, 2), (1, 5)):
+        cut = {"Min (n, one)": min(n, 1), "Identity (other)": other, "Mul (small, low)": 2}
+        stop = cut.get(end, 0 if end == "Mul (large, cast)" and other == 0 else n)
+        (found,) = session.run([np.array(n), np.array(other), np.ones(2, np.float32)]).values()
+        assert found.shape == (min(n, stop), 2)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "inputs", "moves"), [(1, 8, True), (1, 9, False), (2, 1, False)]
+)
+def test_weights_of_one_output_channel_stay_out_of_bodies(
+    outputs: int, inputs: int, moves: bool, tmp_path: Path
+) -> None:
+    weights = ", ".join("0.5" for _ in range(9 * outputs * inputs))
+    text = f"""g (int64 n, float[1, {inputs}, 4, 4] x) => (float[1, {inputs}, 4, 4] y) {{
+      kernel = Constant <value = float[{outputs}, {inputs}, 3, 3] {{ {weights} }}> ()
+      axis = Constant <value_ints = [1]> ()
+      y = Loop (n, "", x) <body = b (int64 i, bool c, float[1, {inputs}, 4, 4] s)
+        => (bool d, float[1, {inputs}, 4, 4] t) {{
+        d = Identity (c)  all = Conv <pads = [1, 1, 1, 1]> (s, kernel)
+        one = ReduceMean <axes = [1]> (all)  t = Sub (s, one) }}> }}"""
+    back = both_ways(text, tmp_path)
+    (loop,) = [node for node in onnx.load(back).graph.node if node.op_type == "Loop"]
+    inner = [len(item.dims) for item in loop.attribute[0].g.initializer]
+    assert (4 not in inner) is moves
+    first, second = (onnxruntime.InferenceSession(path) for path in (tmp_path / "model.onnx", back))
+    x = np.random.default_rng(0).standard_normal((1, inputs, 4, 4)).astype(np.float32)
+    for n in (3, 0):
+        given = {"n": np.array(n), "x": x}
+        wanted, found = first.run(None, given), second.run(None, given)
+        np.testing.assert_allclose(found[0], wanted[0], rtol=1e-4)
+
+
+def test_conditions_of_large_integers_come_back(tmp_path: Path) -> None:
+    """OpenVINO must not compute them with the choices: one Convert there and back for both."""
+    text = """g (int64[3] x, int64[3] y, int64 n) => (int64[3] larger, int64[3] smaller) {
+      larger, smaller = Loop (n, "", x, y) <body = b (int64 i, bool d, int64[3] a, int64[3] b)
+        => (bool e, int64[3] f, int64[3] g) {
+        e = Identity (d)  c = Less (a, b)  f = Where (c, b, a)  g = Where (c, a, b) }> }"""
+    back = both_ways(text, tmp_path)
+    converted, types = (
+        Counter(
+            node.op.type
+            for body in model.graph.nodes
+            for each in body.bodies
+            for node in each.graph.nodes
+        )
+        for model in map(irloop.read_model, (tmp_path / "model.xml", back))
+    )
+    assert (converted["Select"], types["Where"]) == (2, 2)
+    assert types["Cast"] == converted["Convert"] - 2
+    x, y = np.array([2**30 + 1, 5, -7]), np.array([2**30, 2**29 + 1, -7])
+    found = onnxruntime.InferenceSession(back).run(None, {"x": x, "y": y, "n": np.array(1)})
+    np.testing.assert_array_equal(found, [np.maximum(x, y), np.minimum(x, y)])

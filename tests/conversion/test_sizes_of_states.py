@@ -14,6 +14,7 @@ import pytest
 
 import irloop
 from benchmarks.engines import Engines
+from irloop.graph.walk import all_nodes
 from tests.conversion.both_engines import F32, agree, i64, needs_engines
 
 pytestmark = needs_engines
@@ -188,3 +189,38 @@ def test_an_initial_value_that_only_openvino_knows(engines: Engines, tmp_path: P
 }"""
     sets = [[np.arange(count, dtype=F32), X2] for count in (3, 1, 8)]
     agree(text, sets, engines, tmp_path)
+
+
+#: What a loop does to a state of unknown size, and whether it keeps the size.
+STEPS = {
+    "padded and cut": ("p = Pad (s, ends)  u = Slice (p, zero, last, zero)", True),
+    "padded and cut at both ends": ("p = Pad (s, both)  u = Slice (p, one, last, zero)", True),
+    "cut to a part": ("p = Pad (s, ends)  u = Slice (p, zero, two, zero)", False),
+    "cut more": ("p = Pad (s, ends)  u = Slice (p, one, last, zero)", False),
+    "only padded": ("u = Pad (s, ends)", False),
+}
+
+
+@pytest.mark.parametrize("kind", STEPS)
+def test_only_states_that_change_their_sizes_are_guarded(
+    kind: str, engines: Engines, tmp_path: Path
+) -> None:
+    step, keeps = STEPS[kind]
+    text = f"""
+g (int64 n, float[a, 2] x) => (float[b, 2] y, float z) {{
+  zero = Constant <value_ints = [0]> ()  one = Constant <value_ints = [1]> ()
+  two = Constant <value_ints = [2]> ()  last = Constant <value_ints = [-1]> ()
+  ends = Constant <value_ints = [0, 0, 1, 0]> ()  both = Constant <value_ints = [1, 0, 1, 0]> ()
+  three = Constant <value_int = 3> ()
+  y = Loop (TRIPS, "", x) <body = b (int64 i, bool c, float[d, 2] s) => (bool e, float[f, 2] t) {{
+    e = Identity (c)  {step}  t = Neg (u) }}>
+  z = ReduceSum <keepdims = 0> (y)
+}}"""
+    sets = [
+        [i64(trips), np.arange(2 * size, dtype=F32).reshape(size, 2) + 1]
+        for trips, size in ((3, 4), (0, 3), (2, 1), (1, 2), (3, 4), (1, 0), (0, 0), (2, 5))
+    ]
+    agree(text.replace("TRIPS", "n"), sets, engines, tmp_path)
+    agree(text.replace("TRIPS", "three"), sets, engines, tmp_path)
+    made = irloop.convert(tmp_path / "model.onnx")[0]
+    assert ("Tile" not in {node.op.type for node in all_nodes(made.graph)}) is keeps

@@ -6,6 +6,7 @@ ONNX divides integers exactly, so each form is one operation.
 from __future__ import annotations
 
 from irloop.analysis.operands import inputs_of, single_number
+from irloop.analysis.ranges import is_never_negative
 from irloop.dialects.onnx.elementwise import Add, Div, Min, Mod, Mul, Sign, Sub
 from irloop.graph.builder import element_of
 from irloop.graph.model import Node, Value
@@ -24,8 +25,7 @@ class FuseIntegerDivisions(NodePass):
 
     Given::
 
-        up(x) = x - b * Min(Sign(x) * Sign(b), 0)
-        r = a - (a / b) * b    s = r - (r / b) * b    y = up(up(up(s)) - b)
+        r = a - (a / b) * b    s = r - (r / b) * b    y = s - Min(Sign(s) * Sign(b), 0) * b
 
     Result::
 
@@ -50,60 +50,130 @@ class FuseIntegerDivisions(NodePass):
 def _found(node: Node) -> Division | None:
     if not element_of(node.output).is_integer:
         return None
-    if isinstance(node.op, Sub):
-        return _floor_mod(node.output)
     if isinstance(node.op, Mod):
         return _short_mod(node)
-    return _truncated(node.output) or _quotient(node.output)
-
-
-def _floor_mod(value: Value) -> Division | None:
-    """Match the remainder with the sign of the divisor."""
-    last = _raised(value)
-    less = None if last is None else inputs_of(last[0], Sub)
-    if last is None or less is None or less[1] is not last[1]:
+    first, second = node.inputs
+    if first is None or second is None:
         return None
-    rest, divisor = less
-    for _ in range(2):
-        before = _raised(rest)
-        if before is None or before[1] is not divisor:
-            return None
-        rest = before[0]
-    for _ in range(2):
-        dividend = _reduced(rest, divisor)
-        if dividend is None:
-            return None
-        rest = dividend
-    return Mod(), rest, divisor
+    if isinstance(node.op, Sub):
+        return _remainder(first, second)
+    return _truncated(first, second) or _quotient(first, second) or _short_quotient(first, second)
 
 
-def _raised(value: Value) -> tuple[Value, Value] | None:
-    """Match x - b * Min(Sign(x) * Sign(b), 0); return x and b."""
-    x, product = inputs_of(value, Sub) or (None, None)
-    divisor, opposite = (None, None) if product is None else inputs_of(product, Mul) or (None, None)
-    if x is None or divisor is None or opposite is None:
+def _remainder(rest: Value, taken: Value) -> Division | None:
+    """Match r - b * m or r - b * Sign(b) * Sign(x) * m, where r remains of x divided by b.
+
+    With `m` = Min(Sign(r) * Sign(b), 0), the remainder has the sign of the divisor, with x in place
+    of b that of the dividend.
+    """
+    reduced = _reduced(rest)
+    divided = None if reduced is None else _reduced(reduced[0])
+    if reduced is None or divided is None or reduced[1] is not divided[1]:
         return None
-    signs = _signs(opposite)
-    return (x, divisor) if signs is not None and signs == (x, divisor) else None
+    dividend, divisor, _ = divided
+    factors = _factors(taken, divisor)
+    if divisor not in factors:
+        return None
+    factors.remove(divisor)
+    if _are_opposite(factors[:1], rest, divisor) and len(factors) == 1:
+        return Mod(), dividend, divisor
+    for at, factor in enumerate(factors):
+        others = factors[:at] + factors[at + 1 :]
+        if _are_opposite([factor], rest, dividend) and _are_signs(others, [divisor, dividend]):
+            return Mod(fmod=True), dividend, divisor
+    return None
 
 
-def _signs(value: Value) -> tuple[Value, Value] | None:
-    """Match Min(Sign(x) * Sign(y), 0); return x and y."""
-    product, zero = inputs_of(value, Min) or (None, None)
-    signs = None if product is None else inputs_of(product, Mul)
+def _quotient(quotients: Value, step: Value) -> Division | None:
+    """Match q + p + Min(Sign(r) * Sign(x), 0) * Sign(x) * Sign(b).
+
+    The first quotient q is x / b, and the second that of what remains; r remains of this.
+    """
+    first, second = inputs_of(quotients, Add) or (None, None)
+    dividend, divisor = (None, None) if first is None else inputs_of(first, Div) or (None, None)
+    if dividend is None or divisor is None or second is None:
+        return None
+    again = inputs_of(second, Div)
+    reduced = None if again is None else _reduced(again[0])
+    if again is None or again[1] is not divisor or reduced != (dividend, divisor, first):
+        return None
+    factors = _factors(step)
+    signs = inputs_of(factors[0], Min) if factors else None
+    rest = _signed(signs[0]) if signs is not None else None
+    if rest is None or _reduced(rest) != (again[0], divisor, second):
+        return None
+    is_opposite = _are_opposite(factors[:1], rest, dividend)
+    same = is_opposite and _are_signs(factors[1:], [dividend, divisor])
+    return (Div(), dividend, divisor) if same else None
+
+
+def _short_quotient(quotient: Value, missing: Value) -> Division | None:
+    """Match q + (u - Mod(u, b)) / b * s, where s = Sign(x) * Sign(b).
+
+    q is x / b, and u is s times what remains of it.
+    """
+    dividend, divisor = inputs_of(quotient, Div) or (None, None)
+    if dividend is None or divisor is None:
+        return None
+    whole, *signs = _factors(missing)
+    differ = inputs_of(whole, Div)
+    parts = None if differ is None or differ[1] is not divisor else inputs_of(differ[0], Sub)
+    if parts is None:
+        return None
+    rest, *before = _factors(parts[0])
+    both = [dividend, divisor]
+    if _reduced(rest) != (dividend, divisor, quotient) or not _are_signs(before, both):
+        return None
+    # The remainder of what remains may already be that of the dividend.
+    operands = inputs_of(parts[1], Mod)
+    is_part = operands in ((parts[0], divisor), (dividend, divisor) if not before else None)
+    return (Div(), dividend, divisor) if is_part and _are_signs(signs, both) else None
+
+
+def _factors(value: Value, whole: Value | None = None) -> list[Value]:
+    """The factors of a product, in order; `whole` is not taken apart."""
+    factors = None if value is whole else inputs_of(value, Mul)
+    if factors is None:
+        return [value]
+    return [item for factor in factors for item in _factors(factor, whole)]
+
+
+def _signed(value: Value) -> Value | None:
+    """The value whose sign is the first factor of a product."""
+    sign = inputs_of(_factors(value)[0], Sign)
+    return None if sign is None else sign[0]
+
+
+def _are_opposite(given: list[Value], rest: Value, other: Value) -> bool:
+    """Match a list of Min(Sign(r) * Sign(x), 0)."""
+    signs, zero = (inputs_of(given[0], Min) if given else None) or (None, None)
     if signs is None or single_number(zero) != 0:
-        return None
-    first, second = (inputs_of(sign, Sign) for sign in signs)
-    return None if first is None or second is None else (first[0], second[0])
+        return False
+    first, *others = _factors(signs)
+    return inputs_of(first, Sign) == (rest,) and _are_signs(others, [other])
 
 
-def _reduced(value: Value, divisor: Value) -> Value | None:
-    """Match x - (x / b) * b for the divisor b; return x."""
+def _are_signs(given: list[Value], values: list[Value]) -> bool:
+    """Return whether these are the signs of the values, in order.
+
+    The sign of a number that is never negative may be missing.
+    """
+    left = list(given)
+    for value in values:
+        if left and inputs_of(left[0], Sign) == (value,):
+            left.pop(0)
+        elif not is_never_negative(value):
+            return False
+    return not left
+
+
+def _reduced(value: Value) -> tuple[Value, Value, Value] | None:
+    """Match x - (x / b) * b; return x, b and the quotient."""
     x, product = inputs_of(value, Sub) or (None, None)
-    quotient, factor = (None, None) if product is None else inputs_of(product, Mul) or (None, None)
-    if x is None or quotient is None or factor is not divisor:
+    quotient, divisor = (None, None) if product is None else inputs_of(product, Mul) or (None, None)
+    if x is None or quotient is None or divisor is None:
         return None
-    return x if inputs_of(quotient, Div) == (x, divisor) else None
+    return (x, divisor, quotient) if inputs_of(quotient, Div) == (x, divisor) else None
 
 
 def _short_mod(node: Node) -> Division | None:
@@ -111,35 +181,16 @@ def _short_mod(node: Node) -> Division | None:
     value, divisor = node.inputs
     if value is None or divisor is None:
         return None
-    dividend = _reduced(value, divisor)
-    return None if dividend is None else (node.op, dividend, divisor)
+    reduced = _reduced(value)
+    same = reduced is not None and reduced[1] is divisor
+    return (node.op, reduced[0], divisor) if reduced is not None and same else None
 
 
-def _truncated(value: Value) -> Division | None:
-    """Match m + b * Min(Sign(x) * Sign(m), 0), where m = Mod(x, b)."""
-    rest, product = inputs_of(value, Add) or (None, None)
-    divisor, opposite = (None, None) if product is None else inputs_of(product, Mul) or (None, None)
-    if rest is None or divisor is None or opposite is None:
+def _truncated(rest: Value, product: Value) -> Division | None:
+    """Match m + Min(Sign(m) * Sign(x), 0) * b, where m = Mod(x, b)."""
+    op, found = rest.producer.op, inputs_of(rest, Mod)
+    opposite, divisor = inputs_of(product, Mul) or (None, None)
+    if found is None or not isinstance(op, Mod) or op.fmod or opposite is None:
         return None
-    dividend, other = inputs_of(rest, Mod) or (None, None)
-    op = rest.producer.op
-    if dividend is None or other is not divisor or not isinstance(op, Mod) or op.fmod:
-        return None
-    return (Mod(fmod=True), dividend, divisor) if _signs(opposite) == (dividend, rest) else None
-
-
-def _quotient(value: Value) -> Division | None:
-    """Match w / b + (w - (w / b) * b) / b, where w = x - Mod(x, b) has no remainder."""
-    quotient, missing = inputs_of(value, Add) or (None, None)
-    whole, divisor = (None, None) if quotient is None else inputs_of(quotient, Div) or (None, None)
-    rest, other = (None, None) if missing is None else inputs_of(missing, Div) or (None, None)
-    if whole is None or divisor is None or rest is None or other is not divisor:
-        return None
-    dividend, remainder = inputs_of(whole, Sub) or (None, None)
-    if dividend is None or remainder is None or _reduced(rest, divisor) is not whole:
-        return None
-    op = remainder.producer.op
-    is_truncated = isinstance(op, Mod) and op.fmod
-    if not is_truncated or inputs_of(remainder, Mod) != (dividend, divisor):
-        return None
-    return Div(), dividend, divisor
+    is_same = divisor is found[1] and _are_opposite([opposite], rest, found[0])
+    return (Mod(fmod=True), found[0], found[1]) if is_same else None

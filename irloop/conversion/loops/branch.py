@@ -18,6 +18,7 @@ from irloop.conversion.loops.deciding_sizes import (
     deciding_inputs,
     fixing,
 )
+from irloop.conversion.loops.guarded_scan import guards_a_scan
 from irloop.conversion.loops.stacks import as_stack
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
@@ -60,6 +61,9 @@ def import_if(c: Import, op: onnx.If, *inputs: Converted | None) -> Sequence[Con
     if not isinstance(condition, Value):
         raise c.refuse("its condition is not a tensor, or not connected")
     taken = _taken(c, condition)
+    if taken is None and guards_a_scan(c.node):
+        # What a Scan becomes runs zero times, too.
+        taken = "then"
     if taken is not None:
         return _inline(c, taken, inputs)
     return _emit(c, ov.If(), c.as_one_element(condition), inputs)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from irloop.analysis.ranges import is_never_negative
 from irloop.conversion.framework.directions import Import
 from irloop.conversion.framework.translation import (
     Converted,
@@ -149,4 +150,5 @@ def _trip(c: Import, limit: Value | None) -> Value:
     if known is not None:
         count = int(known.reshape(-1)[0])
         return c.i64(-1 if count >= _UNLIMITED else count)
-    return c.maximum(c.as_one_element(limit), c.i64(0))
+    trip = c.as_one_element(limit)
+    return trip if is_never_negative(trip) else c.maximum(trip, c.i64(0))

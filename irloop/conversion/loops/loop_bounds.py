@@ -1,49 +1,40 @@
-"""Widens the shape bounds of last values of an OpenVINO Loop that may run zero times.
-
-OpenVINO takes the shape of a last value from the result of the body. If a state grows, that
-result has at least one element, and OpenVINO 2026.4 compiles the readers of the last value for one
-element or more: it throws if the Loop does not run and the state stays empty.
-"""
+"""Cuts what an OpenVINO Loop joined if the Loop did not run."""
 
 from __future__ import annotations
 
+from functools import reduce
+
+from irloop.analysis.states import unknown_axes
 from irloop.conversion.framework.directions import Import
-from irloop.dialects.openvino.comparison import LogicalAnd
-from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
+from irloop.graph.types import ElementType
 
-__all__ = ["runs_at_all", "with_bounds_of"]
+__all__ = ["cut_if_idle"]
+
+#: A slice bound behind the last element of every tensor. OpenVINO computes bounds in 32 bits.
+TO_THE_END = 2**31 - 1
 
 
-def runs_at_all(c: Import, trip: Value, starts: Value) -> Value:
-    """Emit a boolean vector of one element that is true if a Loop runs at least once.
+def cut_if_idle(c: Import, value: Value, axis: int, trip: Value, starts: Value) -> Value:
+    """Slice a concatenated output of a Loop to zero length if no iteration ran.
 
-    `trip` is the trip count and `starts` the initial condition. A constant trip count is taken to
-    be different from 0, so that `starts` alone decides.
+    Without this, OpenVINO 2026.4 returns the values of earlier iterations, in the shape of an
+    earlier run. The axis of concatenation and every other dimension that is known only at run time
+    are sliced to 0, as in the first inference and in ONNX Runtime. If an iteration ran, all
+    elements are kept. `trip` is the trip count and `starts` the initial condition of the Loop; a
+    trip count that is not constant is never negative.
     """
-    runs = c.reshape(starts, [1])
-    if c.constant_of(trip) is not None:
-        return runs
-    count = c.reshape(trip, [1])
-    none = c.equal(count, c.constant(0, element_of(trip)))
-    return c(LogicalAnd(), runs, c.logical_not(none))
-
-
-def with_bounds_of(c: Import, last: Value, initial: Value, runs: Value) -> Value:
-    """Slice the last value of a Loop so that its shape bounds include the initial size.
-
-    Otherwise the bounds that OpenVINO infers ignore that a Loop may run no iteration: for `initial`
-    of shape [0, 2], it infers [1.., 2] instead of [0.., 2]. At run time the Slice cuts
-    nothing if `runs` is true; else it takes the size of `initial`. If the shape of `last` is static
-    or its rank differs from that of `initial`, `last` is returned unchanged.
-    """
-    rank = shape_of(last).rank
-    if rank is None or shape_of(last).is_static or shape_of(initial).rank != rank:
-        return last
-    # Use a Slice, because OpenVINO removes a Reshape from rank 1 to rank 1.
-    own, before = c.shape_of(last), c.shape_of(initial)
-    ends, axes = c.select(runs, own, before), list(range(rank))
-    made = c.slice_by(last, c.i64([0] * rank), ends, axes, c.i64([1] * rank))
-    c.inference.hint(made, last.type)
-    c.inference.visit(made.producer)
-    return made
+    axes = [axis, *unknown_axes(value, axis)]
+    begun = c.constant_of(starts)
+    is_counted = c.constant_of(trip) is None
+    factors = []
+    if begun is None or not begun.reshape(-1)[0]:
+        factors.append(c.convert_always(starts, ElementType.I64))
+    if is_counted:
+        # No more elements than iterations are joined, but other axes may be longer.
+        factors.append(trip if len(axes) == 1 else c.minimum(trip, c.i64(1)))
+    if not is_counted or len(axes) > 1:
+        factors.append(c.i64([TO_THE_END] * len(axes)))
+    ends = c.as_list(reduce(c.multiply, factors))
+    starts, steps = c.i64([0] * len(axes)), c.i64([1] * len(axes))
+    return c.slice_by(value, starts, ends, axes, steps)

@@ -65,7 +65,11 @@ NEAREST = {
     ("TensorIterator", "Scan"): "its slices cover the whole axis",
     ("TensorIterator", "Loop"): "a Scan cannot slice in the same way, or its states change their "
     "shape",
-    ("Loop", "Scan"): "it is in the body of a TensorIterator, and its slices cover the whole axis",
+    (
+        "Loop",
+        "Scan",
+    ): "only its slices end it, and their number is unknown, or it is in the body of "
+    "a TensorIterator",
     ("Loop", "Loop"): "it may stop early, or its trip count is an input",
     ("Scan", "TensorIterator"): "its length is known",
     ("Scan", "Loop"): "its length may be 0, or it is in the body of a TensorIterator",

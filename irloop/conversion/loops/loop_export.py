@@ -6,6 +6,7 @@ from irloop.analysis.patterns import is_in_iterator
 from irloop.analysis.ranges import is_never_negative
 from irloop.conversion.framework.directions import Export
 from irloop.conversion.framework.translation import exports
+from irloop.conversion.loops.guarded_scan import export_guarded_scan
 from irloop.conversion.loops.loop_parts import (
     CopiedStates,
     LoopPlan,
@@ -33,8 +34,9 @@ def export_loop(c: Export, op: ov.Loop, *inputs: Value | None) -> list[Value | N
     """Write an ONNX Loop that captures its invariant inputs, or a Scan.
 
     A negative constant trip count becomes an omitted M. A Scan is written if the user prefers
-    Scans, or in the body of a TensorIterator, which holds no second one in IR; but only if it can
-    express the Loop without any change.
+    Scans, in the body of a TensorIterator, which holds no second one in IR, or if the number of
+    slices is unknown, as a Scan of unknown length is such a Loop in IR; but only if it can express
+    the Loop without any change.
     """
     trip, condition = inputs[0], inputs[1]
     assert trip is not None
@@ -43,31 +45,44 @@ def export_loop(c: Export, op: ov.Loop, *inputs: Value | None) -> list[Value | N
     prefers_scan = c.converter.options.get("prefer") == "scan" or is_in_iterator(c.node)
     if prefers_scan and _is_pure_scan(plan, trip, condition):
         return export_as_scan(plan)
-    return _export_as_loop(plan, _limit(c, trip), c.as_scalar(condition))
+    limit = _limit(c, trip)
+    if limit is not None and c.constant_of(limit) is None and _only_slices_end(plan, condition):
+        guarded = export_guarded_scan(plan, limit)
+        if guarded is not None:
+            return guarded
+    return _export_as_loop(plan, limit, c.as_scalar(condition))
 
 
 def _is_pure_scan(plan: LoopPlan, trip: Value, starts: Value) -> bool:
     """Return whether a Scan can express a Loop without any change.
 
-    Its trip count must be the number of its slices, its condition always true, and its iteration
-    number must not be read.
+    Its trip count must be the number of its slices.
     """
-    c, wires = plan.c, plan.wires
-    count, start = c.constant_of(trip), c.constant_of(starts)
-    if count is None or start is None or not bool(start.reshape(-1)[0]):
-        return False
-    if wires.iteration is not None and wires.iteration.is_used:
-        return False
-    if not plan.slices or not can_scan(plan):
-        return False
-    goes_on = None if wires.goes_on is None else c.converter.source.constant(wires.goes_on)
-    if goes_on is None or not bool(goes_on.reshape(-1)[0]):
+    count = plan.c.constant_of(trip)
+    if count is None or not _only_slices_end(plan, starts):
         return False
     for wire, port in plan.slices:
         size = shape_of(plan.converted(wire)).dim(port.axis)
         if not isinstance(size, int) or sliced_count(port, size) != int(count.reshape(-1)[0]):
             return False
     return True
+
+
+def _only_slices_end(plan: LoopPlan, starts: Value) -> bool:
+    """Return whether a Scan can express a Loop that ends with its slices.
+
+    Its condition must always be true, and its iteration number must not be read.
+    """
+    c, wires = plan.c, plan.wires
+    start = c.constant_of(starts)
+    if start is None or not bool(start.reshape(-1)[0]):
+        return False
+    if wires.iteration is not None and wires.iteration.is_used:
+        return False
+    if not plan.slices or not can_scan(plan):
+        return False
+    goes_on = None if wires.goes_on is None else c.converter.source.constant(wires.goes_on)
+    return goes_on is not None and bool(goes_on.reshape(-1)[0])
 
 
 def _limit(c: Export, trip: Value) -> Value | None:

@@ -25,14 +25,12 @@ from irloop.conversion.framework.virtual_values import (
     Stacked,
     mapped,
 )
-from irloop.conversion.loops.loop_bounds import with_bounds_of
 from irloop.conversion.loops.loop_builder import Outputs
 from irloop.conversion.loops.openvino_loop_builder import OpenVinoLoopBuilder
 from irloop.conversion.loops.stacks import as_items, as_stack, joined, stack_type, stacked
 from irloop.dialects.onnx import sequence
 from irloop.dialects.wire_ends import Entering, Leaving, passed_on
 from irloop.dialects.wires import Wires
-from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import (
@@ -218,12 +216,7 @@ class LoopStates:
         The items from before the loop come first, then `appended`, the items that the loop
         appended.
         """
-        c, before, shape = self._loop.c, state.before, shape_of(appended)
-        if self._loop.ran is not None and shape.dims and not Shape(shape.dims[1:]).is_static:
-            # If there is no iteration, OpenVINO's concatenated output has the dimensions that it
-            # had in an earlier inference.
-            nothing = c.constant(np.zeros((0,) * len(shape.dims)), element_of(appended))
-            appended = with_bounds_of(c, appended, nothing, self._loop.ran)
+        c, before = self._loop.c, state.before
         if isinstance(before, Stacked):
             return joined(c, [before.tensor, appended])
         assert isinstance(before, Items)

@@ -21,10 +21,11 @@ import math
 
 import numpy as np
 
+from irloop.analysis.free_sizes import is_free_size
 from irloop.analysis.shared_memory import needs_barrier, shares_memory_with
-from irloop.analysis.states import changing_axes, unknown_axes
+from irloop.analysis.states import changing_axes
 from irloop.conversion.framework.directions import Import
-from irloop.conversion.loops.loop_bounds import runs_at_all
+from irloop.conversion.loops.loop_bounds import cut_if_idle
 from irloop.conversion.loops.loop_builder import LoopBuilder, Outputs
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.wire_ends import INVARIANT, Leaving, joined_port, slice_port
@@ -78,9 +79,6 @@ class OpenVinoLoopBuilder(LoopBuilder[Import]):
         super().__init__(c, label)
         #: True if the loop certainly runs an iteration.
         self._runs = True
-        #: A one-element boolean vector: true if the Loop ran an iteration; None if it certainly
-        #: did.
-        self.ran: Value | None = None
 
     def iteration(self, shape: Shape = SCALAR) -> Value:
         """Return the body parameter that holds the iteration number, as i64; only a Loop has one.
@@ -133,29 +131,13 @@ class OpenVinoLoopBuilder(LoopBuilder[Import]):
         turned = self._turn_forward()
         made = self.make(ov.Loop())
         if not runs:
-            self.ran = runs_at_all(self.c, trip, starts)
             for leaving in wires.outputs:
                 if isinstance(leaving.port, Concatenated):
-                    made[leaving] = self._cut(made[leaving], leaving.port.axis)
+                    axis = leaving.port.axis
+                    made[leaving] = cut_if_idle(self.c, made[leaving], axis, trip, starts)
         for leaving, axis in turned.items():
             made[leaving] = _backwards(self.c, made[leaving], axis)
         return made
-
-    def _cut(self, value: Value, axis: int) -> Value:
-        """Slice a concatenated output to zero length if no iteration ran.
-
-        Without this, OpenVINO 2026.4 returns the values of earlier iterations, in the shape of an
-        earlier run. The axis of concatenation and every other dimension that is known only at run
-        time are sliced to 0, as in the first inference and in ONNX Runtime. If an iteration ran,
-        all elements are kept.
-        """
-        c = self.c
-        assert self.ran is not None
-        axes = [axis, *unknown_axes(value, axis)]
-        lengths = c.gather(c.shape_of(value), c.i64(axes), 0)
-        ends = c.multiply(lengths, c.convert_always(self.ran, ElementType.I64))
-        starts, steps = c.i64([0] * len(axes)), c.i64([1] * len(axes))
-        return c.slice_by(value, starts, ends, axes, steps)
 
     def _turn_forward(self) -> dict[Leaving, int]:
         """Reverse what the loop slices backwards; return the axes of backward outputs.
@@ -271,16 +253,22 @@ class OpenVinoLoopBuilder(LoopBuilder[Import]):
     def _open_joined(self) -> None:
         """Hide the unknown dimensions of concatenated body values from OpenVINO.
 
-        The axis along which the values are concatenated is left as it is. OpenVINO assumes that an
-        unknown dimension is positive, and that it equals another dimension of the model. Both are
-        wrong if the Loop runs zero times: the dimension is then 0 in the output, but the other
-        dimension of the model is not.
+        The axis along which the values are concatenated is left as it is. OpenVINO may know that
+        another dimension is positive, but it is 0 in the output if the Loop runs zero times. The
+        sizes of model inputs are not known to be positive.
         """
+        outer = {wire.parameter: wire.outer for wire in self.wires.inputs}
         for leaving in self.wires.outputs:
             assert isinstance(leaving.port, Concatenated)
             dims = enumerate(shape_of(leaving.value).dims or ())
             axis = leaving.port.axis
-            axes = {at for at, dim in dims if at != axis and not isinstance(dim, int)}
+            value = leaving.value
+            axes = {
+                at
+                for at, dim in dims
+                if not (at == axis or isinstance(dim, int))
+                and (self.c.is_nested or not is_free_size(value, at, outer))
+            }
             leaving.value = self._opened(leaving.value, axes)
 
     def drop_unread(self) -> None:

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
-from irloop.analysis.operands import inputs_of
+from irloop.analysis.operands import (
+    inputs_of,
+    integers_in,
+    is_length_of,
+    only_reader,
+    single_number,
+)
 from irloop.dialects.onnx.comparison import Equal, Where
+from irloop.dialects.onnx.elementwise import Sub
+from irloop.dialects.onnx.generate import Range
 from irloop.dialects.onnx.search import ArgMax12, ArgMin12, TopK11
+from irloop.dialects.onnx.shape import Squeeze13
 from irloop.graph.builder import shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.model import Node, Value
+from irloop.graph.types import Dim
 from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.node_writer import NodeWriter
 
@@ -22,11 +35,13 @@ class FuseFirstBest(NodePass):
     Given::
 
         best, _ = TopK(x, 1)
-        y, _ = TopK(Where(x == best, [0, 1, ..., n - 1], n - 1), 1, largest=0)
+        y, _ = TopK(Where(x == best, Range(0, n), n - 1), 1, largest=0)
 
     Result::
 
         y = ArgMax(x)
+
+    A Squeeze that removes the axis of `y` is not needed then.
 
     The other operand of Where may also be larger. They differ only where `x` has a NaN, of which
     ONNX does not say where it ranks.
@@ -34,12 +49,17 @@ class FuseFirstBest(NodePass):
 
     name = "fuse_first_best"
     dialects = frozenset({"onnx"})
-    operations = (TopK11,)
+    operations = (Squeeze13, TopK11)
 
     def applies(self, node: Node) -> bool:
+        if isinstance(node.op, Squeeze13):
+            return _kept(node) is not None
         return _choice(node) is not None and not node.outputs[1].is_used
 
-    def rewrite(self, node: Node, w: NodeWriter) -> tuple[Value, Value] | None:
+    def rewrite(self, node: Node, w: NodeWriter) -> Value | tuple[Value, Value] | None:
+        kept = _kept(node)
+        if kept is not None:
+            return w(replace(kept[0], keepdims=False), kept[1])
         choice = _choice(node)
         if choice is None:
             return None
@@ -53,16 +73,31 @@ class FuseFirstBest(NodePass):
         if dims is None or not _is_one(search, known) or not _is_one(node, known):
             return None
         axis = top.axis % len(dims)
-        order = known.constant(positions)
-        if axis != least.axis % len(dims) or order is None or order.ndim != len(dims) - axis:
+        if axis != least.axis % len(dims):
             return None
-        if order.size != dims[axis] or not np.array_equal(order.reshape(-1), range(order.size)):
-            return None
-        last = known.constant(otherwise)
-        if last is None or order.dtype != np.int64 or (last < order.size - 1).any():
+        counted = inputs_of(positions, Range)
+        if counted is None:
+            found = _are_all(positions, otherwise, dims[axis], len(dims) - axis, known)
+        else:
+            found = axis == len(dims) - 1 and _is_counted(counted, otherwise, x, axis)
+        if not found:
             return None
         op = ArgMax12(axis=axis) if top.largest else ArgMin12(axis=axis)
         return w(op, x), node.outputs[1]
+
+
+def _kept(node: Node) -> tuple[ArgMax12 | ArgMin12, Value] | None:
+    """Match a Squeeze of the axis that only it needs of ArgMax or ArgMin; return these."""
+    place = node.inputs[0]
+    search = None if place is None else place.producer
+    if place is None or search is None or only_reader(place) is None:
+        return None
+    op, x = search.op, search.inputs[0]
+    if not isinstance(op, ArgMax12 | ArgMin12) or not op.keepdims or x is None:
+        return None
+    rank = shape_of(x).rank
+    is_same = rank is not None and [at % rank for at in integers_in(node.inputs[1])] == [op.axis]
+    return (op, x) if is_same else None
 
 
 def _choice(node: Node) -> tuple[Value, Value, Value] | None:
@@ -78,6 +113,25 @@ def _choice(node: Node) -> tuple[Value, Value, Value] | None:
     search = best.producer
     is_best = isinstance(search.op, TopK11) and search.outputs[0] is best
     return (best, positions, otherwise) if is_best and search.inputs[0] is x else None
+
+
+def _are_all(positions: Value, otherwise: Value, size: Dim, rank: int, known: Inference) -> bool:
+    """Return whether constants are all positions below a size, and one that is not smaller."""
+    order, last = known.constant(positions), known.constant(otherwise)
+    if order is None or last is None or order.ndim != rank or order.dtype != np.int64:
+        return False
+    if order.size != size or not np.array_equal(order.reshape(-1), range(order.size)):
+        return False
+    return bool((last >= order.size - 1).all())
+
+
+def _is_counted(counted: Sequence[Value], otherwise: Value, x: Value, axis: int) -> bool:
+    """Return whether a Range has all positions along an axis, and `otherwise` is the last one."""
+    start, stop, step = counted
+    last = inputs_of(otherwise, Sub)
+    if last is None or last[0] is not stop or not is_length_of(stop, x, axis):
+        return False
+    return (single_number(start), single_number(step), single_number(last[1])) == (0, 1, 1)
 
 
 def _is_one(search: Node, known: Inference) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from irloop.analysis.shared_memory import is_overwritten, needs_barrier, shares_memory_with
 from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino.gather import Gather, Gather7, Gather8
+from irloop.graph.builder import shape_of
 from irloop.graph.loops import Concatenated
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Result
@@ -14,6 +16,8 @@ from irloop.passes.node_writer import NodeWriter
 from irloop.passes.writers import writer_at
 
 __all__ = ["BodyBarriers"]
+
+GATHERS = (Gather, Gather7, Gather8)
 
 
 class BodyBarriers(LoopPass):
@@ -38,7 +42,7 @@ class BodyBarriers(LoopPass):
     `shared_memory.IN_PLACE`; elementwise operations on a view of the value; and elementwise
     operations on a Concat if the plugin puts the value into the Concat's memory without a copy. The
     next iteration would read what these operations wrote, so this pass lets the body read a copy of
-    the value instead.
+    the value instead, or of its slice that one index gathers.
 
     The copy is the maximum of a value with itself (for booleans, LogicalOr), an operation that the
     plugin neither removes nor computes in place. As measured with OpenVINO 2026.4, the results of
@@ -78,11 +82,29 @@ class BodyBarriers(LoopPass):
                 leaving.value = copied(leaving.value)
         unchanged = [item for item in wires.states if item.result is item.parameter]
         for captured in [*wires.invariants, *unchanged]:
+            if not is_overwritten(captured.parameter):
+                continue
+            rewriter.modified = True
+            _copy_slices(captured.parameter, w)
             if is_overwritten(captured.parameter):
                 _read_a_copy(captured.parameter, w)
-                rewriter.modified = True
         if copies:
             wires.replace(node.op, rewriter)
+
+
+def _copy_slices(parameter: Value, last: NodeWriter) -> None:
+    """Let the operations of a body read copies of what single indices gather from `parameter`.
+
+    This is less to copy than the whole, from which it may be a view if it is all there is.
+    """
+    for user, position in parameter.uses:
+        index = user.inputs[1] if position == 0 and isinstance(user.op, GATHERS) else None
+        if index is None or shape_of(index).rank != 0:
+            continue
+        uses = [use for use in user.output.uses if not isinstance(use[0].op, Result)]
+        copy = last.at(user.following).own_copy(user.output)
+        for reader, place in uses:
+            last.rewriter.set_input(reader, place, copy)
 
 
 def _read_a_copy(parameter: Value, last: NodeWriter) -> None:

@@ -13,7 +13,7 @@ from irloop.graph.builder import element_of, integers_of, shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Op
-from irloop.graph.types import TensorType
+from irloop.graph.types import ElementType, TensorType
 from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.match_rewriter import has_fixed_name
 from irloop.passes.node_writer import NodeWriter
@@ -144,9 +144,17 @@ def _source(node: Node, inference: Inference) -> Value | None:
         return first if _same_shape(node) and len(node.inputs) < 3 else None
     if isinstance(op, PADS):
         return first if _same_shape(node) and _adds_nothing(node, inference) else None
+    if isinstance(op, CONVERSIONS) and element_of(node.outputs[0]) is ElementType.BOOLEAN:
+        first = _condition(first)
     # Only conversions to the same type remain here; an unknown type may still differ.
     known = element_of(first).bits or element_of(first).value == "string"
     return first if known or isinstance(op, IDENTITIES) else None
+
+
+def _condition(value: Value) -> Value:
+    """The booleans that a Cast made numbers of; `value` itself if it is something else."""
+    source = value.producer.inputs[0] if isinstance(value.producer.op, CONVERSIONS) else None
+    return source if source is not None and element_of(source) is ElementType.BOOLEAN else value
 
 
 def _chosen(node: Node, inference: Inference) -> Value | None:
