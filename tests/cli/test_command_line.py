@@ -11,7 +11,7 @@ import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -188,11 +188,13 @@ def test_json_names_no_temporary_file(copied: Path) -> None:
     assert finding["message"] == "the weights file <stdin>.bin does not exist"
 
 
-def _on_a_terminal(*arguments: str, columns: int = 80, **variables: str) -> str:
+def _on_a_terminal(
+    *arguments: str, columns: int = 80, variables: Mapping[str, str] | None = None
+) -> str:
     """What a terminal shows of a command."""
     read, write = pty.openpty()
     kept = {name: text for name, text in os.environ.items() if not name.endswith("_COLOR")}
-    environment = {**kept, **variables}
+    environment = {**kept, **(variables or {})}
     command = [sys.executable, "-m", "irloop", *arguments]
     fcntl.ioctl(read, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     with subprocess.Popen(command, stdout=write, stderr=write, env=environment) as running:
@@ -224,7 +226,7 @@ def test_colours_follow_the_terminal_and_the_user(
     copied.write_bytes(
         right.replace(b'internal_layer_id="0" axis="1"', b'internal_layer_id="0" axis="-2"')
     )
-    shown = _on_a_terminal("validate", str(copied), **variables)
+    shown = _on_a_terminal("validate", str(copied), variables=variables)
     assert "IRL" in shown
     assert ("\x1b[" in shown) == coloured
 
