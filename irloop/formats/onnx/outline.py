@@ -152,7 +152,7 @@ class OutlineGraph:
             stack.extend(reversed(bodies))
 
     def in_order(self) -> Iterator[OutlineNode]:
-        """Yield the nodes of this graph in the order of the file, each before those in its bodies."""
+        """Yield the nodes in the order of the file, each before those in its bodies."""
         stack = [iter(self.nodes)]
         while stack:
             node = next(stack[-1], None)
