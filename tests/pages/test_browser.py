@@ -181,8 +181,11 @@ return [count, titles.length];
 """
 
 
+@pytest.mark.parametrize("sideways", [False, True])
 @pytest.mark.parametrize("name", ["counting", "recurrent", "branches", "layers"])
-def test_no_wire_crosses_a_title(browser: Browser, tmp_path: Path, name: str) -> None:
+def test_no_wire_crosses_a_title(
+    browser: Browser, tmp_path: Path, name: str, *, sideways: bool
+) -> None:
     page = tmp_path / "page.html"
     if name == "layers":
         layers(page, 20, scope="/net.{}/")
@@ -190,11 +193,67 @@ def test_no_wire_crosses_a_title(browser: Browser, tmp_path: Path, name: str) ->
         models = {"counting": counting, "recurrent": lambda _: RECURRENT, "branches": branches}
         irloop.view(models[name](tmp_path), page)
     browser.open(page)
+    if sideways:
+        browser.run("document.querySelector('[name=sideways]').click()")
     browser.run(press("Open all"))
     for _ in range(4):
         browser.run(press("+"))
     found, titles = browser.run(CROSSINGS)
     assert (found, titles > 8) == (0, True)
+
+
+def test_boxes_show_what_is_chosen(browser: Browser, tmp_path: Path) -> None:
+    irloop.view(RECURRENT, tmp_path / "page.html")
+    browser.open(tmp_path / "page.html")
+
+    def lines(name: str = "") -> list[str]:
+        if name:
+            browser.run(f"document.querySelector('[name={name}]').click()")
+        return browser.texts("[data-id] .line")
+
+    first = lines()
+    assert {"drop_time", "b ⟨3×4⟩", "f32[1,3]"} <= {*first}
+    assert "drop_time" not in lines("names")
+    assert "b ⟨3×4⟩" not in lines("constants")
+    assert lines("types") == ["slice, axis 1", "state"]
+    lines("names")
+    lines("constants")
+    lines("types")
+    browser.click(".box.of-pooling, .box.of-activation")
+    places = (
+        "const at = (text) => [...document.querySelectorAll('[data-id]')].find(item =>"
+        " item.querySelector('.title').textContent === text).getBoundingClientRect();"
+        "const [a, b] = [at('Squeeze'), at('Unsqueeze')]; return [b.left - a.left, b.top - a.top]"
+    )
+    right, down = browser.run(places)
+    assert down > abs(right)
+    lines("sideways")
+    right, down = browser.run(places)
+    assert right > abs(down)
+    # Arrows follow the wires in this direction, too.
+    from selenium.webdriver.common.keys import Keys
+
+    assert browser.texts(".selected .title") == ["Tanh"]
+    canvas = browser.driver.find_element("css selector", ".canvas")
+    canvas.send_keys(Keys.ARROW_LEFT)
+    assert browser.texts(".selected .title") == ["Add"]
+    assert browser.complaints() == []
+
+
+def test_boxes_show_attributes_on_request(counted: Browser) -> None:
+    assert counted.texts(".box .line.constant") == []
+    counted.run("document.querySelector('[name=attributes]').click()")
+    assert counted.texts(".box .line.constant") == ["to = f32"]
+
+
+def test_a_block_drawn_once_shows_what_its_copies_pass_on(browser: Browser, tmp_path: Path) -> None:
+    browser.open(layers(tmp_path / "page.html", 12))
+    # The sum of a layer is read by two products and the sum of the next one.
+    assert browser.texts(".canvas .wire.copy title") == ["to the next copy"] * 3
+    assert "from one copy of a block to the next" in browser.texts(".legend .row")
+    browser.click("[data-toggle='g0*']")
+    assert browser.texts(".canvas .wire.copy") == []
+    assert browser.complaints() == []
 
 
 def branches(folder: Path) -> Path:
