@@ -27,7 +27,7 @@ from irloop.graph.outline import Group, Item, outline
 from irloop.graph.walk import node_path
 from irloop.opening import open_regular
 from irloop.pages.about import LISTED, about, pairs
-from irloop.pages.boxes import description, family, label, rows
+from irloop.pages.boxes import description, family, label, rows, specification
 from irloop.pages.weights import Weights
 from irloop.progress import counted
 
@@ -48,16 +48,16 @@ class Contents:
     entries of the page.
     """
 
-    def __init__(self, model: Model, title: str) -> None:
+    def __init__(self, model: Model, title: str, *, whole_weights: bool = False) -> None:
         self._model = model
-        self._weights = Weights()
+        self._weights = Weights(whole=whole_weights)
         self.numbers: dict[Node, int] = {}
         self.nodes: list[dict[str, Any]] = []
         self.graphs: list[dict[str, Any]] = []
         self.constants: list[dict[str, Any]] = []
         self._constant_numbers: dict[Node, int] = {}
-        #: What operations of each type do.
-        self._descriptions: dict[str, str] = {}
+        #: What operations of each type do: in one sentence, and all that is known.
+        self._descriptions: dict[str, tuple[str, list[str]]] = {}
         self._left_out = 0
         self._add_graphs()
         self._add_source()
@@ -152,10 +152,15 @@ class Contents:
             entry["constant"] = self._constant(node)
             entry["role"] = constant(node.op)
         if entry["kind"] in ("operation", "owner"):
-            self._descriptions.setdefault(node.op.label, description(node))
+            self._describe(node)
         self.numbers[node] = len(self.nodes)
         self.nodes.append(entry)
         return True
+
+    def _describe(self, node: Node) -> None:
+        if node.op.label not in self._descriptions:
+            told = description(node), specification(node, self._model.dialect)
+            self._descriptions[node.op.label] = told
 
     def _input(self, value: Value | None) -> dict[str, Any] | None:
         if value is None:

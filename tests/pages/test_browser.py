@@ -4,6 +4,8 @@ there are no errors on the console.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -353,11 +355,38 @@ def test_pictures_and_values_are_saved(browser: Browser, tmp_path: Path) -> None
     assert browser.complaints() == []
 
 
+def test_large_weights_are_saved_on_request(browser: Browser, tmp_path: Path) -> None:
+    weight = np.random.default_rng(1).standard_normal((512, 600), np.float32)
+    b = irloop.Builder("onnx", opset=17)
+    b.output("y", b.op("MatMul", b.input("x", "f32", [1, 512]), b.constant(weight)))
+    irloop.save_model(b.model(), tmp_path / "m.onnx")
+    command = [sys.executable, "-m", "irloop", "view", str(tmp_path / "m.onnx")]
+    command += ["-o", str(tmp_path / "page.html")]
+    subprocess.run(command, check=True, capture_output=True)
+    assert (tmp_path / "page.html").stat().st_size < 200_000
+    subprocess.run([*command, "--whole-weights"], check=True, capture_output=True)
+    browser.driver.execute_cdp_cmd(
+        "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path / "got")}
+    )
+    browser.open(tmp_path / "page.html")
+    browser.click(".of-weights")
+    browser.click("aside .constant .npy")
+    (file,) = waited_for(tmp_path / "got", "*.npy")
+    np.testing.assert_array_equal(np.load(file), weight, strict=True)
+    assert browser.complaints() == []
+
+
+def waited_for(folder: Path, pattern: str) -> list[Path]:
+    """The files of a pattern when there are some."""
+    end = time.monotonic() + PATIENCE
+    while not list(folder.glob(pattern)) and time.monotonic() < end:
+        time.sleep(0.05)
+    return list(folder.glob(pattern))
+
+
 def waited(path: Path) -> bytes:
     """The content of a file when it has been downloaded."""
-    end = time.monotonic() + PATIENCE
-    while not path.exists() and time.monotonic() < end:
-        time.sleep(0.05)
+    waited_for(path.parent, path.name)
     return path.read_bytes()
 
 

@@ -57,8 +57,11 @@ class Details {
   }
 
   described(model, node) {
-    const words = model.descriptions[node.type];
-    return words ? [html("p", { class: "hint" }, words)] : [];
+    const [words, all] = model.descriptions[node.type] ?? [];
+    if (!words) return [];
+    const title = html("summary", { class: "hint" }, "Specification");
+    const more = html("details", {}, title, html("pre", {}, all.join("\n")));
+    return [html("p", { class: "hint" }, words), all.length ? more : ""];
   }
 
   place(node) {

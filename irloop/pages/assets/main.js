@@ -282,8 +282,7 @@ class Page {
 async function main() {
   try {
     const packed = document.getElementById("data").textContent;
-    const bytes = Uint8Array.from(atob(packed), (char) => char.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const stream = new Blob([bytesOf(packed)]).stream().pipeThrough(new DecompressionStream("gzip"));
     new Page(await new Response(stream).json()).build();
   } catch (error) {
     // Browsers before 2023 cannot unpack the data.
