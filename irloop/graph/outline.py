@@ -18,7 +18,8 @@ from irloop.graph.scope_order import DEEPEST, Scope, by_scope
 
 __all__ = ["Group", "Item", "members", "outline"]
 
-#: A scope with fewer nodes is no group, and neither is a repetition that hides fewer nodes.
+#: A scope with fewer nodes is no group unless it was one layer of an old IR, and neither is a
+#: repetition that hides fewer nodes.
 SMALLEST, HIDDEN = 3, 8
 
 #: More items than this beside each other are put into parts of about `PART`.
@@ -101,7 +102,8 @@ class _Outline:
         while at < end:
             stop = self._end_of_scope(at, end, depth)
             inside = self._nodes[at:stop]
-            if stop - at < SMALLEST or depth == DEEPEST:
+            is_small = stop - at < SMALLEST and not _is_one_layer(inside)
+            if is_small or depth == DEEPEST:
                 found += inside
             elif stop - at == end - start:
                 # The part of the name is common to all, so it separates nothing.
@@ -225,6 +227,12 @@ class _Outline:
     def _span(self, level: _Level, start: int, end: int) -> tuple[int, int]:
         first = self._place(level, start)
         return first, first + level.before[end] - level.before[start]
+
+
+def _is_one_layer(nodes: Sequence[Node]) -> bool:
+    """Return whether several nodes replace one layer of an IR of versions 2 to 7."""
+    layers = {node.location.layer_id for node in nodes}
+    return len(nodes) > 1 and len(layers) == 1 and None not in layers
 
 
 def _scope(title: str, content: list[Item]) -> Group:

@@ -229,15 +229,17 @@ class Contents:
                 labels[position] = [*input_label(owner, position), *omitted]
 
     def _add_source(self) -> None:
-        """Add to each node and constant the text of its line in the XML file, if it is known."""
+        """Add to each node and constant its line in the XML file, and one that has attributes."""
         if self._model.dialect != "openvino" or self._model.source is None:
             return
         entries = [*self.nodes, *self.constants]
-        wanted = {entry["line"] for entry in entries if entry["line"] is not None}
-        texts = source_lines(self._model.source, wanted)
+        lines = {entry["line"] for entry in entries if entry["line"] is not None}
+        texts = source_lines(self._model.source, lines | {line + 1 for line in lines})
         for entry in entries:
             if entry["line"] in texts:
-                entry["xml"] = texts[entry["line"]]
+                attributes = texts.get(entry["line"] + 1, "")
+                is_own = attributes.startswith("<data ")
+                entry["xml"] = f"{texts[entry['line']]} {attributes if is_own else ''}".rstrip()
 
 
 def _format(model: Model) -> str:

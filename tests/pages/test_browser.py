@@ -258,6 +258,29 @@ def test_a_block_drawn_once_shows_what_its_copies_pass_on(browser: Browser, tmp_
     assert browser.complaints() == []
 
 
+def test_layers_of_an_old_ir_are_those_of_the_file(browser: Browser, tmp_path: Path) -> None:
+    port = "<dim>1</dim><dim>2</dim><dim>4</dim><dim>4</dim></port>"
+    (tmp_path / "old.xml").write_text(
+        f"""<net batch="1" name="x" version="6"><layers>
+<layer id="0" name="in" precision="FP32" type="Input"><output><port id="0">{port}</output></layer>
+<layer id="1" name="scaled" precision="FP32" type="ScaleShift">
+<input><port id="0">{port}</input><output><port id="1">{port}</output>
+<blobs><weights offset="0" size="8"/><biases offset="8" size="8"/></blobs></layer>
+</layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"""
+    )
+    np.array([2, 3, 4, 5], np.float32).tofile(tmp_path / "old.bin")
+    irloop.view(tmp_path / "old.xml", tmp_path / "page.html")
+    browser.open(tmp_path / "page.html")
+    assert browser.texts(".box.group .title") == ["ScaleShift"]
+    assert browser.texts(".box.operation .title") == ["Multiply", "Add"]
+    browser.click(".box.group")
+    assert browser.texts("aside .place") == ["line 3, layer 1"]
+    assert 'type="ScaleShift"' in browser.texts("aside pre")[0]
+    browser.click(".box.group [data-toggle]")
+    assert browser.texts(".box .title") == ["in", "ScaleShift", "scaled"]
+    assert browser.complaints() == []
+
+
 def branches(folder: Path) -> Path:
     """A wide model whose last operation is an If with two large branches."""
     from onnx import TensorProto, helper

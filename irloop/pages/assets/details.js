@@ -31,6 +31,7 @@ class Details {
     this.element.replaceChildren(
       html("h2", {}, box.title, box.times),
       ...box.lines.map(([, line]) => html("p", { class: "path" }, line)),
+      ...(box.source ? this.place(box.source) : []),
       html("p", { class: "hint" }, "Enter or a double click opens and closes it."),
     );
   }

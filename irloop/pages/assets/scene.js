@@ -293,8 +293,22 @@ class Scene {
       box.mark = "inside";
     }
     box.family = "group";
+    const layer = layerOf(nodes);
+    if (layer) {
+      box.title = layer.type;
+      box.lines.unshift(["soft", name]);
+      box.source = layer.node;
+    }
     return box;
   }
+}
+
+/** The layer of an old IR that all these nodes replace: {type, node}; null if there is none. */
+function layerOf(nodes) {
+  const [node] = nodes;
+  if (node.layer === null || nodes.some(({ layer }) => layer !== node.layer)) return null;
+  const [, type] = /\btype="([^"]*)"/.exec(node.xml ?? "") ?? [];
+  return type ? { type, node } : null;
 }
 
 function container(box, parent, head) {
