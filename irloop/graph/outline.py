@@ -102,8 +102,7 @@ class _Outline:
         while at < end:
             stop = self._end_of_scope(at, end, depth)
             inside = self._nodes[at:stop]
-            is_small = stop - at < SMALLEST and not _is_one_layer(inside)
-            if is_small or depth == DEEPEST:
+            if _is_small(inside) or depth == DEEPEST:
                 found += inside
             elif stop - at == end - start:
                 # The part of the name is common to all, so it separates nothing.
@@ -229,10 +228,13 @@ class _Outline:
         return first, first + level.before[end] - level.before[start]
 
 
-def _is_one_layer(nodes: Sequence[Node]) -> bool:
-    """Return whether several nodes replace one layer of an IR of versions 2 to 7."""
+def _is_small(nodes: Sequence[Node]) -> bool:
+    """Return whether nodes are too few for a group; those that replace a layer of an old IR are two
+    or more.
+    """
     layers = {node.location.layer_id for node in nodes}
-    return len(nodes) > 1 and len(layers) == 1 and None not in layers
+    is_layer = len(nodes) > 1 and len(layers) == 1 and None not in layers
+    return len(nodes) < SMALLEST and not is_layer
 
 
 def _scope(title: str, content: list[Item]) -> Group:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from inspect import cleandoc
+from typing import Any
 
 from irloop.conversion.coverage import operands
 from irloop.dialects.attributes import attributes_of
@@ -13,7 +14,7 @@ from irloop.graph.model import Node
 from irloop.graph.op import Constant, Op, UnknownOp
 from irloop.graph.types import ElementType
 
-__all__ = ["description", "family", "label", "rows", "specification"]
+__all__ = ["defaults", "description", "family", "label", "rows", "specification"]
 
 #: The colours of boxes, and the families of operations that have them.
 _COLOURS = {
@@ -52,6 +53,16 @@ def family(node: Node) -> str:
 def description(node: Node) -> str:
     """The first paragraph of the description of an operation."""
     return " ".join((type(node.op).__doc__ or "").split("\n\n")[0].split())
+
+
+def defaults(node: Node) -> dict[str, Any]:
+    """The values of attributes where a file leaves them out."""
+    known = {} if isinstance(node.op, UnknownOp) else attributes_of(type(node.op))
+    return {
+        name: item.default
+        for name, item in known.items()
+        if not item.required and item.default is not None
+    }
 
 
 def specification(node: Node, dialect: str) -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 from irloop.drawing.port_words import fed, given, input_label
-from irloop.graph.describe import attributes, constant
+from irloop.graph.describe import attributes, constant, format_of
 from irloop.graph.loops import (
     Carried,
     InputPort,
@@ -27,7 +27,7 @@ from irloop.graph.outline import Group, Item, outline
 from irloop.graph.walk import node_path
 from irloop.opening import open_regular
 from irloop.pages.about import LISTED, about, pairs
-from irloop.pages.boxes import description, family, label, rows, specification
+from irloop.pages.boxes import defaults, description, family, label, rows, specification
 from irloop.pages.weights import Weights
 from irloop.progress import counted
 
@@ -56,14 +56,15 @@ class Contents:
         self.graphs: list[dict[str, Any]] = []
         self.constants: list[dict[str, Any]] = []
         self._constant_numbers: dict[Node, int] = {}
-        #: What operations of each type do: in one sentence, and all that is known.
-        self._descriptions: dict[str, tuple[str, list[str]]] = {}
+        #: What operations of each type do: in one sentence, and all that is known; and the
+        #: attributes that have a default.
+        self._descriptions: dict[str, tuple[str, list[str], list[list[str]]]] = {}
         self._left_out = 0
         self._add_graphs()
         self._add_source()
         self.data: dict[str, Any] = {
             "title": title,
-            "format": _format(model),
+            "format": ", ".join([format_of(model), *(note.message for note in model.notes)]),
             "about": about(model, self.numbers),
             "graphs": self.graphs,
             "nodes": self.nodes,
@@ -159,8 +160,9 @@ class Contents:
 
     def _describe(self, node: Node) -> None:
         if node.op.label not in self._descriptions:
-            told = description(node), specification(node, self._model.dialect)
-            self._descriptions[node.op.label] = told
+            told = specification(node, self._model.dialect)
+            known = list(pairs(defaults(node)))
+            self._descriptions[node.op.label] = description(node), told, known
 
     def _input(self, value: Value | None) -> dict[str, Any] | None:
         if value is None:
@@ -240,13 +242,6 @@ class Contents:
                 attributes = texts.get(entry["line"] + 1, "")
                 is_own = attributes.startswith("<data ")
                 entry["xml"] = f"{texts[entry['line']]} {attributes if is_own else ''}".rstrip()
-
-
-def _format(model: Model) -> str:
-    if model.dialect == "openvino":
-        return f"OpenVINO IR v{model.version}"
-    opsets = [f"{domain or 'ai.onnx'} {number}" for domain, number in sorted(model.opsets.items())]
-    return f"ONNX IR v{model.version}, opset {', '.join(opsets)}"
 
 
 def _kind(node: Node) -> str:

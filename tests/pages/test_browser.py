@@ -244,6 +244,9 @@ def test_boxes_show_what_is_chosen(browser: Browser, tmp_path: Path) -> None:
 
 def test_boxes_show_attributes_on_request(counted: Browser) -> None:
     assert counted.texts(".box .line.constant") == []
+    counted.click(".of-types")
+    rows = counted.run("return document.querySelector('aside dl').innerText.split('\\n')")
+    assert rows[:2] == ["to", "f32"]
     counted.run("document.querySelector('[name=attributes]').click()")
     assert counted.texts(".box .line.constant") == ["to = f32"]
 

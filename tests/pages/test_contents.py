@@ -169,13 +169,13 @@ def test_operations_are_described(tmp_path: Path) -> None:
     assert set(model["descriptions"]) == {
         node["type"] for node in model["nodes"] if node["kind"] in ("operation", "owner")
     }
-    assert all(sentence and all for sentence, all in model["descriptions"].values())
+    assert all(sentence and all for sentence, all, _ in model["descriptions"].values())
     # Of ONNX's operations it is the standard's own text.
     (counted,) = embedded(irloop.view(counting(tmp_path)))["models"]
-    _, loop = counted["descriptions"]["Loop-1"]
+    _, loop, _ = counted["descriptions"]["Loop-1"]
     assert loop[0] == "Generic Looping construct. This loop has multiple termination conditions:"
     assert {"Inputs", "Outputs", "M (optional): I: int64"} <= set(loop)
-    _, cast = counted["descriptions"]["Cast-6"]
+    _, cast, _ = counted["descriptions"]["Cast-6"]
     at = cast.index("Attributes")
     assert cast[at + 2].startswith("to: ")
     assert cast[at + 3].startswith("The data type to which the elements of the input tensor")

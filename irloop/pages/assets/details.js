@@ -46,7 +46,7 @@ class Details {
       ...(node.role ? [html("p", {}, node.role)] : []),
       ...this.described(model, node),
       ...this.place(node),
-      ...section("Attributes", pairs(node.attributes)),
+      ...section("Attributes", pairs(this.attributes(model, node))),
       ...section("Inputs", this.ends(model, number, node)),
       ...section("Outputs", this.outputs(model, number, node)),
       ...(node.constant === undefined ? [] : section("Weights", constantOf(model, node.constant))),
@@ -55,6 +55,14 @@ class Details {
       html("div", { class: "values" }),
     );
     this.showValues(node, values);
+  }
+
+  /** The attributes of the file, and those with the value that they have without it. */
+  attributes(model, node) {
+    const given = new Set(node.attributes.map(([key]) => key));
+    const others = (model.descriptions[node.type]?.[2] ?? []).filter(([key]) => !given.has(key));
+    const soft = (text) => html("span", { class: "note" }, `${text} (default)`);
+    return [...node.attributes, ...others.map(([key, text]) => [key, soft(text)])];
   }
 
   described(model, node) {
