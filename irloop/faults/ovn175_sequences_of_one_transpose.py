@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from irloop.building.ir_model import IrModel
+from irloop.dialects.openvino.control_flow import TensorIterator
 from irloop.dialects.openvino.recurrent import (
     SEQUENCES,
     GRUSequence,
@@ -20,6 +21,8 @@ from irloop.graph.builder import shape_of
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
+from irloop.passes.common.tensor_iterator_to_sequence import Recurrence
+from irloop.passes.loop_wires import LoopWires
 
 if TYPE_CHECKING:
     from irloop.passes.node_writer import NodeWriter
@@ -38,7 +41,7 @@ class SequencesOfOneTranspose(
     title="Two recurrent sequences of one transposed input",
     effect=Effect.WRONG,
     fix="Transpose the results without the axis of directions: Unsqueeze(Transpose(Squeeze(y, 1), "
-    "[1, 0, 2]), 1).",
+    "[1, 0, 2]), 1). For a TensorIterator: irloop transform --pass tensor_iterator_to_sequence.",
 ):
     """Two recurrent sequences of one transposed input.
 
@@ -48,22 +51,27 @@ class SequencesOfOneTranspose(
     Where:
         Two sequences of one direction each read the same value, whose first axis is that of the
         steps, through Transposes [1, 0, 2], their results are transposed by [2, 1, 0, 3], and the
-        batch has several items.
+        batch has several items. The plugin also writes this form for a TensorIterator that takes
+        its steps from axis 0 and contains only one recurrent cell.
     What irloop does:
-        Conversion to IR transposes the results without the axis of directions.
+        Conversion to IR transposes the results without the axis of directions, and writes such a
+        TensorIterator as a sequence.
     """
 
-    operations = (Transpose,)
+    operations = (Transpose, TensorIterator)
 
     def find(self, node: Node) -> Iterator[str]:
-        sequence = _sequence_of(node)
+        sequence = node if isinstance(node.op, TensorIterator) else _sequence_of(node)
         data = None if sequence is None else _source_of(sequence)
         if sequence is None or data is None:
             return
         dims = shape_of(data).dims
         if dims is not None and len(dims) == 3 and dims[1] == 1:
             return
-        other = next((item for item in _readers_of(data) if item is not sequence), None)
+        if sequence is node and (dims is None or not any(isinstance(d, int) for d in dims[:2])):
+            # The plugin leaves this TensorIterator as it is.
+            return
+        other = next((reader for reader in _readers_of(data) if reader is not sequence), None)
         if other is not None:
             yield f"{sequence.name!r} and {other.name!r} read one transposed input"
 
@@ -78,10 +86,21 @@ class SequencesOfOneTranspose(
 
             y = Unsqueeze(Transpose(Squeeze(s, 1), [1, 0, 2]), 1)
         """
+        recurrence = _recurrence_of(node)
+        if recurrence is not None:
+            recurrence.replace(w)
+            return
         value = node.inputs[0]
         assert value is not None
         turned = w.transpose(w.squeeze(value, [1]), list(THERE))
         w.rewriter.replace_node(node, [w.unsqueeze(turned, [1])])
+
+
+def _recurrence_of(node: Node) -> Recurrence | None:
+    """The one cell of a TensorIterator that takes its steps from axis 0."""
+    wires = LoopWires.of(node) if isinstance(node.op, TensorIterator) else None
+    recurrence = None if wires is None else Recurrence.of(wires)
+    return recurrence if recurrence is not None and recurrence.axis == 0 else None
 
 
 def _sequence_of(node: Node) -> Node | None:
@@ -98,7 +117,10 @@ def _sequence_of(node: Node) -> Node | None:
 
 
 def _source_of(sequence: Node) -> Value | None:
-    """What a sequence reads through a Transpose of its data."""
+    """What a sequence reads through a Transpose of its data, or a TensorIterator by its slices."""
+    if isinstance(sequence.op, TensorIterator):
+        recurrence = _recurrence_of(sequence)
+        return None if recurrence is None else recurrence.scanned.outer
     data = sequence.inputs[0]
     if data is None or not _turns(data.producer, THERE):
         return None
@@ -106,11 +128,13 @@ def _source_of(sequence: Node) -> Value | None:
 
 
 def _readers_of(data: Value) -> Iterator[Node]:
-    """Yield each sequence that reads `data` through a Transpose."""
-    for turned, _ in data.uses:
-        if not _turns(turned, THERE):
+    """Yield each sequence that reads `data` through a Transpose, and each such TensorIterator."""
+    for reader, _ in data.uses:
+        if isinstance(reader.op, TensorIterator) and _source_of(reader) is data:
+            yield reader
+        if not _turns(reader, THERE):
             continue
-        for user, at in turned.outputs[0].uses:
+        for user, at in reader.outputs[0].uses:
             if at == 0 and isinstance(user.op, SEQUENCES):
                 yield user
 

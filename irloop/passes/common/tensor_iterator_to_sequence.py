@@ -21,7 +21,7 @@ from irloop.passes.node_writer import NodeWriter
 from irloop.passes.stored import changed, is_stored
 from irloop.passes.writers import writer_at
 
-__all__ = ["TensorIteratorToSequence"]
+__all__ = ["Recurrence", "TensorIteratorToSequence"]
 
 CELLS = (recurrent.LSTMCell, recurrent.LSTMCell1, recurrent.GRUCell, recurrent.RNNCell)
 
@@ -55,16 +55,13 @@ class TensorIteratorToSequence(LoopPass):
     loops = (ov.TensorIterator,)
 
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
-        found = _Recurrence.of(wires)
-        if found is not None:
-            w = writer_at(self.model, rewriter, node, node.name)
-            outputs, made = found.sequence(w)
-            rewriter.replace_node(node, outputs)
-            made.name = node.name
+        recurrence = Recurrence.of(wires)
+        if recurrence is not None:
+            recurrence.replace(writer_at(self.model, rewriter, node, node.name))
 
 
 @dataclass(slots=True)
-class _Recurrence:
+class Recurrence:
     """A loop over one cell: the cell, with its scanned input, states, weights and direction."""
 
     wires: LoopWires
@@ -75,7 +72,7 @@ class _Recurrence:
     reverse: bool
 
     @classmethod
-    def of(cls, wires: LoopWires) -> _Recurrence | None:
+    def of(cls, wires: LoopWires) -> Recurrence | None:
         """Find the recurrence in the body of a loop.
 
         Returns None if the body contains anything but one cell, reshapes and constants, or if a
@@ -108,6 +105,12 @@ class _Recurrence:
         found = cls(wires, cell, scanned, held, weights, scanned.port.stride < 0)
         return found if all(map(found._can_say, wires.outputs)) else None
 
+    @property
+    def axis(self) -> int:
+        """The axis of the steps in the scanned input."""
+        assert isinstance(self.scanned.port, Sliced)
+        return self.scanned.port.axis
+
     def _can_say(self, item: Leaving) -> bool:
         if isinstance(item.port, LastValue):
             return item.value in self.cell.outputs
@@ -119,14 +122,16 @@ class _Recurrence:
         steps = len(dims) == 3 and dims[port.axis] == 1 and isinstance(made.op, RESHAPING)
         return steps and first is self.cell.outputs[0] and (port.stride < 0) == self.reverse
 
-    def sequence(self, w: NodeWriter) -> tuple[list[Value], Node]:
-        """Insert the recurrent sequence that replaces the loop.
+    def replace(self, w: NodeWriter) -> None:
+        """Replace the loop by a recurrent sequence of its name."""
+        outputs, made = self._sequence(w)
+        w.rewriter.replace_node(self.wires.node, outputs)
+        made.name = self.wires.node.name
 
-        Returns one value for each output of the loop, and the node of the sequence.
-        """
-        x, port = self.scanned.outer, self.scanned.port
-        assert isinstance(port, Sliced)
-        if port.axis == 0:
+    def _sequence(self, w: NodeWriter) -> tuple[list[Value], Node]:
+        """Insert the sequence; return one value for each output of the loop, and the sequence."""
+        x = self.scanned.outer
+        if self.axis == 0:
             x = w.transpose(x, [1, 0, 2])
         states = [w.unsqueeze(item.outer, [1]) for item in self.states]
         weights = [_with_direction(w, value) for value in self.weights]
