@@ -16,6 +16,7 @@ import pytest
 from lxml import etree
 
 import irloop
+from tests.archives import unpacked
 from tests.pages.browser import PATIENCE, Browser, chromium
 from tests.pages.models import counting, embedded, long_chain, saved
 
@@ -281,6 +282,12 @@ def test_layers_of_an_old_ir_are_those_of_the_file(browser: Browser, tmp_path: P
     assert 'type="ScaleShift"' in browser.texts("aside pre")[0]
     browser.click(".box.group [data-toggle]")
     assert browser.texts(".box .title") == ["in", "ScaleShift", "scaled"]
+    # All layers of this one are in one line.
+    loop = unpacked("legacy_ir") / "synthetic" / "TensorIterator__lstmcell_bwd" / "model.xml"
+    irloop.view(loop, tmp_path / "page.html")
+    browser.open(tmp_path / "page.html")
+    assert "TensorIterator" not in browser.texts(".box.group .title")
+    assert browser.texts(".format") == ["OpenVINO IR v11, read from IR version 6"]
     assert browser.complaints() == []
 
 

@@ -307,7 +307,13 @@ class Scene {
 function layerOf(nodes) {
   const [node] = nodes;
   if (node.layer === null || nodes.some(({ layer }) => layer !== node.layer)) return null;
-  const [, type] = /\btype="([^"]*)"/.exec(node.xml ?? "") ?? [];
+  const value = (tag, name) => new RegExp(`\\s${name}="([^"]*)"`).exec(tag)?.[1];
+  // A line may hold several layers.
+  const [tag] = [...(node.xml ?? "").matchAll(/<layer\b[^>]*>/g)].flat().filter((each) => {
+    const isNamed = `/${nodes.at(-1).name}`.endsWith(`/${value(each, "name")}`);
+    return isNamed && value(each, "id") === node.layer;
+  });
+  const type = tag && value(tag, "type");
   return type ? { type, node } : null;
 }
 
