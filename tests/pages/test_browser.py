@@ -287,7 +287,7 @@ def test_layers_of_an_old_ir_are_those_of_the_file(browser: Browser, tmp_path: P
     irloop.view(loop, tmp_path / "page.html")
     browser.open(tmp_path / "page.html")
     assert "TensorIterator" not in browser.texts(".box.group .title")
-    assert browser.texts(".format") == ["OpenVINO IR v11, read from IR version 6"]
+    assert browser.texts(".format") == ["OpenVINO IR v11, read from IR version 5"]
     assert browser.complaints() == []
 
 
