@@ -63,8 +63,8 @@ STAYS: dict[Loops, str] = {
 #: The reasons why a loop becomes another operation, keyed by its types in source and target.
 NEAREST = {
     ("TensorIterator", "Scan"): "its slices cover the whole axis",
-    ("TensorIterator", "Loop"): "a Scan cannot slice in the same way, or its states change their "
-    "shape",
+    ("TensorIterator", "Loop"): "a Scan cannot slice in the same way, its states change their "
+    "shape, or the opset has no Scan",
     ("Loop", "Scan"): "it is in the body of a TensorIterator, and its slices cover the whole axis",
     ("Loop", "Loop"): "it may stop early, or its trip count is an input",
     ("Scan", "TensorIterator"): "its length is known",
