@@ -6,7 +6,7 @@ import functools
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -32,6 +32,7 @@ __all__ = [
     "common_options",
     "console_of",
     "say",
+    "say_table",
     "uses_colour",
 ]
 
@@ -285,6 +286,27 @@ def say(text: str, *, err: bool = False) -> None:
     context = click.get_current_context(silent=True)
     text = text if context is None else console_of(context).named(text)
     click.echo("\n".join(map(one_line, text.split("\n"))), err=err)
+
+
+def say_table(rows: Iterable[Iterable[str]]) -> None:
+    """Print rows whose cells stand below each other, with control sequences escaped.
+
+    On a terminal that is too narrow, the last cell of a row continues below, between words.
+    """
+    lines = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    most = os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else 0
+    indent = sum(widths[:-1]) + 2 * len(widths[:-1])
+    if indent > most // 2:
+        indent = min(4, most // 4)
+    for line in lines:
+        text = "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True))
+        text = text.rstrip()
+        if len(text) > most > 0:
+            from textwrap import fill
+
+            text = fill(text, most, subsequent_indent=" " * indent, drop_whitespace=True)
+        click.echo(text)
 
 
 def _set_level(context: click.Context, parameter: click.Parameter, value: bool) -> None:

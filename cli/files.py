@@ -104,7 +104,7 @@ def writer_for(file: str, writers: Mapping[str, Writer], what: str = "reports ar
     if writer is None:
         raise UsageError(
             f"{file}: {what} written as {', '.join(sorted(writers))}",
-            expected="a name that ends in one of them",
+            expected=f"a name that ends in {' or '.join(sorted(writers))}",
         )
     return writer
 

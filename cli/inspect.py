@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from irloop.diagnostics import one_line
+from irloop.graph.describe import format_of
 from irloop.progress import counted
 
 from . import report_json
@@ -128,7 +129,8 @@ def _draw(model: Model, path: str, depth: int | None, limit: int) -> None:
 def _lines(model: Model, depth: int | None, *, is_folded: bool) -> Iterator[str]:
     from irloop.graph.summary import summary_of
 
-    yield f"{model.source or '<model>'}: {_format(model)}"
+    name = f' "{model.graph.name}"' if model.graph.name else ""
+    yield f"{model.source or '<model>'}: {format_of(model)}{name}"
     yield from (f"  {line}" for line in summary_of(model).lines())
     yield from (f"  {note.message}" for note in model.notes)
     yield "inputs"
@@ -203,16 +205,6 @@ class _Operations:
 def _names(group: Group) -> str:
     first, last = group.names[0], group.names[-1]
     return f" ({first} to {last})" if first and last else ""
-
-
-def _format(model: Model) -> str:
-    name = f' "{model.graph.name}"' if model.graph.name else ""
-    if model.dialect == "openvino":
-        return f"OpenVINO IR v{model.version}{name}"
-    opsets = ", ".join(
-        f"{domain or 'ai.onnx'} {version}" for domain, version in sorted(model.opsets.items())
-    )
-    return f"ONNX IR v{model.version}, opset {opsets}{name}"
 
 
 def _outputs(model: Model) -> Iterator[tuple[str, Value]]:

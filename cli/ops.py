@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ import click
 
 from . import report_json
 from .completion import operation_names
-from .console import common_options
+from .console import common_options, say_table
 from .options import format_option
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def command(
     if style == "json":
         click.echo(report_json.dump({"schema": "irloop-ops/1", "ops": list(map(_entry, rows))}))
         return
-    _print([HEADERS, *map(_cells, rows)])
+    say_table([HEADERS, *map(_cells, rows)])
     click.echo("1 operation" if len(rows) == 1 else f"{len(rows)} operations")
     for row in rows:
         if row.type.lower() in wanted:
@@ -130,7 +129,7 @@ def _describe(row: Coverage) -> None:
     for at, name, types in row.later_types:
         lines.append((f"  opset {at}", name, f"also {_grouped(types)}"))
     if lines:
-        _print(lines)
+        say_table(lines)
 
 
 def _grouped(types: str) -> str:
@@ -151,11 +150,3 @@ def _cells(row: Coverage) -> tuple[str, ...]:
     words = {True: "yes", False: "no", None: "-"}
     marks = (row.infer, row.run, row.exported, row.imported)
     return (row.dialect, row.label, row.opsets, *(words[mark] for mark in marks), row.notes)
-
-
-def _print(lines: Iterable[tuple[str, ...]]) -> None:
-    columns = list(zip(*(lines := list(lines)), strict=True))
-    widths = [max(map(len, column)) for column in columns]
-    for line in lines:
-        padded = (f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True))
-        click.echo("  ".join(padded).rstrip())

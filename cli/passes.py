@@ -10,7 +10,7 @@ from irloop.errors import UsageError, did_you_mean
 
 from . import report_json
 from .completion import pass_names
-from .console import common_options, say
+from .console import common_options, say, say_table
 from .options import format_option
 
 if TYPE_CHECKING:
@@ -68,18 +68,19 @@ def command(name: str | None, dialect: str | None, style: str) -> None:
             )
         )
         return
-    for line in _table(shown) if name is None else _page(shown[0]):
+    if name is None:
+        say_table(map(_row, shown))
+        say(f"{len(shown)} passes")
+        return
+    for line in _page(shown[0]):
         say(line)
 
 
-def _table(passes: list[PassInfo]) -> Iterator[str]:
-    width = max((len(item.name) for item in passes), default=0)
-    for item in passes:
-        where = "both" if len(item.dialects) > 1 else item.dialects[0]
-        off = "" if item.enabled else " (only on request)"
-        foreign = "" if item.origin == "irloop" else f" [{item.origin}]"
-        yield f"{item.name:<{width}}  {where:<8}  {item.summary}{off}{foreign}"
-    yield f"{len(passes)} passes"
+def _row(item: PassInfo) -> tuple[str, str, str]:
+    where = "both" if len(item.dialects) > 1 else item.dialects[0]
+    off = "" if item.enabled else " (only on request)"
+    foreign = "" if item.origin == "irloop" else f" [{item.origin}]"
+    return item.name, where, f"{item.summary}{off}{foreign}"
 
 
 def _page(info: PassInfo) -> Iterator[str]:

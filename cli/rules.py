@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from . import report_json
-from .console import common_options
+from .console import common_options, say_table
 from .options import format_option
 
 __all__ = ["command"]
@@ -32,5 +32,4 @@ def command(style: str) -> None:
     if style == "json":
         click.echo(report_json.dump({"schema": "irloop-rules/1", "rules": rows}))
         return
-    for row in rows:
-        click.echo(f"{row['code']}  {row['severity']:<7}  {row['title']}")
+    say_table([row.values() for row in rows])

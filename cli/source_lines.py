@@ -43,7 +43,7 @@ class Excerpts:
             place = item.location
             if place.file is None or place.line is None:
                 continue
-            if _path(place.file).endswith(".xml"):
+            if _path(place.file).lower().endswith((".xml", ".onnxtxt")):
                 wanted.setdefault(place.file, set()).add(place.line)
         self._lines = {
             (file, number): text

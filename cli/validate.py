@@ -324,9 +324,10 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
             write_whole(file, reported.rendered(style))
     if options["style"] == "github":
         _append_step_summary(reported)
-    shown = reported.rendered(options["style"], colour=uses_colour())
+    colour = uses_colour()
+    shown = reported.rendered(options["style"], colour=colour)
     if options["style"] == "text":
-        click.echo(shown)
+        click.echo(shown, color=colour)
     else:
         write_whole("-", shown)
     if unreadable or leaving or any(item.code == InternalError.code for item in findings):

@@ -29,6 +29,7 @@ Examples:
   irloop view model.xml -o model.html
   irloop view model.onnx --open
   irloop view model.xml --inputs in.npz -o run.html
+  irloop view model.onnx --whole-weights -o large.html
   irloop view old.onnx --against new.onnx -o both.html
 """
 
@@ -57,6 +58,11 @@ Examples:
     type=ModelPath(),
     help="Show a second model beside the first, and mark what differs.",
 )
+@click.option(
+    "--whole-weights",
+    is_flag=True,
+    help="Keep constants of any size in the page, up to 128 MB, to save them as .npy.",
+)
 @click.option("--open", "opened", is_flag=True, help="Open the page in the browser.")
 @common_options
 @click.pass_context
@@ -83,15 +89,17 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     if not absent:
         infer(loaded)
     other = options["other"]
-    if other and options["inputs"]:
-        raise UsageError("--inputs shows the values of one model", fix="leave out --against")
+    keeps_weights = options["whole_weights"]
+    if other and (options["inputs"] or keeps_weights):
+        what = "--inputs shows the values" if options["inputs"] else "--whole-weights keeps those"
+        raise UsageError(f"{what} of one model", fix="leave out --against")
     second = None if other is None else _second(other, console)
     given = [item for item in (options["inputs"], other) if item]
     require_free(output, [model, *given, *weight_files(loaded)])
     console.progress(f"writing the page of {model}")
     file = options["inputs"]
     arrays = None if file is None else matched(loaded, read_arrays(file))
-    text = view(loaded, inputs=arrays, against=second)
+    text = view(loaded, inputs=arrays, against=second, whole_weights=keeps_weights)
     console.done()
     write_whole(output, text.rstrip("\n"))
     if output != "-":

@@ -35,7 +35,7 @@ from typing import Any
 FUZZ = Path(__file__).resolve().parent
 KINDS = {"ir": ".xml", "old-ir": ".xml", "onnx": ".onnx", "npz": ".npz", "settings": ".toml",
          "ir-readings": ".xml", "onnx-readings": ".onnx", "page": ".onnx", "table": ".parquet",
-         "archive": ".zip"}  # fmt: skip
+         "archive": ".zip", "onnx-text": ".onnxtxt"}  # fmt: skip
 
 #: The limit of one input in processor seconds. A process that does not heed it is ended after
 #: HANGING processor seconds, or after BLOCKED seconds of the clock.
@@ -237,6 +237,8 @@ def gather_seeds(kind: str, folder: Path) -> None:
 
 
 def _seeds(kind: str) -> list[bytes]:
+    if kind == "onnx-text":
+        return list(filter(None, map(_as_text, _seeds("onnx"))))
     kind = kind.removesuffix("-readings")
     found = [path.read_bytes() for path in sorted((FUZZ / "corpus" / kind).iterdir())]
     if kind not in ("ir", "old-ir", "onnx", "page"):
@@ -258,6 +260,17 @@ def _seeds(kind: str) -> list[bytes]:
         for path in models:
             found += _converted(path.read_bytes(), ".xml")
     return found
+
+
+def _as_text(data: bytes) -> bytes:
+    """An ONNX model in ONNX's text format, as onnx writes it; empty if it is no model."""
+    import onnx
+
+    try:
+        return str(onnx.printer.to_text(onnx.load_model_from_string(data))).encode()
+    except Exception:
+        # A seed may be damaged in any way.
+        return b""
 
 
 def _converted(data: bytes, suffix: str) -> list[bytes]:

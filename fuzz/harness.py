@@ -208,6 +208,7 @@ STEPS: dict[str, Callable[[Path], None]] = {
     "ir": everything,
     "old-ir": old_ir,
     "onnx": everything,
+    "onnx-text": everything,
     "npz": arrays,
     "settings": settings,
     "ir-readings": one_reading_in_pieces,

@@ -25,6 +25,10 @@ ENUMS = {"element_type", "precision", "destination_type", "output_type", "index_
 ELEMENT_TYPES = ("f32", "f64", "f16", "bf16", "i64", "i32", "u8", "i4", "u1", "nf4", "boolean",
                  "string", "dynamic")  # fmt: skip
 
+#: The kinds whose inputs are only changed as bytes, and those that are texts.
+_AS_BYTES = ("npz", "settings", "table", "archive", "onnx-text")
+_TEXTS = ("ir", "settings", "onnx-text")
+
 
 class Mutator:
     """Creates inputs of one kind from seeds; the number of an input determines it."""
@@ -61,8 +65,8 @@ class Mutator:
             return bytes(changed_markup(self._seeds[at], draw))
         if self._kind == "onnx-readings":
             return bytes(changed_wire(self._seeds[at], onnx.ModelProto.DESCRIPTOR, draw))
-        if self._kind in ("npz", "settings", "table", "archive") or draw.random() < 0.2:
-            return changed_bytes(self._seeds[at], draw, is_text=self._kind in ("ir", "settings"))
+        if self._kind in _AS_BYTES or draw.random() < 0.2:
+            return changed_bytes(self._seeds[at], draw, is_text=self._kind in _TEXTS)
         made, other = self._parse(at), self._tree(draw.randrange(len(self._seeds)))
         if made is None or other is None:
             return changed_bytes(self._seeds[at], draw, is_text=self._kind == "ir")
@@ -116,8 +120,8 @@ def changed_bytes(data: bytes, draw: random.Random, *, is_text: bool) -> bytes:
 
 
 def _other_word(data: bytes, draw: random.Random) -> bytes:
-    """The data with an attribute, a number or a tag replaced by another one or by a number."""
-    words = list(re.finditer(rb'"[^"\n]*"|\d+|<[^>\n]*>', data))
+    """The data with a string, a number, a name or a tag replaced by another one or by a number."""
+    words = list(re.finditer(rb'"[^"\n]*"|\d+|<[^>\n]*>|\b[a-zA-Z]\w*', data))
     if not words:
         return data
     one, other = draw.choice(words), draw.choice(words)

@@ -622,7 +622,12 @@ def draw(
 
 @guarded("making a page")
 def view(
-    model: Source, path: Path | None = None, inputs: Any = None, *, against: Source | None = None
+    model: Source,
+    path: Path | None = None,
+    inputs: Any = None,
+    *,
+    against: Source | None = None,
+    whole_weights: bool = False,
 ) -> str:
     """Make an interactive page of a model: one HTML file that loads nothing from the network.
 
@@ -639,6 +644,8 @@ def view(
             the first and the last iterations.
         against: a second model, which the page shows beside the first: corresponding operations are
             selected together, and what differs is marked.
+        whole_weights: keep constants of any size in the page, from which they can be saved, up to
+            128 MB in total.
 
     Returns:
         The text of the page.
@@ -658,10 +665,11 @@ def view(
     if source is not model:
         infer(source)
     if against is None:
-        text = page_of(source, inputs)
+        text = page_of(source, inputs, whole_weights=whole_weights)
     else:
-        if inputs is not None:
-            raise UsageError("values of a run are shown of one model", fix="leave out `against`")
+        if inputs is not None or whole_weights:
+            what = "weights as a whole" if inputs is None else "values of a run"
+            raise UsageError(f"{what} are shown of one model", fix="leave out `against`")
         other = read_model(against)
         if other is not against:
             infer(other)

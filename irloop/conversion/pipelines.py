@@ -344,7 +344,7 @@ def _openvino_passes(
         PruneBodies(),
         # Translation comes first, so that refusals are raised before any time is spent on the rest.
         # It infers the types of the source, and refuses a model that contradicts itself.
-        Translate(converter, names, own_producer if to_run else unchanged),
+        Translate(converter, names, own_producer if to_run else lambda _c, _name, value: value),
         # Unused values need no types or names, and weights that were replaced are not needed any
         # more.
         DropUnread(),

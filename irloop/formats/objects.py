@@ -140,14 +140,7 @@ def _of_package(source: Any) -> tuple[Path, Path | None]:
     if ("onnxscript", "OnnxFunction") in kinds:
         return _onnx(source.to_model_proto()), None
     if ("openvino", "CompiledModel") in kinds:
-        source = source.get_runtime_model()
-        if any(node.get_type_name() == "ExecutionNode" for node in source.get_ops()):
-            raise ReadError(
-                "the compiled model holds the engine's own operations, not those of the model",
-                found="ExecutionNode",
-                fix="give the openvino.Model that was compiled",
-            )
-        return _serialized(source)
+        return _serialized(source.get_runtime_model())
     if ("openvino", "Model") in kinds:
         return _serialized(source)
     raise UsageError(
@@ -160,6 +153,12 @@ def _of_package(source: Any) -> tuple[Path, Path | None]:
 
 def _serialized(source: Any) -> tuple[Path, Path | None]:
     """A model of OpenVINO, which writes itself to files only."""
+    if any(node.get_type_name() == "ExecutionNode" for node in source.get_ops()):
+        raise ReadError(
+            "the compiled model holds the engine's own operations, not those of the model",
+            found="ExecutionNode",
+            fix="give the openvino.Model that was compiled",
+        )
     with scratch() as folder:
         files = [os.path.join(folder, name) for name in ("model.xml", "model.bin")]
         try:

@@ -6,13 +6,22 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from irloop.errors import IrloopError
-from irloop.graph.model import Node
+from irloop.graph.model import Model, Node
 from irloop.graph.op import Constant, UnknownOp
 
-__all__ = ["attributes", "constant"]
+__all__ = ["attributes", "constant", "format_of"]
 
 #: Larger constants are described by their type only.
 SHOWN = 4
+
+
+def format_of(model: Model) -> str:
+    """The format and the version of a model."""
+    if model.dialect == "openvino":
+        return f"OpenVINO IR v{model.version}"
+    opsets = sorted(model.opsets.items())
+    listed = ", ".join(f"{domain or 'ai.onnx'} {number}" for domain, number in opsets)
+    return f"ONNX IR v{model.version}, opset {listed}"
 
 
 def attributes(node: Node) -> dict[str, Any]:

@@ -18,7 +18,8 @@ from irloop.graph.scope_order import DEEPEST, Scope, by_scope
 
 __all__ = ["Group", "Item", "members", "outline"]
 
-#: A scope with fewer nodes is no group, and neither is a repetition that hides fewer nodes.
+#: A scope with fewer nodes is no group unless it was one layer of an old IR, and neither is a
+#: repetition that hides fewer nodes.
 SMALLEST, HIDDEN = 3, 8
 
 #: More items than this beside each other are put into parts of about `PART`.
@@ -101,7 +102,7 @@ class _Outline:
         while position < end:
             stop = self._end_of_scope(position, end, depth)
             inside = self._nodes[position:stop]
-            if stop - position < SMALLEST or depth == DEEPEST:
+            if _is_small(inside) or depth == DEEPEST:
                 items += inside
             elif stop - position == end - start:
                 # The part of the name is common to all, so it separates nothing.
@@ -225,6 +226,15 @@ class _Outline:
     def _span(self, level: _Level, start: int, end: int) -> tuple[int, int]:
         first = self._place(level, start)
         return first, first + level.before[end] - level.before[start]
+
+
+def _is_small(nodes: Sequence[Node]) -> bool:
+    """Return whether nodes are too few for a group; those that replace a layer of an old IR are two
+    or more.
+    """
+    layers = {node.location.layer_id for node in nodes}
+    is_layer = len(nodes) > 1 and len(layers) == 1 and None not in layers
+    return len(nodes) < SMALLEST and not is_layer
 
 
 def _scope(title: str, content: list[Item]) -> Group:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from inspect import cleandoc
+from typing import Any
 
 from irloop.conversion.coverage import operands
+from irloop.dialects.attributes import attributes_of
 from irloop.drawing.text import clipped
 from irloop.graph.describe import SHOWN, constant
 from irloop.graph.model import Node
 from irloop.graph.op import Constant, Op, UnknownOp
 from irloop.graph.types import ElementType
 
-__all__ = ["description", "family", "label", "rows"]
+__all__ = ["defaults", "description", "family", "label", "rows", "specification"]
 
 #: The colours of boxes, and the families of operations that have them.
 _COLOURS = {
@@ -50,6 +53,42 @@ def family(node: Node) -> str:
 def description(node: Node) -> str:
     """The first paragraph of the description of an operation."""
     return " ".join((type(node.op).__doc__ or "").split("\n\n")[0].split())
+
+
+def defaults(node: Node) -> dict[str, Any]:
+    """The values of attributes where a file leaves them out."""
+    known = {} if isinstance(node.op, UnknownOp) else attributes_of(type(node.op))
+    return {
+        name: item.default
+        for name, item in known.items()
+        if not item.required and item.default is not None
+    }
+
+
+def specification(node: Node, dialect: str) -> list[str]:
+    """All that is known of an operation: what it does, its inputs, outputs and attributes.
+
+    A line is an item, because a page shows no line breaks of texts. Of ONNX's own operations it is
+    the text of the standard.
+    """
+    cls = type(node.op)
+    if isinstance(node.op, UnknownOp):
+        return []
+    text, notes, attributes = cleandoc(cls.__doc__ or ""), dict[str, str](), attributes_of(cls)
+    if dialect == "onnx":
+        from irloop.formats.onnx import schemas
+
+        text, notes = schemas.documentation(cls.type, cls.since, cls.domain) or (text, notes)
+    inputs, outputs = operands(dialect, cls)
+    lists: tuple[tuple[str, list[tuple[str, str, str]]], ...] = (
+        ("Inputs", [(item.name, item.label, item.types) for item in inputs]),
+        ("Outputs", [(item.name, item.label, item.types) for item in outputs]),
+        ("Attributes", [(name, name, item.description) for name, item in attributes.items()]),
+    )
+    for title, items in lists:
+        told = [f"{label}: {what}\n{notes.get(name, '')}".rstrip() for name, label, what in items]
+        text += "\n\n".join(["", title, *told]) if told else ""
+    return text.strip().splitlines()
 
 
 def rows(node: Node, dialect: str) -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 from irloop.drawing.port_words import fed, given, input_label
-from irloop.graph.describe import attributes, constant
+from irloop.graph.describe import attributes, constant, format_of
 from irloop.graph.loops import (
     Carried,
     InputPort,
@@ -27,7 +27,7 @@ from irloop.graph.outline import Group, Item, outline
 from irloop.graph.walk import node_path
 from irloop.opening import open_regular
 from irloop.pages.about import LISTED, about, pairs
-from irloop.pages.boxes import description, family, label, rows
+from irloop.pages.boxes import defaults, description, family, label, rows, specification
 from irloop.pages.weights import Weights
 from irloop.progress import counted
 
@@ -48,22 +48,23 @@ class Contents:
     entries of the page.
     """
 
-    def __init__(self, model: Model, title: str) -> None:
+    def __init__(self, model: Model, title: str, *, whole_weights: bool = False) -> None:
         self._model = model
-        self._weights = Weights()
+        self._weights = Weights(whole=whole_weights)
         self.numbers: dict[Node, int] = {}
         self.nodes: list[dict[str, Any]] = []
         self.graphs: list[dict[str, Any]] = []
         self.constants: list[dict[str, Any]] = []
         self._constant_numbers: dict[Node, int] = {}
-        #: What operations of each type do.
-        self._descriptions: dict[str, str] = {}
+        #: What operations of each type do: in one sentence, and all that is known; and the
+        #: attributes that have a default.
+        self._descriptions: dict[str, tuple[str, list[str], list[list[str]]]] = {}
         self._left_out = 0
         self._add_graphs()
         self._add_source()
         self.data: dict[str, Any] = {
             "title": title,
-            "format": _format(model),
+            "format": ", ".join([format_of(model), *(note.message for note in model.notes)]),
             "about": about(model, self.numbers),
             "graphs": self.graphs,
             "nodes": self.nodes,
@@ -152,10 +153,16 @@ class Contents:
             entry["constant"] = self._constant(node)
             entry["role"] = constant(node.op)
         if entry["kind"] in ("operation", "owner"):
-            self._descriptions.setdefault(node.op.label, description(node))
+            self._describe(node)
         self.numbers[node] = len(self.nodes)
         self.nodes.append(entry)
         return True
+
+    def _describe(self, node: Node) -> None:
+        if node.op.label not in self._descriptions:
+            told = specification(node, self._model.dialect)
+            known = list(pairs(defaults(node)))
+            self._descriptions[node.op.label] = description(node), told, known
 
     def _input(self, value: Value | None) -> dict[str, Any] | None:
         if value is None:
@@ -224,22 +231,17 @@ class Contents:
                 labels[position] = [*input_label(owner, position), *omitted]
 
     def _add_source(self) -> None:
-        """Add to each node and constant the text of its line in the XML file, if it is known."""
+        """Add to each node and constant its line in the XML file, and one that has attributes."""
         if self._model.dialect != "openvino" or self._model.source is None:
             return
         entries = [*self.nodes, *self.constants]
-        wanted = {entry["line"] for entry in entries if entry["line"] is not None}
-        texts = source_lines(self._model.source, wanted)
+        lines = {entry["line"] for entry in entries if entry["line"] is not None}
+        texts = source_lines(self._model.source, lines | {line + 1 for line in lines})
         for entry in entries:
             if entry["line"] in texts:
-                entry["xml"] = texts[entry["line"]]
-
-
-def _format(model: Model) -> str:
-    if model.dialect == "openvino":
-        return f"OpenVINO IR v{model.version}"
-    opsets = [f"{domain or 'ai.onnx'} {number}" for domain, number in sorted(model.opsets.items())]
-    return f"ONNX IR v{model.version}, opset {', '.join(opsets)}"
+                attributes = texts.get(entry["line"] + 1, "")
+                is_own = attributes.startswith("<data ")
+                entry["xml"] = f"{texts[entry['line']]} {attributes if is_own else ''}".rstrip()
 
 
 def _kind(node: Node) -> str:

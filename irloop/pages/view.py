@@ -15,18 +15,18 @@ from irloop.pages.values import Values
 __all__ = ["model_data", "view"]
 
 
-def view(model: Model, inputs: Any = None) -> str:
-    """The page of a model as the text of an HTML file.
+def view(model: Model, inputs: Any = None, *, whole_weights: bool = False) -> str:
+    """The page of a model as the text of an HTML file, with `whole_weights` to be saved from it.
 
     Raises:
         UsageError: for inputs that do not match the model.
         UnsupportedError: for inputs of a model that the executor cannot run.
     """
-    data = model_data(model, inputs)
+    data = model_data(model, inputs, whole_weights=whole_weights)
     return page({"title": data["title"], "models": [data]})
 
 
-def model_data(model: Model, inputs: Any = None) -> dict[str, Any]:
+def model_data(model: Model, inputs: Any = None, *, whole_weights: bool = False) -> dict[str, Any]:
     """The data that a page shows for a model.
 
     With `inputs` the model is run, and the data includes the values of the run. If the run fails,
@@ -35,7 +35,7 @@ def model_data(model: Model, inputs: Any = None) -> dict[str, Any]:
     Raises:
         IrloopError: when the run fails before any node has a value.
     """
-    contents = Contents(model, model_name(model))
+    contents = Contents(model, model_name(model), whole_weights=whole_weights)
     if inputs is None:
         return contents.data
     values = Values(contents.numbers)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from irloop.diagnostics import LONGEST
 from irloop.errors import IrloopError
 from irloop.graph.tensor import Tensor
 from irloop.kernels.precision import silence
@@ -32,36 +33,41 @@ FIRST = 16
 #: Maximum number of bytes that a page keeps of one array, and of all.
 ONE_KEPT, ALL_KEPT = 16 << 10, 160 << 10
 
+#: The same of all arrays if the user wants the weights as a whole: a browser can hold no more.
+WHOLE_KEPT = 128 << 20
+
 
 class Kept:
-    """Keeps whole arrays that can be saved from the page, until there are `ALL_KEPT` bytes."""
+    """Keeps whole arrays that can be saved from the page, up to a size of each and of all."""
 
-    def __init__(self) -> None:
-        self._left = ALL_KEPT
+    def __init__(self, one: int = ONE_KEPT, every: int = ALL_KEPT) -> None:
+        self._one, self._left = one, every
 
     def of(self, array: Array) -> dict[str, Any]:
         """The array as an entry for the page; empty for one that NumPy's files cannot hold.
 
         The entry is empty, too, if the array is large or if there is no room left.
         """
-        if array.nbytes > min(ONE_KEPT, self._left) or array.dtype.kind not in "biufc":
+        if array.nbytes > min(self._one, self._left) or array.dtype.kind not in "biufc":
             return {}
         self._left -= array.nbytes
         little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
         content = base64.b64encode(little.tobytes()).decode("ascii")
-        return {"array": {"type": little.dtype.str, "shape": list(array.shape), "bytes": content}}
+        # A page cuts longer texts.
+        parts = [content[at : at + LONGEST] for at in range(0, len(content), LONGEST)]
+        return {"array": {"type": little.dtype.str, "shape": list(array.shape), "bytes": parts}}
 
 
 class Weights:
     """Computes statistics of the constants that a page shows.
 
     All constants together have a budget of `ALL` elements to read. When it is spent, further
-    constants are described by their sizes only.
+    constants are described by their sizes only. If `whole`, up to `WHOLE_KEPT` bytes are kept.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, whole: bool = False) -> None:
         self._left = ALL
-        self._kept = Kept()
+        self._kept = Kept(WHOLE_KEPT, WHOLE_KEPT) if whole else Kept()
 
     def of(self, tensor: Tensor) -> dict[str, Any]:
         """The statistics of a constant; only every k-th element of a large one is read."""

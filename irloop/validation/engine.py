@@ -249,7 +249,8 @@ def _onnx_findings(
             yield replace(item, code="ONX101") if item.code == ReadError.code else item
         return
     selection.suppressed = of_outline(context.outline)
-    for item in chain(_run(context, "ONX", selection), _faults(context, selection, engines)):
+    found = chain(_run(context, "ONX", selection), _faults(context, selection, engines))
+    for item in map(context.placed, found):
         yield replace(item, shows_weights=True) if context.shows_weights else item
     context.close()
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from irloop.diagnostics import Location
+from irloop.diagnostics import Diagnostic, Location
 from irloop.errors import InferenceError, IrloopError
 from irloop.files import ParsedOnce
 from irloop.formats.onnx.external import ExternalFiles
 from irloop.formats.onnx.outline import Outline, OutlineGraph, OutlineNode, outline_of
 from irloop.formats.onnx.reader import read
 from irloop.formats.onnx.signature import NEWEST, STANDARD, Signature, signature_of
+from irloop.formats.onnx.text_format import MOST, lines_of_nodes
 from irloop.graph.model import Graph, Model, Value
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 from irloop.graph.walk import all_graphs
+from irloop.opening import is_onnx_text, read_regular
 from irloop.validation.analysis import LightInference
 from irloop.validation.error_places import Errors
 from irloop.validation.onnx_bodies import InferredBody, inferred_bodies, kind_of
@@ -100,6 +103,24 @@ class OnnxContext:
     def shows_weights(self) -> bool:
         """Return whether bytes of external data were read, so that findings may contain them."""
         return self._external.were_read
+
+    @cached_property
+    def _lines(self) -> dict[str, int]:
+        """The line of each node of the main graph, by its path; empty for a protobuf."""
+        if not is_onnx_text(self.path):
+            return {}
+        lines = lines_of_nodes(read_regular(self.path, MOST))
+        nodes = self.outline.graph.in_order()
+        return {node.path: line for node, line in zip(nodes, lines, strict=False)}
+
+    def placed(self, item: Diagnostic) -> Diagnostic:
+        """A finding with the line of its node, or of the node around its body, in a text."""
+        place = item.location.path or ""
+        while place and place not in self._lines:
+            place = place.rpartition("/")[0]
+        if not place:
+            return item
+        return replace(item, location=replace(item.location, line=self._lines[place]))
 
     @cached_property
     def graphs(self) -> list[OutlineGraph]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pty
 import shutil
+import struct
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import termios
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -185,12 +188,15 @@ def test_json_names_no_temporary_file(copied: Path) -> None:
     assert finding["message"] == "the weights file <stdin>.bin does not exist"
 
 
-def _on_a_terminal(model: Path, **variables: str) -> str:
-    """What a terminal shows of `irloop validate`."""
+def _on_a_terminal(
+    *arguments: str, columns: int = 80, variables: Mapping[str, str] | None = None
+) -> str:
+    """What a terminal shows of a command."""
     read, write = pty.openpty()
     kept = {name: text for name, text in os.environ.items() if not name.endswith("_COLOR")}
-    environment = {**kept, "COLUMNS": "40", **variables}
-    command = [sys.executable, "-m", "irloop", "validate", str(model)]
+    environment = {**kept, **(variables or {})}
+    command = [sys.executable, "-m", "irloop", *arguments]
+    fcntl.ioctl(read, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     with subprocess.Popen(command, stdout=write, stderr=write, env=environment) as running:
         os.close(write)
         text = b""
@@ -220,9 +226,29 @@ def test_colours_follow_the_terminal_and_the_user(
     copied.write_bytes(
         right.replace(b'internal_layer_id="0" axis="1"', b'internal_layer_id="0" axis="-2"')
     )
-    shown = _on_a_terminal(copied, **variables)
+    shown = _on_a_terminal("validate", str(copied), variables=variables)
     assert "IRL" in shown
     assert ("\x1b[" in shown) == coloured
+
+
+def test_colours_that_are_forced_go_through_a_pipe(copied: Path) -> None:
+    copied.write_bytes(copied.read_bytes().replace(b'to-port="0"', b'to-port="77"', 1))
+    for wish, coloured in (({"FORCE_COLOR": "1"}, True), ({}, False)):
+        done = subprocess.run(
+            [sys.executable, "-m", "irloop", "validate", str(copied)],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**{key: os.environ[key] for key in os.environ if "COLOR" not in key}, **wish},
+        )
+        assert ("\x1b[31m" in done.stdout) == coloured
+
+
+@pytest.mark.parametrize("command", ["passes", "ops", "rules"])
+def test_tables_fit_narrow_terminals(command: str) -> None:
+    wide, narrow = (_on_a_terminal(command, columns=columns) for columns in (400, 40))
+    assert max(map(len, narrow.splitlines())) <= 40
+    assert "".join(narrow.split()) == "".join(wide.split())
 
 
 def test_python_refuses_addresses_in_words() -> None:
@@ -246,6 +272,7 @@ def test_messages_name_no_temporary_file(irloop: Irloop, copied: Path) -> None:
         ["schema", "-o", "no/folder/x.xsd"],
         ["view", "MODEL", "-o", "x.pdf"],
         ["view", "MODEL", "-o", "no/folder/x.html"],
+        ["run", "MODEL", "--outputs", "x.txt"],
     ],
 )
 def test_outputs_of_other_formats_are_refused(

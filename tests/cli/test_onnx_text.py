@@ -112,6 +112,27 @@ def test_a_damaged_text_is_reported_with_its_line(
     assert not (tmp_path / "m.xml").exists()
 
 
+def test_findings_name_the_lines_of_nodes(irloop: Irloop, tmp_path: Path) -> None:
+    path = tmp_path / "bad.onnxtxt"
+    path.write_text(
+        HEAD
+        + """g (float[2] x, bool c) => (float[2] y) <float[2] w = {1, 2}> {
+  t = Mul (x, w)  # y = Nothing (x)
+  [a_name] y =
+    If (c) <then_branch: graph = yes () => (float[2] p) {
+      q = Relu (t)
+      p = Sine (q)
+    }, else_branch: graph = no () => (float[2] r) { r = Cosine (t) }>
+  u = Tangent (y)
+}
+"""
+    )
+    result = irloop("validate", path)
+    found = re.findall(r"bad\.onnxtxt:(\d+):.*ONX102.*'(\w+)'", result.stdout)
+    assert found == [("7", "Sine"), ("8", "Cosine"), ("9", "Tangent")]
+    assert "      9 | u = Tangent (y)" in result.stdout
+
+
 def _model(array: Any, *, name: str = "w", op: str = "Identity") -> onnx.ModelProto:
     weight = numpy_helper.from_array(array, name)
     out = onnx.helper.make_tensor_value_info("y", weight.data_type, array.shape)

@@ -153,6 +153,29 @@ g (float[2,2] s0, float[2,4,2] x) => (float[2,2] sf, float[2,4,2] y) {
 }"""
 
 
+#: A Scan with a state that nothing changes. Before opset 9 a Scan has a batch axis, before opset 8
+#: there is none.
+KEPT = """<ir_version: 4, opset_import: ["": 9]>
+g (float[2] s0, float[4,2] x) => (float[2] sf, float[2] k, float[4,2] y) {
+  sf, k, y = Scan (s0, s0, x) <num_scan_inputs: int = 1, body: graph = b
+    (float[2] s, float[2] t, float[2] e) => (float[2] s1, float[2] t1, float[2] o)
+    { s1 = Add(s, e) t1 = Identity(t) o = Identity(s1) }>
+}"""
+
+
+@pytest.mark.parametrize("opset", [7, 8, 10, 21])
+def test_a_scan_in_opsets_without_one(opset: int, engines: Engines, tmp_path: Path) -> None:
+    model, _ = from_text(KEPT, tmp_path / "m.onnx")
+    changed, _ = irloop.convert(model, "onnx", opset=opset)
+    result = tmp_path / "changed.onnx"
+    irloop.save_model(changed, result)
+    check_onnx(result)
+    feeds = [np.array([1, 2], np.float32), np.array([[1, 1], [2, 2], [3, 3], [4, 4]], np.float32)]
+    sums = [[2, 3], [4, 5], [7, 8], [11, 12]]
+    for found in engines.run_all("onnxruntime", result, [feeds, feeds], tmp_path):
+        assert [item.tolist() for item in found] == [[11, 12], [1, 2], sums]
+
+
 @pytest.mark.parametrize("opset", [6, NEWEST + 1])
 def test_an_opset_that_is_not_written_is_wrong_usage(opset: int, tmp_path: Path) -> None:
     model, _ = from_text(SCAN, tmp_path / "m.onnx")

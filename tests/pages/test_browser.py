@@ -4,6 +4,8 @@ there are no errors on the console.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 from lxml import etree
 
 import irloop
+from tests.archives import unpacked
 from tests.pages.browser import PATIENCE, Browser, chromium
 from tests.pages.models import counting, embedded, long_chain, saved
 
@@ -181,8 +184,11 @@ return [count, titles.length];
 """
 
 
+@pytest.mark.parametrize("sideways", [False, True])
 @pytest.mark.parametrize("name", ["counting", "recurrent", "branches", "layers"])
-def test_no_wire_crosses_a_title(browser: Browser, tmp_path: Path, name: str) -> None:
+def test_no_wire_crosses_a_title(
+    browser: Browser, tmp_path: Path, name: str, *, sideways: bool
+) -> None:
     page = tmp_path / "page.html"
     if name == "layers":
         layers(page, 20, scope="/net.{}/")
@@ -190,11 +196,99 @@ def test_no_wire_crosses_a_title(browser: Browser, tmp_path: Path, name: str) ->
         models = {"counting": counting, "recurrent": lambda _: RECURRENT, "branches": branches}
         irloop.view(models[name](tmp_path), page)
     browser.open(page)
+    if sideways:
+        browser.run("document.querySelector('[name=sideways]').click()")
     browser.run(press("Open all"))
     for _ in range(4):
         browser.run(press("+"))
     found, titles = browser.run(CROSSINGS)
     assert (found, titles > 8) == (0, True)
+
+
+def test_boxes_show_what_is_chosen(browser: Browser, tmp_path: Path) -> None:
+    irloop.view(RECURRENT, tmp_path / "page.html")
+    browser.open(tmp_path / "page.html")
+
+    def lines(name: str = "") -> list[str]:
+        if name:
+            browser.run(f"document.querySelector('[name={name}]').click()")
+        return browser.texts("[data-id] .line")
+
+    first = lines()
+    assert {"drop_time", "b ⟨3×4⟩", "f32[1,3]"} <= {*first}
+    assert "drop_time" not in lines("names")
+    assert "b ⟨3×4⟩" not in lines("constants")
+    assert lines("types") == ["slice, axis 1", "state"]
+    lines("names")
+    lines("constants")
+    lines("types")
+    browser.click(".box.of-pooling, .box.of-activation")
+    places = (
+        "const at = (text) => [...document.querySelectorAll('[data-id]')].find(item =>"
+        " item.querySelector('.title').textContent === text).getBoundingClientRect();"
+        "const [a, b] = [at('Squeeze'), at('Unsqueeze')]; return [b.left - a.left, b.top - a.top]"
+    )
+    right, down = browser.run(places)
+    assert down > abs(right)
+    lines("sideways")
+    right, down = browser.run(places)
+    assert right > abs(down)
+    # Arrows follow the wires in this direction, too.
+    from selenium.webdriver.common.keys import Keys
+
+    assert browser.texts(".selected .title") == ["Tanh"]
+    canvas = browser.driver.find_element("css selector", ".canvas")
+    canvas.send_keys(Keys.ARROW_LEFT)
+    assert browser.texts(".selected .title") == ["Add"]
+    assert browser.complaints() == []
+
+
+def test_boxes_show_attributes_on_request(counted: Browser) -> None:
+    assert counted.texts(".box .line.constant") == []
+    counted.click(".of-types")
+    rows = counted.run("return document.querySelector('aside dl').innerText.split('\\n')")
+    assert rows[:2] == ["to", "f32"]
+    counted.run("document.querySelector('[name=attributes]').click()")
+    assert counted.texts(".box .line.constant") == ["to = f32"]
+
+
+def test_a_block_drawn_once_shows_what_its_copies_pass_on(browser: Browser, tmp_path: Path) -> None:
+    browser.open(layers(tmp_path / "page.html", 12))
+    # The sum of a layer is read by two products and the sum of the next one.
+    assert browser.texts(".canvas .wire.copy title") == ["to the next copy"] * 3
+    assert "from one copy of a block to the next" in browser.texts(".legend .row")
+    browser.click("[data-toggle='g0*']")
+    assert browser.texts(".canvas .wire.copy") == []
+    assert browser.complaints() == []
+
+
+def test_layers_of_an_old_ir_are_those_of_the_file(browser: Browser, tmp_path: Path) -> None:
+    port = "<dim>1</dim><dim>2</dim><dim>4</dim><dim>4</dim></port>"
+    (tmp_path / "old.xml").write_text(
+        f"""<net batch="1" name="x" version="6"><layers>
+<layer id="0" name="in" precision="FP32" type="Input"><output><port id="0">{port}</output></layer>
+<layer id="1" name="scaled" precision="FP32" type="ScaleShift">
+<input><port id="0">{port}</input><output><port id="1">{port}</output>
+<blobs><weights offset="0" size="8"/><biases offset="8" size="8"/></blobs></layer>
+</layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/></edges></net>"""
+    )
+    np.array([2, 3, 4, 5], np.float32).tofile(tmp_path / "old.bin")
+    irloop.view(tmp_path / "old.xml", tmp_path / "page.html")
+    browser.open(tmp_path / "page.html")
+    assert browser.texts(".box.group .title") == ["ScaleShift"]
+    assert browser.texts(".box.operation .title") == ["Multiply", "Add"]
+    browser.click(".box.group")
+    assert browser.texts("aside .place") == ["line 3, layer 1"]
+    assert 'type="ScaleShift"' in browser.texts("aside pre")[0]
+    browser.click(".box.group [data-toggle]")
+    assert browser.texts(".box .title") == ["in", "ScaleShift", "scaled"]
+    # All layers of this one are in one line.
+    loop = unpacked("legacy_ir") / "synthetic" / "TensorIterator__lstmcell_bwd" / "model.xml"
+    irloop.view(loop, tmp_path / "page.html")
+    browser.open(tmp_path / "page.html")
+    assert "TensorIterator" not in browser.texts(".box.group .title")
+    assert browser.texts(".format") == ["OpenVINO IR v11, read from IR version 5"]
+    assert browser.complaints() == []
 
 
 def branches(folder: Path) -> Path:
@@ -294,11 +388,38 @@ def test_pictures_and_values_are_saved(browser: Browser, tmp_path: Path) -> None
     assert browser.complaints() == []
 
 
+def test_large_weights_are_saved_on_request(browser: Browser, tmp_path: Path) -> None:
+    weight = np.random.default_rng(1).standard_normal((512, 600), np.float32)
+    b = irloop.Builder("onnx", opset=17)
+    b.output("y", b.op("MatMul", b.input("x", "f32", [1, 512]), b.constant(weight)))
+    irloop.save_model(b.model(), tmp_path / "m.onnx")
+    command = [sys.executable, "-m", "irloop", "view", str(tmp_path / "m.onnx")]
+    command += ["-o", str(tmp_path / "page.html")]
+    subprocess.run(command, check=True, capture_output=True)
+    assert (tmp_path / "page.html").stat().st_size < 200_000
+    subprocess.run([*command, "--whole-weights"], check=True, capture_output=True)
+    browser.driver.execute_cdp_cmd(
+        "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path / "got")}
+    )
+    browser.open(tmp_path / "page.html")
+    browser.click(".of-weights")
+    browser.click("aside .constant .npy")
+    (file,) = waited_for(tmp_path / "got", "*.npy")
+    np.testing.assert_array_equal(np.load(file), weight, strict=True)
+    assert browser.complaints() == []
+
+
+def waited_for(folder: Path, pattern: str) -> list[Path]:
+    """The files of a pattern when there are some."""
+    end = time.monotonic() + PATIENCE
+    while not list(folder.glob(pattern)) and time.monotonic() < end:
+        time.sleep(0.05)
+    return list(folder.glob(pattern))
+
+
 def waited(path: Path) -> bytes:
     """The content of a file when it has been downloaded."""
-    end = time.monotonic() + PATIENCE
-    while not path.exists() and time.monotonic() < end:
-        time.sleep(0.05)
+    waited_for(path.parent, path.name)
     return path.read_bytes()
 
 

@@ -253,6 +253,33 @@ def test_two_models_side_by_side(browser: Browser, pair: tuple[Path, Path], tmp_
     assert browser.complaints() == []
 
 
+def test_groups_side_by_side(browser: Browser, tmp_path: Path) -> None:
+    def layers(count: int) -> irloop.Model:
+        b = irloop.Builder("onnx", opset=17)
+        value = b.op("Tanh", b.input("x", "f32", [4, 4]), name="/stem/tanh")
+        for at in range(count):
+            inner = value
+            for kind in ("Relu", "Exp", "Neg", "Sin"):
+                inner = b.op(kind, inner, name=f"/encoder/layer.{at}/{kind}")
+            value = b.op("Add", value, inner, name=f"/encoder/layer.{at}/sum")
+        b.output("y", value)
+        return b.model()
+
+    irloop.view(layers(12), tmp_path / "page.html", against=layers(11))
+    browser.open(tmp_path / "page.html")
+    browser.run(
+        "[...document.querySelectorAll('.bar button')]"
+        ".find(item => item.textContent === 'Close all').click()"
+    )
+    browser.click(".canvas .box.group")
+    names = [f"encoder/layer/0 … encoder/layer/{last}  × {last + 1}" for last in (11, 10)]
+    assert browser.texts(".selected .title") == names
+    assert browser.texts("aside h2") == [names[0]]
+    browser.click(".stage + .stage .box.group")
+    assert browser.texts(".selected .title") == names
+    assert browser.complaints() == []
+
+
 def test_models_of_two_formats_side_by_side(tmp_path: Path) -> None:
     irloop.save_model(irloop.convert(RECURRENT)[0], tmp_path / "new.onnx")
     data = embedded(irloop.view(RECURRENT, against=tmp_path / "new.onnx"))

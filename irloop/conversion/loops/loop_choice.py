@@ -63,13 +63,10 @@ STAYS: dict[Loops, str] = {
 #: The reasons why a loop becomes another operation, keyed by its types in source and target.
 NEAREST = {
     ("TensorIterator", "Scan"): "its slices cover the whole axis",
-    ("TensorIterator", "Loop"): "a Scan cannot slice in the same way, or its states change their "
-    "shape",
-    (
-        "Loop",
-        "Scan",
-    ): "only its slices end it, and their number is unknown, or it is in the body of "
-    "a TensorIterator",
+    ("TensorIterator", "Loop"): "a Scan cannot slice in the same way, its states change their "
+    "shape, or the opset has no Scan",
+    ("Loop", "Scan"): "only its slices end it, and their number is unknown, or it is in the body "
+    "of a TensorIterator",
     ("Loop", "Loop"): "it may stop early, or its trip count is an input",
     ("Scan", "TensorIterator"): "its length is known",
     ("Scan", "Loop"): "its length may be 0, or it is in the body of a TensorIterator",

@@ -17,6 +17,7 @@ from irloop.conversion.loops.loop_parts import (
 from irloop.conversion.loops.onnx_loop_builder import OnnxLoopBuilder, reverse_axis
 from irloop.conversion.loops.scan_export import can_scan, export_as_scan
 from irloop.dialects.loops import joined_count, overlaps, sliced_count
+from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Concatenated, Sliced
@@ -104,10 +105,11 @@ def export_tensor_iterator(
 ) -> list[Value | None]:
     """Write TensorIterator as a Scan over its slices, or as a Loop.
 
-    A Loop is written if there are no slices, or if a Scan cannot express the slices or the states.
+    A Loop is written if there are no slices, if a Scan cannot express the slices or the states, or
+    if the opset has no Scan.
     """
     plan = LoopPlan(c, inputs)
-    if not plan.slices or not can_scan(plan):
+    if not plan.slices or c.opset < onnx.Scan8.since or not can_scan(plan):
         return _export_as_loop(plan, _trip_count(plan), c.constant(True, ElementType.BOOLEAN))
     return export_as_scan(plan)
 

@@ -151,6 +151,17 @@ class OutlineGraph:
             bodies = [body for node in graph.nodes for body in node.bodies.values()]
             stack.extend(reversed(bodies))
 
+    def in_order(self) -> Iterator[OutlineNode]:
+        """Yield the nodes in the order of the file, each before those in its bodies."""
+        stack = [iter(self.nodes)]
+        while stack:
+            node = next(stack[-1], None)
+            if node is None:
+                stack.pop()
+                continue
+            yield node
+            stack += [iter(body.nodes) for body in reversed(node.bodies.values())]
+
 
 @dataclass(slots=True)
 class Outline:

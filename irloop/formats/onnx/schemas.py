@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
+from inspect import cleandoc
+from typing import Any
 
 import onnx.defs
 
 from irloop.dialects.attributes import Attribute, Operand
 
-__all__ = ["attributes", "changes", "operands"]
+__all__ = ["attributes", "changes", "documentation", "operands"]
 
 
 def operands(
@@ -36,6 +38,16 @@ def attributes(type_name: str, opset: int, domain: str) -> tuple[Attribute, ...]
         Attribute(name, str(item.type).rpartition(".")[2].lower(), item.required)
         for name, item in sorted(schema.attributes.items())
     )
+
+
+def documentation(type_name: str, opset: int, domain: str) -> tuple[str, dict[str, str]] | None:
+    """What the standard says of an operation, and of its inputs, outputs and attributes by name."""
+    try:
+        schema = onnx.defs.get_schema(type_name, opset, domain)
+    except onnx.defs.SchemaError:
+        return None
+    parts: list[Any] = [*schema.inputs, *schema.outputs, *schema.attributes.values()]
+    return cleandoc(schema.doc or ""), {item.name: cleandoc(item.description) for item in parts}
 
 
 def changes(

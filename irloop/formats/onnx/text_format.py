@@ -17,7 +17,7 @@ from onnx import numpy_helper, parser, printer
 from irloop.diagnostics import NOWHERE, Location
 from irloop.errors import ReadError, WriteError
 
-__all__ = ["MOST", "MOST_WEIGHTS", "parse_text", "text_of"]
+__all__ = ["MOST", "MOST_WEIGHTS", "lines_of_nodes", "parse_text", "text_of"]
 
 #: The most bytes of a text that is read.
 MOST = 1 << 28
@@ -29,7 +29,7 @@ MOST_WEIGHTS = 1 << 24
 NESTING = 200
 
 #: The closing quote may be missing, so that no quote is searched twice.
-_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"?|#[^\n]*|[({]|[)}]', re.DOTALL)
+_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"?|#[^\n]*|=>|[=<({]|[>)}]', re.DOTALL)
 _ERROR = re.compile(r"\(line: (\d+) column: (\d+)\)\].*\n(.*)\Z", re.DOTALL)
 
 #: What the text has no place for, and what does not change the meaning of a model.
@@ -66,6 +66,26 @@ def parse_text(text: bytes, location: Location = NOWHERE) -> onnx.ModelProto:
         raise _not_text("bodies in bodies, too deep for a protobuf", location) from None
     except (IndexError, ValueError, OverflowError, RuntimeError):
         raise _not_text("a number that is out of range", location) from None
+
+
+def lines_of_nodes(text: bytes) -> Iterator[int]:
+    """Yield the line of each node in a model that `parse_text` reads; a node precedes its bodies.
+
+    Only in the braces of a graph does an equals sign stand directly: there it follows the outputs
+    of a node. Functions come after the main graph.
+    """
+    around: list[bytes] = []
+    line, start = 1, 0
+    for token in _TOKENS.finditer(text):
+        found = token.group()
+        if found in (b"<", b"(", b"{"):
+            around.append(found)
+        elif found in (b">", b")", b"}"):
+            around.pop()
+        elif found == b"=" and around[-1:] == [b"{"]:
+            line += text.count(b"\n", start, token.start())
+            start = token.start()
+            yield line
 
 
 def _not_text(found: str, location: Location, line: int | None = None) -> ReadError:

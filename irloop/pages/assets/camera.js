@@ -90,7 +90,12 @@ class Camera {
     this.zoom = Math.min(1, Math.max(0.75, whole));
     this.x = (width - this.size.width * this.zoom) / 2;
     this.y = Math.max(0, (height - this.size.height * this.zoom) / 2);
-    if (this.x < 0 && this.size.children.length) {
+    const [start] = this.size.children;
+    if (this.size.sideways && start) {
+      this.x = Math.max(0, this.x);
+      const isHigh = this.size.height * this.zoom > height;
+      if (isHigh) this.y = height / 2 - (start.y + start.height / 2) * this.zoom;
+    } else if (this.x < 0 && start) {
       const top = Math.min(...this.size.children.slice(0, 100).map((box) => box.y));
       const first = this.size.children.find((box) => box.y < top + 40);
       this.x = width / 2 - (first.x + Math.min(first.width, width) / 2) * this.zoom;

@@ -138,13 +138,30 @@ class Model {
     return `n${shown}`;
   }
 
-  /** Whether an edge leads from one copy of a block to another that is drawn at the same place. */
-  isBetweenCopies(source, target) {
+  /** The key of a block that is drawn once if an edge leads from one of its copies to another. */
+  blockBetween(source, target) {
     const [a, b] = [this.steps[source], this.steps[target]];
     for (let at = 0; at < Math.min(a.length, b.length) && a[at].group === b[at].group; at++) {
-      if (a[at].copy !== b[at].copy) return !this.open.has(`${a[at].group.key}*`);
+      const { key } = a[at].group;
+      if (a[at].copy !== b[at].copy) return this.open.has(`${key}*`) ? null : key;
     }
-    return false;
+    return null;
+  }
+
+  /** The group that has most in common with nodes, as [key, a node of it]; null if none has. */
+  groupLike(numbers) {
+    const wanted = new Set(numbers);
+    let best = null;
+    let most = 0;
+    for (const group of this.groups) {
+      const isOpen = this.open.has(`${group.key}*`);
+      for (const { key, members } of isOpen ? [group, ...group.parts] : [group]) {
+        const same = members.filter((number) => wanted.has(number)).length;
+        const alike = same / (wanted.size + members.length - same);
+        if (alike > most) [best, most] = [[key, members[0]], alike];
+      }
+    }
+    return best;
   }
 
   /** The keys that must be open for a node itself to be drawn, innermost graph last. */
@@ -160,9 +177,11 @@ class Model {
     return [...outer, ...own];
   }
 
-  /** Open everything that hides a node; returns true if something was closed. */
-  reveal(number) {
-    const closed = this.keysAround(number).filter((key) => !this.open.has(key));
+  /** Open what hides a node, or the group `until` around it; returns true if it was closed. */
+  reveal(number, until = null) {
+    const keys = this.keysAround(number);
+    const hiding = until === null ? keys : keys.slice(0, keys.indexOf(until));
+    const closed = hiding.filter((key) => !this.open.has(key));
     for (const key of closed) this.open.add(key);
     return closed.length > 0;
   }

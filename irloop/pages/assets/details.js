@@ -31,6 +31,7 @@ class Details {
     this.element.replaceChildren(
       html("h2", {}, box.title, box.times),
       ...box.lines.map(([, line]) => html("p", { class: "path" }, line)),
+      ...(box.source ? this.place(box.source) : []),
       html("p", { class: "hint" }, "Enter or a double click opens and closes it."),
     );
   }
@@ -45,7 +46,7 @@ class Details {
       ...(node.role ? [html("p", {}, node.role)] : []),
       ...this.described(model, node),
       ...this.place(node),
-      ...section("Attributes", pairs(node.attributes)),
+      ...section("Attributes", pairs(this.attributes(model, node))),
       ...section("Inputs", this.ends(model, number, node)),
       ...section("Outputs", this.outputs(model, number, node)),
       ...(node.constant === undefined ? [] : section("Weights", constantOf(model, node.constant))),
@@ -56,9 +57,20 @@ class Details {
     this.showValues(node, values);
   }
 
+  /** The attributes of the file, and those with the value that they have without it. */
+  attributes(model, node) {
+    const given = new Set(node.attributes.map(([key]) => key));
+    const others = (model.descriptions[node.type]?.[2] ?? []).filter(([key]) => !given.has(key));
+    const soft = (text) => html("span", { class: "note" }, `${text} (default)`);
+    return [...node.attributes, ...others.map(([key, text]) => [key, soft(text)])];
+  }
+
   described(model, node) {
-    const words = model.descriptions[node.type];
-    return words ? [html("p", { class: "hint" }, words)] : [];
+    const [words, all] = model.descriptions[node.type] ?? [];
+    if (!words) return [];
+    const title = html("summary", { class: "hint" }, "Specification");
+    const more = html("details", {}, title, html("pre", {}, all.join("\n")));
+    return [html("p", { class: "hint" }, words), all.length ? more : ""];
   }
 
   place(node) {

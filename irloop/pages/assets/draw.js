@@ -8,10 +8,13 @@ function drawing(scene, actions) {
   const wires = [];
   const ports = [];
   const names = [];
+  /** A place in the layout as text; the layout of a picture from left to right is turned. */
+  const at = ({ x, y }) => (scene.sideways ? `${y},${x}` : `${x},${y}`);
+  at.sideways = scene.sideways;
   const walk = (container) => {
-    for (const { from, to, ...edge } of container.edges) wires.push(drawnEdge(edge));
-    for (const back of container.backs) wires.push(drawnBack(back));
-    for (const port of [...container.ins, ...container.outs]) ports.push(drawnPort(port));
+    for (const { from, to, ...edge } of container.edges) wires.push(drawnEdge(edge, at));
+    for (const back of container.backs) wires.push(drawnBack(back, at));
+    for (const port of [...container.ins, ...container.outs]) ports.push(drawnPort(port, at));
     for (const child of container.children) {
       boxes.push(drawnBox(child, actions));
       if (child.children || child.key) names.push(nameOf(child));
@@ -135,16 +138,20 @@ function toggleOf(box, key, isOpen, x, words, actions) {
   return toggle;
 }
 
-function drawnPort(port) {
-  const x = port.x + port.width / 2;
-  const y = port.side === "in" ? port.y : port.y + port.height;
+function drawnPort(port, { sideways }) {
+  const isIn = port.side === "in";
+  const [x, y] = sideways
+    ? [isIn ? port.x : port.x + port.width, port.y + port.height / 2]
+    : [port.x + port.width / 2, isIn ? port.y : port.y + port.height];
   const group = svg("g", { class: "port" });
   if (port.title) {
     group.append(svg("circle", { cx: x, cy: y, r: 4 }, svg("title", {}, port.title)));
   }
   if (port.words) {
-    const place = { class: "words", x, y: port.side === "in" ? y + 16 : y - 9 };
-    group.append(svg("text", place, port.words));
+    const place = sideways
+      ? { x: port.x + port.width / 2 + (isIn ? 4 : -4), y: y + 3.5 }
+      : { x, y: isIn ? y + 16 : y - 9 };
+    group.append(svg("text", { class: "words", ...place }, port.words));
   }
   return group;
 }
@@ -157,44 +164,41 @@ function wireGroup(wire) {
   return group;
 }
 
-function drawnEdge({ wire, count, ends, start, end, bends, rowStart, rowEnd }) {
+function drawnEdge({ wire, count, ends, start, end, bends, rowStart, rowEnd }, at) {
   const group = wireGroup(wire);
   const numbers = new Set(ends.flatMap((pair) => pair ?? []));
   if (numbers.size) group.dataset.ends = [...numbers].slice(0, 40).join(" ");
   const points = [start, { x: start.x, y: Math.max(rowStart, start.y) }];
   for (const { x, top, bottom } of bends) points.push({ x, y: top }, { x, y: bottom });
   points.push({ x: end.x, y: Math.min(rowEnd, end.y) }, end);
-  let d = `M${start.x},${start.y}`;
-  for (let at = 1; at < points.length; at++) {
-    const [before, next] = [points[at - 1], points[at]];
-    const middle = (before.y + next.y) / 2;
-    if (Math.abs(before.x - next.x) < 0.5) d += `L${next.x},${next.y}`;
-    else d += `C${before.x},${middle} ${next.x},${middle} ${next.x},${next.y}`;
-  }
-  group.append(svg("path", { d }), arrow(end, 90));
+  let d = `M${at(start)}`;
+  points.slice(1).forEach((next, step) => {
+    const before = points[step];
+    const y = (before.y + next.y) / 2;
+    if (Math.abs(before.x - next.x) < 0.5) d += `L${at(next)}`;
+    else d += `C${at({ x: before.x, y })} ${at({ x: next.x, y })} ${at(next)}`;
+  });
+  group.append(svg("path", { d }), arrow(end, at));
   const edges = count > 1 ? ` (${count} edges)` : "";
   hinted(group, (wire.words || "edge") + edges);
   return group;
 }
 
-function drawnBack({ wire, points }) {
+function drawnBack({ wire, points }, at) {
   const group = wireGroup(wire);
-  group.append(svg("path", { d: rounded(points) }), arrow(points.at(-1), 90));
+  group.append(svg("path", { d: rounded(points, at) }), arrow(points.at(-1), at));
   group.append(svg("title", {}, wire.words));
   return group;
 }
 
 /** Straight lines with rounded corners. */
-function rounded(points) {
-  let text = `M${points[0].x},${points[0].y}`;
-  for (let at = 1; at < points.length - 1; at++) {
-    const [before, corner, after] = points.slice(at - 1, at + 2);
-    const start = towards(corner, before);
-    const end = towards(corner, after);
-    text += `L${start.x},${start.y}Q${corner.x},${corner.y} ${end.x},${end.y}`;
+function rounded(points, at) {
+  let text = `M${at(points[0])}`;
+  for (let step = 1; step < points.length - 1; step++) {
+    const [before, corner, after] = points.slice(step - 1, step + 2);
+    text += `L${at(towards(corner, before))}Q${at(corner)} ${at(towards(corner, after))}`;
   }
-  const last = points.at(-1);
-  return `${text}L${last.x},${last.y}`;
+  return `${text}L${at(points.at(-1))}`;
 }
 
 function towards(start, end) {
@@ -203,7 +207,7 @@ function towards(start, end) {
   return { x: start.x + (end.x - start.x) * part, y: start.y + (end.y - start.y) * part };
 }
 
-function arrow(tip, angle) {
-  const place = `translate(${tip.x},${tip.y}) rotate(${angle})`;
+function arrow(tip, at) {
+  const place = `translate(${at(tip)}) rotate(${at.sideways ? 0 : 90})`;
   return svg("path", { class: "arrow", d: "M0,0L-7,-3.4L-7,3.4z", transform: place });
 }

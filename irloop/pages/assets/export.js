@@ -59,7 +59,15 @@ async function savePng(picture, name) {
   save(blob, `${name}.png`);
 }
 
-/** A file in NumPy's format: `bytes` in base64 are its elements, `type` such as "<f4". */
+/** The bytes of a text in base64; a loop is several times as fast as `from` for large ones. */
+function bytesOf(text) {
+  const chars = atob(text);
+  const bytes = new Uint8Array(chars.length);
+  for (let at = 0; at < chars.length; at++) bytes[at] = chars.charCodeAt(at);
+  return bytes;
+}
+
+/** A file in NumPy's format: the parts of `bytes` in base64 are its elements, `type` such as "<f4". */
 function npy({ type, shape, bytes }) {
   const list = shape.join(", ") + (shape.length === 1 ? "," : "");
   const head = `{'descr': '${type}', 'fortran_order': False, 'shape': (${list}), }`;
@@ -67,8 +75,7 @@ function npy({ type, shape, bytes }) {
   const text = `${head}${padding}\n`;
   const length = String.fromCharCode(text.length % 256, Math.floor(text.length / 256));
   const start = Uint8Array.from(`\x93NUMPY\x01\x00${length}${text}`, (char) => char.charCodeAt(0));
-  const data = Uint8Array.from(atob(bytes), (char) => char.charCodeAt(0));
-  return new Blob([start, data], { type: "application/octet-stream" });
+  return new Blob([start, bytesOf(bytes.join(""))], { type: "application/octet-stream" });
 }
 
 /** A button that saves an array of the page, if the page has all its elements. */

@@ -5,6 +5,9 @@
 // `outs` (ports at its top and bottom), `edges` and `backs` from one end to another. An end is
 // {item} or, at a container, {item, port}. The layout sets x, y, width and height of items, relative
 // to the container, and where edges start, bend and end.
+//
+// Everything is computed from the top to the bottom. A picture from left to right is laid out with
+// x and y exchanged: items and containers are turned back at the end, edges when they are drawn.
 
 const GAP = 22;
 const RISE = 34;
@@ -12,14 +15,16 @@ const PAD = 16;
 /** The distance between the lines of two back edges. */
 const TRACK = 9;
 
-function layout(container) {
-  for (const child of container.children) if (child.children) layout(child);
+function layout(container, sideways) {
+  for (const child of container.children) if (child.children) layout(child, sideways);
   const { ins, outs, children } = container;
   const items = [...ins, ...children, ...outs];
+  if (sideways) items.forEach(turn);
+  container.sideways = sideways;
   const number = new Map(items.map((item, at) => [item, at]));
   const inPorts = new Set(ins.keys());
   const outPorts = new Set(outs.map((port) => number.get(port)));
-  const offset = ({ item, port }) => (port ? port.x + port.width / 2 - item.width / 2 : 0);
+  const offset = ({ item, port }) => (port ? middleOf(port, sideways) - item.width / 2 : 0);
   // A damaged file may have an edge against the order.
   container.edges = container.edges.filter(
     ({ from, to }) => number.get(from.item) < number.get(to.item),
@@ -36,26 +41,43 @@ function layout(container) {
   const layered = layersOf(rank, edges);
   const widths = items.map((item) => item.width);
   const centres = centresOf(layered, widths, GAP);
-  const rows = rowsOf(layered, rank, items, container);
+  const rows = rowsOf(layered, rank, items, container, number);
   place(container, items, rank, centres, rows);
   routes(container, edges, layered, rank, centres, rows, number);
+  if (sideways) [...items, container].forEach(turn);
 }
 
-/** The top and height of each layer. */
-function rowsOf({ layers }, rank, items, container) {
+/** Exchange the axes. */
+function turn(item) {
+  [item.x, item.y, item.width, item.height] = [item.y, item.x, item.height, item.width];
+}
+
+/** The place of a port on the border of its container, which is laid out already. */
+function middleOf(port, sideways) {
+  return sideways ? port.y + port.height / 2 : port.x + port.width / 2;
+}
+
+/** The top and height of each layer, with room for the lines of back edges between layers. */
+function rowsOf({ layers }, rank, items, container, number) {
   const heights = layers.map(() => 0);
   items.forEach((item, at) => (heights[rank[at]] = Math.max(heights[rank[at]], item.height)));
-  const lanes = container.backs.length * TRACK;
+  const tracks = new Array(layers.length + 1).fill(0);
+  for (const back of container.backs) {
+    back.above = rank[number.get(back.to.item)];
+    back.below = rank[number.get(back.from.item)] + 1;
+    back.upper = tracks[back.above]++;
+    back.lower = tracks[back.below]++;
+  }
   const tops = [];
-  let y = container.head + (container.ins.length ? 0 : PAD);
+  const head = container.sideways ? 0 : container.head;
+  let y = head + (container.ins.length ? 0 : PAD) + tracks[0] * TRACK;
   heights.forEach((height, at) => {
     tops.push(y);
-    const isBorder =
-      (at === 0 && container.ins.length) || (at === heights.length - 2 && container.outs.length);
-    // Back edges run between the ports and the parameters, and between the results and the ports.
-    y += height + (at < heights.length - 1 ? RISE + (isBorder ? lanes - 8 : 0) : 0);
+    y += height + (at < heights.length - 1 ? RISE : 0) + tracks[at + 1] * TRACK;
   });
-  return { tops, heights, bottom: y + (container.outs.length ? 0 : PAD + lanes) };
+  const bottom = y + (container.outs.length ? 0 : PAD);
+  const least = container.sideways ? (container.leastWidth ?? 0) : 0;
+  return { tops, heights, bottom: Math.max(bottom, least) };
 }
 
 function place(container, items, rank, centres, rows) {
@@ -71,10 +93,11 @@ function place(container, items, rank, centres, rows) {
   const right = items.reduce((most, item) => Math.max(most, item.x + item.width), 0);
   const far = bends.reduce((most, x) => Math.max(most, x - edge + PAD), right);
   const content = far + PAD + container.backs.length * TRACK;
-  container.width = Math.max(container.leastWidth ?? 0, content);
+  const { sideways, leastWidth = 0, head } = container;
+  container.width = sideways ? content + head : Math.max(leastWidth, content);
   container.height = rows.bottom;
   container.shift = PAD - edge;
-  const spare = (container.width - content) / 2;
+  const spare = sideways ? head : (container.width - content) / 2;
   for (const item of items) item.x += spare;
   container.shift += spare;
   container.lane = far + spare + PAD;
@@ -86,7 +109,7 @@ function routes(container, edges, layered, rank, centres, rows, number) {
     const route = layered.routes[at];
     const near = route.length ? centres[route.at(-1)] + container.shift : null;
     const source = edge.from.item;
-    edge.start = startOf(edge.from);
+    edge.start = startOf(edge.from, container.sideways);
     edge.near = near ?? edge.start.x;
     if (!edge.to.port && !edge.to.item.isPort) {
       if (!entries.has(edge.to.item)) entries.set(edge.to.item, []);
@@ -110,7 +133,7 @@ function routes(container, edges, layered, rank, centres, rows, number) {
   for (const edge of container.edges) {
     const { item, port } = edge.to;
     edge.end ??= port
-      ? { x: item.x + port.x + port.width / 2, y: item.y }
+      ? { x: item.x + middleOf(port, container.sideways), y: item.y }
       : { x: item.x + item.width / 2, y: item.y };
     edge.rowEnd = rows.tops[rank[number.get(item)]];
     edge.rowStart =
@@ -119,13 +142,13 @@ function routes(container, edges, layered, rank, centres, rows, number) {
   container.backs.forEach((back, at) => {
     const from = back.from.item;
     const to = back.to.item;
-    const low = rows.tops[rank[number.get(from)]] + rows.heights[rank[number.get(from)]];
-    const high = rows.tops[rank[number.get(to)]];
+    const low = rows.tops[back.below - 1] + rows.heights[back.below - 1];
+    const high = rows.tops[back.above];
     const x = container.lane + at * TRACK;
     const start = { x: from.x + from.width / 2 + 8, y: from.y + from.height };
     const end = { x: to.x + to.width / 2 + 8, y: to.y };
-    const below = low + 8 + at * TRACK;
-    const above = high - 10 - at * TRACK;
+    const below = low + 8 + back.lower * TRACK;
+    const above = high - 10 - back.upper * TRACK;
     back.points = [
       start,
       { x: start.x, y: below },
@@ -137,15 +160,16 @@ function routes(container, edges, layered, rank, centres, rows, number) {
   });
 }
 
-function startOf({ item, port, output = 0, outputs = 1 }) {
-  if (port) return { x: item.x + port.x + port.width / 2, y: item.y + item.height };
+function startOf({ item, port, output = 0, outputs = 1 }, sideways) {
+  if (port) return { x: item.x + middleOf(port, sideways), y: item.y + item.height };
   const step = Math.min(18, (item.width - 16) / outputs);
   const x = item.x + item.width / 2 + (item.isPort ? 0 : (output - (outputs - 1) / 2) * step);
   return { x, y: item.y + item.height };
 }
 
 /** Add the places of the containers, so that all places are relative to the picture. */
-function absolute(container, x = 0, y = 0) {
+function absolute(container, sideways, left = 0, top = 0) {
+  const [x, y] = sideways ? [top, left] : [left, top];
   const move = (point) => ({ x: point.x + x, y: point.y + y });
   for (const edge of container.edges) {
     edge.start = move(edge.start);
@@ -160,8 +184,8 @@ function absolute(container, x = 0, y = 0) {
   }
   for (const back of container.backs) back.points = back.points.map(move);
   for (const item of [...container.ins, ...container.outs, ...container.children]) {
-    item.x += x;
-    item.y += y;
-    if (item.children) absolute(item, item.x, item.y);
+    item.x += left;
+    item.y += top;
+    if (item.children) absolute(item, sideways, item.x, item.y);
   }
 }

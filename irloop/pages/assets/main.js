@@ -16,10 +16,19 @@ const LEGEND = [
   ["slice", "slice of each iteration"],
   ["state", "initial state"],
   ["back", "back edge, a colour for each state"],
+  ["copy", "from one copy of a block to the next"],
   ["invariant", "invariant"],
   ["joined", "joined over iterations"],
   ["last", "last value"],
 ];
+
+const LOOKS = {
+  names: "names",
+  attributes: "attributes",
+  constants: "weights and constants",
+  types: "types and shapes",
+  sideways: "from left to right",
+};
 
 class Page {
   constructor(data) {
@@ -28,6 +37,8 @@ class Page {
     /** The node that corresponds to one, for each of two models. */
     this.twins = [new Map(data.pairs ?? []), new Map((data.pairs ?? []).map(([a, b]) => [b, a]))];
     this.isPair = Boolean(data.pairs);
+    /** What the pictures show. */
+    this.look = { names: true, attributes: false, constants: true, types: true, sideways: false };
   }
 
   build() {
@@ -121,11 +132,26 @@ class Page {
         "show everything (0)",
         each(({ camera }) => camera.whole()),
       ),
+      this.looks(),
       button("SVG", "save the picture as SVG", () => saveSvg(this.picture, name())),
       button("PNG", "save the picture as PNG", () => savePng(this.picture, name())),
       button("Model", "about the whole model (Escape)", () => this.picture.select(null)),
       this.status,
     );
+  }
+
+  /** What to show in boxes, and the direction. */
+  looks() {
+    const rows = Object.entries(LOOKS).map(([key, words]) => {
+      const box = html("input", { type: "checkbox", name: key });
+      box.checked = this.look[key];
+      box.addEventListener("change", () => {
+        this.look[key] = box.checked;
+        for (const picture of this.pictures) picture.redraw();
+      });
+      return html("label", {}, box, words);
+    });
+    return html("details", { class: "looks" }, html("summary", {}, "Show"), html("div", {}, rows));
   }
 
   /** The picture to which buttons and the panel refer. */
@@ -169,6 +195,7 @@ class Page {
         for (const [kind] of [...(graph.in ?? []), ...(graph.out ?? [])]) kinds.add(kind);
         if (graph.back?.length) kinds.add("back");
       }
+      if (model.groups.some(({ times }) => times > 1)) kinds.add("copy");
       for (const mark of model.marks.values()) marks.add(mark);
     }
     const rows = LEGEND.filter(([kind]) => kinds.has(kind)).map(([kind, words]) =>
@@ -212,11 +239,23 @@ class Page {
   showTwin(picture, box) {
     const at = this.pictures.indexOf(picture);
     const other = this.pictures[1 - at];
+    if (box?.members) return this.showTwins(at, box.members);
     const twin = box?.number === undefined ? undefined : this.twins[at].get(box.number);
     if (twin === undefined) return other.select(null, true);
     if (other.model.reveal(twin)) other.draw();
     other.select(`n${twin}`, true);
     return other.show(`n${twin}`);
+  }
+
+  /** Show the group that corresponds to a group of the picture `at`. */
+  showTwins(at, members) {
+    const other = this.pictures[1 - at];
+    const twins = members.map((number) => this.twins[at].get(number));
+    const [key, number] = other.model.groupLike(twins.filter((twin) => twin !== undefined)) ?? [];
+    if (key === undefined) return other.select(null, true);
+    if (other.model.reveal(number, key)) other.draw();
+    other.select(key, true);
+    return other.show(key);
   }
 
   reveal(number) {
@@ -243,8 +282,7 @@ class Page {
 async function main() {
   try {
     const packed = document.getElementById("data").textContent;
-    const bytes = Uint8Array.from(atob(packed), (char) => char.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const stream = new Blob([bytesOf(packed)]).stream().pipeThrough(new DecompressionStream("gzip"));
     new Page(await new Response(stream).json()).build();
   } catch (error) {
     // Browsers before 2023 cannot unpack the data.

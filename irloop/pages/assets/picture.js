@@ -14,6 +14,14 @@ const KEYS = [
   ["Escape", "the whole model"],
 ];
 
+/** The keys that mean the same in a picture from left to right. */
+const TURNED = {
+  ArrowUp: "ArrowLeft",
+  ArrowLeft: "ArrowUp",
+  ArrowDown: "ArrowRight",
+  ArrowRight: "ArrowDown",
+};
+
 class Picture {
   constructor(page) {
     this.page = page;
@@ -43,7 +51,7 @@ class Picture {
   /** Draw what is open; the box `keep` stays where it is on the screen. */
   draw(keep = null) {
     const before = keep && this.scene?.boxes.get(keep);
-    this.scene = new Scene(this.model, this.values.any);
+    this.scene = new Scene(this.model, this.values.any, this.page.look);
     const world = drawing(this.scene, this.actions);
     this.canvas.replaceChildren(world);
     this.camera.show(world, this.scene);
@@ -60,6 +68,14 @@ class Picture {
   toggle(key) {
     if (!this.model.open.delete(key)) this.model.open.add(key);
     this.draw(key.replace("*", ""));
+  }
+
+  /** Draw in another manner; what is selected stays in sight. */
+  redraw() {
+    const kept = this.selected;
+    this.draw();
+    if (kept) this.show(kept);
+    else this.camera.fit();
   }
 
   openAll() {
@@ -133,7 +149,8 @@ class Picture {
       c: () => this.closeAll(),
       1: () => this.camera.fit(),
     };
-    const act = event.shiftKey && event.key.startsWith("Arrow") ? null : acts[event.key];
+    const key = this.scene.sideways ? (TURNED[event.key] ?? event.key) : event.key;
+    const act = event.shiftKey && event.key.startsWith("Arrow") ? null : acts[key];
     if (!act) return this.camera.key(event);
     event.preventDefault();
     return act();
@@ -152,11 +169,13 @@ class Picture {
   beside(direction) {
     const box = this.selectedBox;
     if (!box) return;
-    const middle = (each) => each.x + each.width / 2;
+    const { sideways } = this.scene;
+    const across = (each) => (sideways ? each.y + each.height / 2 : each.x + each.width / 2);
+    const along = (each) => (sideways ? each.x : each.y);
     const near = box.parent.children
-      .filter((other) => (middle(other) - middle(box)) * direction > 1)
+      .filter((other) => (across(other) - across(box)) * direction > 1)
       .map((other) => [
-        Math.abs(middle(other) - middle(box)) + 3 * Math.abs(other.y - box.y),
+        Math.abs(across(other) - across(box)) + 3 * Math.abs(along(other) - along(box)),
         other,
       ])
       .sort((a, b) => a[0] - b[0]);

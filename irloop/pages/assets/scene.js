@@ -9,18 +9,21 @@ const HEAD = 24;
 const RANKS = { weights: 0, loop: 0, types: 3, shape: 2 };
 
 class Scene {
-  constructor(model, withValues) {
+  /** `look` tells what boxes show, and whether the picture runs `sideways`. */
+  constructor(model, withValues, look) {
     this.model = model;
     this.withValues = withValues;
+    this.look = look;
     /** The drawn boxes and containers by id. */
     this.boxes = new Map();
     /** The pairs of boxes that wires connect. */
     this.links = [];
+    this.sideways = look.sideways;
     this.root = container({ id: "root", kind: "root" }, null, 0);
     this.items(this.root, model.trees[0]);
     this.connect(0);
-    layout(this.root);
-    absolute(this.root);
+    layout(this.root, this.sideways);
+    absolute(this.root, this.sideways);
   }
 
   items(parent, tree) {
@@ -58,11 +61,15 @@ class Scene {
     return this.add(parent, this.sized(box));
   }
 
-  /** The lines below a title: name or role, constants, the type of the first output. */
+  /** The lines below a title: name or role, attributes, constants, the type of the first output. */
   lines(node, isBorder) {
-    const lines = isBorder ? [] : [["soft", node.name]];
+    const { names, attributes, constants, types } = this.look;
+    const lines = isBorder || !names ? [] : [["soft", node.name]];
     if (node.role) lines.push(["soft", node.role]);
-    for (const row of node.rows ?? []) lines.push(["constant", row]);
+    for (const [key, value] of attributes ? node.attributes : [])
+      lines.push(["constant", `${key} = ${value}`]);
+    for (const row of (constants && node.rows) || []) lines.push(["constant", row]);
+    if (!types) return lines;
     const type = node.outputs.length ? node.outputs[0].type : node.inputs[0]?.type;
     const more = node.outputs.length > 1 ? ` and ${node.outputs.length - 1} more` : "";
     if (type) lines.push(["type", `${type}${more}`]);
@@ -160,7 +167,11 @@ class Scene {
 
   connect(at) {
     for (const [source, output, target, input] of this.model.graphs[at].edges) {
-      if (this.model.isBetweenCopies(source, target)) continue;
+      const block = this.model.blockBetween(source, target);
+      if (block) {
+        this.toNextCopy(block, source, target);
+        continue;
+      }
       const from = this.end(source);
       const to = this.end(target);
       from.port = from.item.ports?.get(`o${output}`);
@@ -171,6 +182,20 @@ class Scene {
       const { type } = this.model.nodes[source].outputs[output] ?? {};
       this.link(from, to, { kind: "edge", words: type, ends: [source, target] });
     }
+  }
+
+  /** A wire from one copy of a block to another, if the block is drawn once and is open. */
+  toNextCopy(key, source, target) {
+    const block = this.boxes.get(key);
+    if (!block?.children) return;
+    const [from, to] = [source, target].map((number) => {
+      let { item } = this.end(number);
+      while (item.parent !== block) item = item.parent;
+      return { item, parent: block };
+    });
+    const isKnown = ({ from: a, to: b }) => a.item === from.item && b.item === to.item;
+    if (block.backs.some(isKnown)) return;
+    block.backs.push({ from, to, wire: { kind: "copy", words: "to the next copy" } });
   }
 
   end(number) {
@@ -253,7 +278,8 @@ class Scene {
     const once = nodes.slice(0, members.length / names.length);
     const operations = summaryOf(once);
     const name = namesOf(names);
-    const box = { id: key, key, kind: names.length > 1 ? "group repeated" : "group" };
+    const kind = names.length > 1 ? "group repeated" : "group";
+    const box = { id: key, key, kind, members };
     const isTelling = /[a-z]/i.test(name);
     box.title = isTelling ? name : operations.slice(0, 2).join(", ");
     box.times = names.length > 1 ? `  × ${names.length}` : "";
@@ -267,8 +293,28 @@ class Scene {
       box.mark = "inside";
     }
     box.family = "group";
+    const layer = layerOf(nodes);
+    if (layer) {
+      box.title = layer.type;
+      box.lines.unshift(["soft", name]);
+      box.source = layer.node;
+    }
     return box;
   }
+}
+
+/** The layer of an old IR that all these nodes replace: {type, node}; null if there is none. */
+function layerOf(nodes) {
+  const [node] = nodes;
+  if (node.layer === null || nodes.some(({ layer }) => layer !== node.layer)) return null;
+  const value = (tag, name) => new RegExp(`\\s${name}="([^"]*)"`).exec(tag)?.[1];
+  // A line may hold several layers.
+  const [tag] = [...(node.xml ?? "").matchAll(/<layer\b[^>]*>/g)].flat().filter((each) => {
+    const isNamed = `/${nodes.at(-1).name}`.endsWith(`/${value(each, "name")}`);
+    return isNamed && value(each, "id") === node.layer;
+  });
+  const type = tag && value(tag, "type");
+  return type ? { type, node } : null;
 }
 
 function container(box, parent, head) {
