@@ -31,8 +31,12 @@ except KeyboardInterrupt:
     raise ImportError("numpy._core.multiarray failed to import") from None
 """
 
-#: A shell that starts the tests in the background lets them ignore Ctrl-C.
-RESET = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+#: A shell that starts the tests in the background lets them ignore Ctrl-C, and nohup SIGHUP.
+RESET = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+"""
 
 SIGNALS = {"SIGINT": "interrupted", "SIGTERM": "ended by SIGTERM", "SIGHUP": "ended by SIGHUP"}
 
