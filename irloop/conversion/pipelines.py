@@ -27,7 +27,7 @@ from irloop.dialects.onnx import ONNX
 from irloop.dialects.openvino import opsets
 from irloop.dialects.writing.element_types import ELEMENT_SINCE
 from irloop.errors import InferenceError, UnsupportedError, UsageError
-from irloop.faults.repairing import repairs, repairs_of_source
+from irloop.faults.repairing import Tidied, repairs, repairs_of_source
 from irloop.formats.onnx.signature import NEWEST
 from irloop.graph.builder import element_of
 from irloop.graph.convert_options import QUANTISES_SINCE, Quantization, ir_version_of
@@ -223,7 +223,6 @@ def _original_forms(model: Model, opset: int) -> list[Pass]:
     from irloop.conversion.loops.uncut_outputs import UncutOutputs
     from irloop.conversion.tensors.first_best import FuseFirstBest
     from irloop.conversion.tensors.log_sum_exp import FuseLogSumExp
-    from irloop.passes.common.dead_code import DeadCode
     from irloop.passes.common.identity_elimination import IdentityElimination
     from irloop.passes.graph_rewrite import GraphRewrite, LocalPass
 
@@ -240,7 +239,7 @@ def _original_forms(model: Model, opset: int) -> list[Pass]:
     if not matchers:
         return []
     # States whose values nothing reads any more would still be carried.
-    return [GraphRewrite(matchers, name="original_forms"), DeadCode()]
+    return [Tidied(GraphRewrite(matchers, name="original_forms"))]
 
 
 def to_openvino(

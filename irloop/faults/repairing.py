@@ -32,7 +32,7 @@ from irloop.passes.graph_rewrite import GraphRewrite, NodePass
 from irloop.passes.manager import Manager
 from irloop.passes.node_writer import NodeWriter
 
-__all__ = ["repairs", "repairs_after", "repairs_of_source", "repairs_of_target"]
+__all__ = ["Tidied", "repairs", "repairs_after", "repairs_of_source", "repairs_of_target"]
 
 T = TypeVar("T")
 
@@ -50,29 +50,29 @@ def repairs(dialect: str, target: str | None = None) -> list[Pass]:
     for item in _in_order(avoided_faults(target or DIALECTS[dialect])):
         if not isinstance(item, Repair) or not item.leaves_dead_code:
             made.append(item)
-        elif made and isinstance(made[-1], DeadCode | _Tidied):
-            made.append(_Tidied(item))
+        elif made and isinstance(made[-1], DeadCode | Tidied):
+            made.append(Tidied(item))
         else:
             # What the translation and other repairs left unread goes, too.
             made += [item, DeadCode()]
     return made
 
 
-class _Tidied(Pass):
-    """A repair of a model without dead code and, if it changed the model, the removal of new one.
+class Tidied(Pass):
+    """A pass on a model without dead code and, if it changed the model, the removal of new one.
 
-    The passes that follow would otherwise repair values that nothing reads.
+    The passes that follow would otherwise rewrite values that nothing reads.
     """
 
-    def __init__(self, repair: Pass) -> None:
-        self.name = repair.name  # type: ignore[misc]
-        self.repair = repair
+    def __init__(self, inner: Pass) -> None:
+        self.name = inner.name  # type: ignore[misc]
+        self.inner = inner
 
     def concerns(self, kinds: Set[type[Op]]) -> bool:
-        return self.repair.concerns(kinds)
+        return self.inner.concerns(kinds)
 
     def run(self, model: Model, config: PassConfig) -> bool:
-        if not self.repair.run(model, config):
+        if not self.inner.run(model, config):
             return False
         DeadCode().run(model, config)
         return True

@@ -15,7 +15,6 @@ import pytest
 from click.testing import Result
 
 from irloop.conversion.loops import openvino_loop_builder as openvino_loops
-from irloop.conversion.loops.openvino_loop_builder import OpenVinoLoopBuilder
 from irloop.faults.repairs.unread_states import ReadStates
 from irloop.passes.common import body_barriers
 from irloop.passes.common.body_barriers import BodyBarriers
@@ -37,7 +36,7 @@ def _barriers(patch: pytest.MonkeyPatch) -> None:
 
 
 def _cut(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(OpenVinoLoopBuilder, "_cut", lambda _, value, *__: value)
+    patch.setattr(openvino_loops, "cut_if_idle", lambda _, value, *__: value)
 
 
 def _read(patch: pytest.MonkeyPatch) -> None:
