@@ -119,7 +119,7 @@ def test_repairs_run_in_the_order_that_they_state(before: str, later: str) -> No
 
 def test_whole_repairs_run_after_those_that_they_name() -> None:
     # A repair may be joined with the removal of what it leaves unread.
-    items = [getattr(item, "repair", item) for item in repairs("openvino")]
+    items = [getattr(item, "inner", item) for item in repairs("openvino")]
     order = [type(item).__module__.rpartition(".")[2] for item in items]
     for item in items:
         for earlier in getattr(item, "after", ()):
