@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 from irloop.dialects import inference
@@ -22,8 +23,11 @@ from irloop.graph.types import (
 #: lists.
 LONGEST = 4096
 
-#: The names of sizes of states begin with this, and what is added to them follows.
-SIZE_OF, PLUS = "size of ", " + "
+#: The names of sizes of states begin with this.
+SIZE_OF = "size of "
+
+#: Such a name, and what was added to the size. A model may have other names that begin so.
+_STATE_SIZE = re.compile(rf"({SIZE_OF}[0-9]+_[0-9]+)(?: \+ ([0-9]{{1,18}}))?")
 
 __all__ = [
     "LONGEST",
@@ -78,21 +82,19 @@ def total(dims: Sequence[Dim]) -> Dim:
 
 def shortened(dim: Dim, number: int | None) -> Dim:
     """A dimension without `number` elements, if it is known to have as many."""
-    made = UNKNOWN_DIM if number is None else _added(dim, -number)
-    return made if isinstance(made, DynamicDim) and _parts(made)[1] >= 0 else UNKNOWN_DIM
+    return UNKNOWN_DIM if number is None else _added(dim, -number)
 
 
 def _added(dim: Dim, number: int) -> Dim:
-    if not isinstance(dim, DynamicDim) or not (dim.symbol or "").startswith(SIZE_OF):
+    """The size of a state with `number` elements more; unknown for any other dimension.
+
+    A size of which more would be taken than was added to it is not known, either.
+    """
+    size = _STATE_SIZE.fullmatch(dim.symbol or "") if isinstance(dim, DynamicDim) else None
+    plus = -1 if size is None else int(size[2] or 0) + number
+    if size is None or plus < 0:
         return UNKNOWN_DIM
-    name, plus = _parts(dim)
-    return DynamicDim(symbol=f"{name}{PLUS}{plus + number}" if plus + number else name)
-
-
-def _parts(dim: DynamicDim) -> tuple[str, int]:
-    """The name of a size, and what was added to it."""
-    name, _, plus = (dim.symbol or "").partition(PLUS)
-    return name, int(plus or 0)
+    return DynamicDim(symbol=f"{size[1]} + {plus}" if plus else size[1])
 
 
 def length_of(args: Arguments, position: int) -> int | None:

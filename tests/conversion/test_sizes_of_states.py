@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import onnx.parser
 import pytest
 
 import irloop
@@ -224,3 +225,16 @@ g (int64 n, float[a, 2] x) => (float[b, 2] y, float z) {{
     agree(text.replace("TRIPS", "three"), sets, engines, tmp_path)
     made = irloop.convert(tmp_path / "model.onnx")[0]
     assert ("Tile" not in {node.op.type for node in all_nodes(made.graph)}) is keeps
+
+
+@pytest.mark.parametrize("name", ["size of x", "size of x + y", f"size of 1_0 + {'9' * 5000}"])
+def test_a_model_may_name_its_dimensions_as_sizes_of_states(name: str) -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[a, 2] x, float[1, 2] z) '
+        "=> (float[b, 2] y) { y = Concat <axis = 0> (x, z) }"
+    )
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = name
+    made, _ = irloop.convert(model)
+    array = np.arange(6, dtype=F32).reshape(3, 2)
+    (y,) = irloop.run(made, [array, array[:1]]).values()
+    assert y.tolist() == [*array.tolist(), [0, 1]]
