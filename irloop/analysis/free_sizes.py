@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from irloop.analysis.operands import integers_in
 from irloop.dialects.openvino.gather import Gather, Gather7, Gather8
 from irloop.dialects.openvino.matmul import MatMul
 from irloop.dialects.openvino.reduction import Reduction
@@ -16,7 +17,7 @@ from irloop.dialects.openvino.shape import Broadcast3, ShapeOf, ShapeOf3, Squeez
 from irloop.dialects.openvino.slicing import Concat
 from irloop.graph.builder import shape_of
 from irloop.graph.model import Node, Value
-from irloop.graph.op import Constant, Parameter
+from irloop.graph.op import Parameter
 
 __all__ = ["is_free_size"]
 
@@ -145,6 +146,4 @@ def _part(node: Node, index: int) -> tuple[Value | None, int]:
 
 def _numbers(value: Value | None, rank: int) -> list[int]:
     """The axes or places in a constant, non-negative; empty if they are not known."""
-    if value is None or not isinstance(value.producer.op, Constant):
-        return []
-    return [int(item) % rank for item in value.producer.op.tensor.numpy().reshape(-1)]
+    return [number % rank for number in integers_in(value)]

@@ -85,6 +85,8 @@ class SequencesOfOneTranspose(
         Result::
 
             y = Unsqueeze(Transpose(Squeeze(s, 1), [1, 0, 2]), 1)
+
+        A TensorIterator is replaced as by `tensor_iterator_to_sequence`.
         """
         recurrence = _recurrence_of(node)
         if recurrence is not None:

@@ -21,6 +21,7 @@ from irloop.dialects.onnx.comparison import Less
 from irloop.dialects.onnx.convert import Identity
 from irloop.dialects.onnx.shape import Transpose
 from irloop.dialects.onnx.slicing import Slice10
+from irloop.dialects.slices import TO_THE_END
 from irloop.dialects.wire_ends import inward, outward, passed_on, states_of
 from irloop.dialects.wires import branch_ports
 from irloop.graph.builder import element_of, shape_of
@@ -36,9 +37,6 @@ SHAPES_DIFFER = 11
 #: Operations that keep the elements.
 MOVING = classes_of("Reshape", "Transpose")
 
-#: A slice bound before the first element of every tensor.
-BEFORE_THE_START = -(2**31 - 1)
-
 
 def export_guarded_scan(plan: LoopPlan, count: Value) -> list[Value | None] | None:
     """Write a Loop that only its slices end as an If with a Scan; None if that is not possible.
@@ -46,7 +44,7 @@ def export_guarded_scan(plan: LoopPlan, count: Value) -> list[Value | None] | No
     `count` is its trip count, which must be the length of one of its slices. Slices of other
     tensors end there, too.
     """
-    c, outer = plan.c, dict(plan.values)
+    c = plan.c
     slices = [_scanned(plan, wire.outer, port) for wire, port in plan.slices]
     lengths = [is_length_of(count, value, port.axis) for value, port in slices]
     unranked = any(shape_of(old.output).rank is None for old, _ in plan.joined)
@@ -84,7 +82,7 @@ def _scanned(plan: LoopPlan, outer: Value, port: Sliced) -> tuple[Value, Sliced]
         return value, port
     whole, (starts, ends, axes, steps) = node.inputs[0], map(integers_in, node.inputs[1:])
     is_reversed = starts == steps == [-1] and axes == [port.axis]
-    if whole is None or not is_reversed or len(ends) != 1 or ends[0] > BEFORE_THE_START:
+    if whole is None or not is_reversed or len(ends) != 1 or ends[0] > -TO_THE_END:
         return value, port
     return whole, replace(port, start=port.end, end=port.start, stride=-port.stride)
 

@@ -6,13 +6,11 @@ from functools import reduce
 
 from irloop.analysis.states import unknown_axes
 from irloop.conversion.framework.directions import Import
+from irloop.dialects.slices import TO_THE_END
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
 __all__ = ["cut_if_idle"]
-
-#: A slice bound behind the last element of every tensor. OpenVINO computes bounds in 32 bits.
-TO_THE_END = 2**31 - 1
 
 
 def cut_if_idle(c: Import, value: Value, axis: int, trip: Value, starts: Value) -> Value:

@@ -13,6 +13,7 @@ from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.onnx.convert import Identity
 from irloop.dialects.onnx.elementwise import Mul
 from irloop.dialects.onnx.slicing import Slice10
+from irloop.dialects.slices import TO_THE_END
 from irloop.dialects.wire_ends import outward
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import ScanOutput
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 __all__ = ["UncutOutputs"]
-
-#: The first end of a slice that is taken to be behind every element.
-FAR = 2**31 - 1
 
 CASTS, MINIMA = classes_of("Cast"), classes_of("Min")
 #: Operations whose result is their first operand in another form.
@@ -113,7 +111,7 @@ def _keeps_all(ends: Value, value: Value, axes: list[int]) -> bool:
         return False
     large = [numbers for numbers in map(known, factors) if numbers is not None]
     if large:
-        return all(bool((numbers >= FAR).all()) for numbers in large)
+        return all(bool((numbers >= TO_THE_END).all()) for numbers in large)
     return axes == [0] and count in [*_factors(ends, are_exact=True)]
 
 
