@@ -33,6 +33,9 @@ __all__ = ["SequencesOfOneTranspose"]
 #: results are transposed back.
 THERE, BACK = (1, 0, 2), (2, 1, 0, 3)
 
+#: An input with more readers is taken to have a second sequence among them.
+MOST = 64
+
 
 class SequencesOfOneTranspose(
     Fault,
@@ -70,6 +73,10 @@ class SequencesOfOneTranspose(
             return
         if sequence is node and (dims is None or not any(isinstance(d, int) for d in dims[:2])):
             # The plugin leaves this TensorIterator as it is.
+            return
+        count = len(data.uses)
+        if count > MOST:
+            yield f"{sequence.name!r} and perhaps others of {count} readers transpose one input"
             return
         other = next((reader for reader in _readers_of(data) if reader is not sequence), None)
         if other is not None:

@@ -10,11 +10,14 @@ import pytest
 
 import irloop
 from irloop.building.ir_model import IrModel
+from irloop.dialects.openvino.elementwise import Negative
 from irloop.dialects.openvino.recurrent import RNNCell
 from irloop.dialects.openvino.shape import Squeeze, Unsqueeze
 from irloop.faults.catalogue import find_faults
+from irloop.faults.fault import FAULTS
 from irloop.graph.model import Model, Value
 from irloop.graph.types import ElementType
+from tests.test_linear_work import TIMES, require_linear
 
 I64 = ElementType.I64
 STEPS = np.sign(np.random.default_rng(0).standard_normal((3, 2, 1))).astype(np.float32)
@@ -37,6 +40,18 @@ def _iterated(m: IrModel, x: Value, first: Value, weight: int) -> Value:
     loop.carry(state, cell)
     loop.joined(body(Unsqueeze(), cell, axis), 0)
     return loop.done()[0]
+
+
+def many(count: int) -> Model:
+    """As many TensorIterators that negate the steps as over a cell, all of one input."""
+    m = IrModel()
+    x, first = m.input("x", 3, 2, 1), m.input("h", 2, 1)
+    outputs: list[Value] = []
+    for _ in range(count):
+        loop = m.tensor_iterator()
+        loop.joined(loop(Negative(), loop.slice(x, 0)), 0)
+        outputs += loop.done()
+    return m.done(*outputs, *(_iterated(m, x, first, 20) for _ in range(count)))
 
 
 def is_right(model: Model, folder: Path) -> bool:
@@ -79,3 +94,18 @@ def test_iterators_of_unknown_sizes_are_right(tmp_path: Path) -> None:
     model = iterators(None, None, 1)
     assert "OVN175" not in codes(model)
     assert is_right(model, tmp_path)
+
+
+def test_many_readers_of_one_input_take_linear_time(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{count}.xml" for count in (30, 30 * TIMES)]
+    for path, count in zip(paths, (30, 30 * TIMES), strict=True):
+        irloop.save_model(many(count), path)
+    fault = FAULTS["OVN175"]()
+
+    def search(path: Path) -> None:
+        nodes = [node for node in irloop.read_model(path).graph.nodes if node.bodies]
+        assert all(list(fault.find(node)) for node in nodes[-2:])
+        for node in nodes:
+            list(fault.find(node))
+
+    require_linear(search, *paths)
