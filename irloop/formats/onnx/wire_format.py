@@ -66,7 +66,7 @@ class Source(Protocol):
 
     def __len__(self) -> int: ...
 
-    def byte(self, at: int) -> int:
+    def byte(self, position: int) -> int:
         """The byte at a position."""
         ...
 
