@@ -121,12 +121,12 @@ class Explainer:
         return self._reasons[key]
 
     def _search_reason(self, lane: Lane, number: int, place: int, wanted: Any) -> Reason | None:
-        found = self.judge.ordered(lane, self.runs[lane][number])[place]
+        actual = self.judge.ordered(lane, self.runs[lane][number])[place]
         looks = [self._rounding, self._one_step]
         if lane.engine != NUMPY:
             looks += [self._int8, self._saturated, self._alone, self._twin, self._optimized]
         for look in (*looks, self._amplified):
-            reason = look(lane, number, place, wanted, found)
+            reason = look(lane, number, place, wanted, actual)
             if reason is not None:
                 return reason
         return None
