@@ -17,6 +17,7 @@ from irloop import budget
 from irloop.comparison.roles import Role, roles
 from irloop.comparison.sizes import RANK, Sizes, image_axes, key_of
 from irloop.errors import UsageError
+from irloop.execution.session import bound
 from irloop.graph.model import Model
 from irloop.graph.record import Record
 from irloop.graph.types import (
@@ -195,7 +196,7 @@ def with_arrays(model: Model, inputs: Any) -> list[Trial]:
     trials = []
     for number, given in enumerate(sets):
         label = "given inputs" if len(sets) == 1 else f"given inputs {number}"
-        trials.append(Trial(label, tuple(_positional(model, given))))
+        trials.append(Trial(label, tuple(bound(model.graph, _positional(model, given)))))
     return trials
 
 

@@ -33,7 +33,7 @@ from irloop.graph.types import (
 from irloop.kernels.precision import silence
 from irloop.progress import listener, told
 
-__all__ = ["Session", "input_names", "output_names", "run"]
+__all__ = ["Session", "bound", "input_names", "output_names", "run"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Inputs = Mapping[str, Any] | Sequence[Any]
@@ -124,7 +124,7 @@ class Session:
             UsageError: for an input that is missing, unknown, or of another type or shape.
             ExecutionError: naming the node and the iteration in which running went wrong.
         """
-        arguments = _bound(self._graph, inputs)
+        arguments = bound(self._graph, inputs)
         if self._wider:
             arguments = [widened(value, self._wider) for value in arguments]
         allowed = limits or Limits()
@@ -182,7 +182,7 @@ def _output(value: Any) -> Any:
     return np.asarray(value)
 
 
-def _bound(graph: Graph, inputs: Inputs) -> list[Any]:
+def bound(graph: Graph, inputs: Inputs) -> list[Any]:
     """The values of the parameters, in order, checked against their types."""
     if isinstance(inputs, Mapping):
         ordered = _by_name(graph, inputs)
