@@ -123,7 +123,7 @@ class Explainer:
         return self._reasons[key]
 
     def _search_reason(self, lane: Lane, number: int, place: int, wanted: Any) -> Reason | None:
-        found = self.judge.ordered(lane, self.runs[lane][number])[place]
+        actual = self.judge.ordered(lane, self.runs[lane][number])[place]
         looks = [self._rounding, self._one_step]
         if lane.engine != NUMPY:
             looks += [
@@ -135,7 +135,7 @@ class Explainer:
                 self._long,
             ]
         for look in (*looks, self._amplified):
-            reason = look(lane, number, place, wanted, found)
+            reason = look(lane, number, place, wanted, actual)
             if reason is not None:
                 return reason
         return None

@@ -153,12 +153,12 @@ def _are_opposite(given: list[Value], rest: Value, other: Value) -> bool:
     return inputs_of(first, Sign) == (rest,) and _are_signs(others, [other])
 
 
-def _are_signs(given: list[Value], values: list[Value]) -> bool:
+def _are_signs(signs: list[Value], values: list[Value]) -> bool:
     """Return whether these are the signs of the values, in order.
 
     The sign of a number that is never negative may be missing.
     """
-    left = list(given)
+    left = list(signs)
     for value in values:
         if left and inputs_of(left[0], Sign) == (value,):
             left.pop(0)
@@ -188,9 +188,9 @@ def _short_mod(node: Node) -> Division | None:
 
 def _truncated(rest: Value, product: Value) -> Division | None:
     """Match m + Min(Sign(m) * Sign(x), 0) * b, where m = Mod(x, b)."""
-    op, found = rest.producer.op, inputs_of(rest, Mod)
+    op, operands = rest.producer.op, inputs_of(rest, Mod)
     opposite, divisor = inputs_of(product, Mul) or (None, None)
-    if found is None or not isinstance(op, Mod) or op.fmod or opposite is None:
+    if operands is None or not isinstance(op, Mod) or op.fmod or opposite is None:
         return None
-    is_same = divisor is found[1] and _are_opposite([opposite], rest, found[0])
-    return (Mod(fmod=True), found[0], found[1]) if is_same else None
+    is_same = divisor is operands[1] and _are_opposite([opposite], rest, operands[0])
+    return (Mod(fmod=True), operands[0], operands[1]) if is_same else None
