@@ -19,13 +19,13 @@ To add an operation:
 
            alpha: float = 1.7020000219345093
 
-           def decompose(self, s: Steps, x: Term) -> Term:
-               return x * s.op("Sigmoid", x * self.alpha)
+           def decompose(self, s: Steps, x: Value) -> Value:
+               return s.multiply(x, s.op("Sigmoid", s.multiply(x, s.scalar(self.alpha, x))))
 
-   `Term` has arithmetic and ``@``; `Steps` has the other operations, and ``s.op("Erf", x)`` appends
-   any operation of ai.onnx. Compute the same as ONNX Runtime, in its order and precision: many
-   kernels widen f16. Raise `CannotDecomposeError` with the reason for a case that standard
-   operations cannot compute.
+   `Steps` has the verbs of `OnnxWriter`, with which conversion rules and passes write, too;
+   ``s.op("Erf", x)`` emits any operation of ai.onnx that has no verb. Compute the same as ONNX
+   Runtime, in its order and precision: many kernels widen f16. Raise `RefusedError` with the
+   reason for a case that standard operations cannot compute.
 2. Implement `infer` if named dimensions must be kept, or if the operation is frequent:
    otherwise the types are inferred from the decomposition.
 3. Import a new module in `families`. Remove the type from `irloop/dialects/contrib/refused.py` if

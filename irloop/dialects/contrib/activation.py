@@ -6,8 +6,10 @@ import math
 
 from irloop.dialects import inference
 from irloop.dialects.contrib.base import ContribOp
-from irloop.dialects.contrib.terms import Steps, Term
+from irloop.dialects.contrib.steps import Steps
+from irloop.dialects.writing.known_inputs import needed_size
 from irloop.graph.arguments import Arguments
+from irloop.graph.model import Value
 from irloop.graph.types import UNKNOWN_DIM, Shape, TensorType, ValueType
 
 __all__ = [
@@ -20,19 +22,29 @@ __all__ = [
 ]
 
 
-def gelu(s: Steps, x: Term) -> Term:
+def gelu(s: Steps, x: Value) -> Value:
     """x * (1 + erf(x / sqrt(2))) / 2."""
     if s.opset >= 20:
         return s.op("Gelu", x)
-    return x * (s.op("Erf", x * math.sqrt(0.5)) + 1.0) * 0.5
+    return s.multiply(
+        s.multiply(
+            x, s.add(s.op("Erf", s.multiply(x, s.scalar(math.sqrt(0.5), x))), s.scalar(1.0, x))
+        ),
+        s.scalar(0.5, x),
+    )
 
 
-def fast_gelu(s: Steps, x: Term) -> Term:
+def fast_gelu(s: Steps, x: Value) -> Value:
     """x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2."""
     if s.opset >= 20:
         return s.op("Gelu", x, approximate="tanh")
-    inner = (x + s.square(x) * x * 0.044715) * math.sqrt(2 / math.pi)
-    return x * (s.op("Tanh", inner) + 1.0) * 0.5
+    inner = s.multiply(
+        s.add(x, s.multiply(s.multiply(s.multiply(x, x), x), s.scalar(0.044715, x))),
+        s.scalar(math.sqrt(2 / math.pi), x),
+    )
+    return s.multiply(
+        s.multiply(x, s.add(s.op("Tanh", inner), s.scalar(1.0, inner))), s.scalar(0.5, x)
+    )
 
 
 class Gelu(ContribOp, type="Gelu", inputs=1):
@@ -45,7 +57,7 @@ class Gelu(ContribOp, type="Gelu", inputs=1):
         inference.floating(args)
         return inference.same_as_first(args)
 
-    def decompose(self, s: Steps, x: Term) -> Term:
+    def decompose(self, s: Steps, x: Value) -> Value:
         return gelu(s, x)
 
 
@@ -59,8 +71,8 @@ class BiasGelu(ContribOp, type="BiasGelu", inputs=2):
         inference.broadcast(args)
         return inference.same_as_first(args)
 
-    def decompose(self, s: Steps, x: Term, bias: Term) -> Term:
-        return gelu(s, x + bias)
+    def decompose(self, s: Steps, x: Value, bias: Value) -> Value:
+        return gelu(s, s.add(x, bias))
 
 
 class FastGelu(ContribOp, type="FastGelu", inputs=(1, 2)):
@@ -72,8 +84,8 @@ class FastGelu(ContribOp, type="FastGelu", inputs=(1, 2)):
         inference.floating(args)
         return inference.same_as_first(args)
 
-    def decompose(self, s: Steps, x: Term, bias: Term | None) -> Term:
-        return fast_gelu(s, x if bias is None else x + bias)
+    def decompose(self, s: Steps, x: Value, bias: Value | None) -> Value:
+        return fast_gelu(s, x if bias is None else s.add(x, bias))
 
 
 class QuickGelu(ContribOp, type="QuickGelu", inputs=1):
@@ -87,8 +99,8 @@ class QuickGelu(ContribOp, type="QuickGelu", inputs=1):
         inference.floating(args)
         return inference.same_as_first(args)
 
-    def decompose(self, s: Steps, x: Term) -> Term:
-        return x * s.op("Sigmoid", x * self.alpha)
+    def decompose(self, s: Steps, x: Value) -> Value:
+        return s.multiply(x, s.op("Sigmoid", s.multiply(x, s.scalar(self.alpha, x))))
 
 
 class BiasAdd(ContribOp, type="BiasAdd", inputs=3):
@@ -100,8 +112,8 @@ class BiasAdd(ContribOp, type="BiasAdd", inputs=3):
         inference.floating(args)
         return inference.same_as_first(args)
 
-    def decompose(self, s: Steps, x: Term, bias: Term, skip: Term) -> Term:
-        return x + bias + skip
+    def decompose(self, s: Steps, x: Value, bias: Value, skip: Value) -> Value:
+        return s.add(s.add(x, bias), skip)
 
 
 class BiasSplitGelu(ContribOp, type="BiasSplitGelu", inputs=2):
@@ -118,7 +130,7 @@ class BiasSplitGelu(ContribOp, type="BiasSplitGelu", inputs=2):
         half = last // 2 if isinstance(last, int) else UNKNOWN_DIM
         return [TensorType(args.element(0), Shape((*dims[:-1], half)))]
 
-    def decompose(self, s: Steps, x: Term, bias: Term) -> Term:
-        half = bias.dim(0, "the size of the bias") // 2
-        left, right = s.split(x + bias, -1, [half, half])
-        return left * gelu(s, right)
+    def decompose(self, s: Steps, x: Value, bias: Value) -> Value:
+        half = needed_size(s, bias, 0, "the size of the bias") // 2
+        left, right = s.split(s.add(x, bias), -1, [half, half])
+        return s.multiply(left, gelu(s, right))

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from irloop import budget
-from irloop.dialects.contrib.terms import ScanBody, Steps, Term, WriteOut
-from irloop.graph.op import Kernel, Op
-from irloop.graph.types import ElementType, element_type_of
+from irloop.dialects.contrib.steps import ScanBody, Steps, WriteOut
+from irloop.dialects.writing.writer import RefusedError
+from irloop.graph.model import Node, Value
+from irloop.graph.op import Kernel, Op, Parameter
+from irloop.graph.tensor import Tensor
+from irloop.graph.types import ElementType, Shape, TensorType, element_type_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,58 +34,106 @@ OPSET = 21
 A_CALL = 2
 
 
+class Held(Value):
+    """A value that holds its array. It does not know its producer, so that the array is freed."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Array) -> None:
+        super().__init__(_UNKNOWN, 0, _type_of(array.dtype, array.shape))
+        self.array = array
+
+
+@lru_cache(maxsize=1024)
+def _type_of(dtype: np.dtype[Any], dims: tuple[int, ...]) -> TensorType:
+    return TensorType(element_type_of(dtype), Shape(dims))
+
+
+#: The producer of all values that hold arrays.
+_UNKNOWN = Node(Parameter(), "")
+
+
+def _array(value: Value) -> Array:
+    assert isinstance(value, Held)
+    return value.array
+
+
 class ArraySteps(Steps):
     """Runs each operation immediately."""
 
-    def apply(self, op: Op, inputs: Sequence[Term | None], n_outputs: int) -> list[Term]:
+    def __init__(self, n_outputs: int) -> None:
+        self.n_outputs = n_outputs
+
+    @property
+    def opset(self) -> int:
+        """The opset of the operations that kernels use."""
+        return OPSET
+
+    def emit(self, op: Op, *inputs: Value | None, n_outputs: int | None = None) -> Node:
+        count = op.n_outputs if n_outputs is None else n_outputs
+        assert count is not None, f"{op.label} needs n_outputs"
+        node = Node(op, "")
+        node.outputs = tuple(Held(array) for array in self._run(op, inputs, count))
+        return node
+
+    def __call__(self, op: Op, *inputs: Value | None) -> Value:
+        return Held(self._run(op, inputs, 1)[0])
+
+    def _run(self, op: Op, inputs: Sequence[Value | None], count: int) -> Sequence[Array]:
         from irloop.kernels.work import steps_of_values
 
-        arrays = [None if term is None else term.value for term in inputs]
+        arrays = [None if value is None else _array(value) for value in inputs]
         if op.elementwise:
             _reserve_broadcast(arrays, op.label)
-        made = op.kernel(n_outputs)(*arrays)
-        results = made if isinstance(made, tuple) else (made,)
+        made = op.kernel(count)(*arrays)
+        results: Sequence[Array] = made if isinstance(made, tuple) else (made,)
         budget.spend(A_CALL + int(steps_of_values(arrays, results)), op.label)
-        return [Term(self, result) for result in results]
+        return results
+
+    def tensor(self, tensor: Tensor, name: str = "") -> Value:
+        return Held(tensor.numpy())
+
+    def constant(self, data: Any, element: ElementType) -> Value:
+        import numpy as np
+
+        return Held(np.asarray(data).astype(element.numpy()))
+
+    def i64(self, data: Any) -> Value:
+        return self.constant(data, ElementType.I64)
+
+    def constant_of(self, value: Value) -> Array | None:
+        return _array(value)
+
+    def computing_type(
+        self, element: ElementType, *, small: int | None = 14, half: int | None = 14
+    ) -> ElementType:
+        """Choose `element`: kernels compute with every element type."""
+        return element
 
     def scan(
         self,
         body: ScanBody,
-        states: Sequence[Term],
-        elements: Sequence[Term],
-        fixed: Sequence[Term],
+        states: Sequence[Value],
+        elements: Sequence[Value],
+        fixed: Sequence[Value],
         *,
         reverse: bool,
-    ) -> tuple[list[Term], Term]:
+    ) -> tuple[list[Value], Value]:
         import numpy as np
 
-        count = len(elements[0].value)
+        arrays = [_array(value) for value in elements]
+        count = len(arrays[0])
         slices, current = [], list(states)
         for at in reversed(range(count)) if reverse else range(count):
-            parts = [Term(self, np.asarray(term.value[at])) for term in elements]
+            parts = [Held(np.asarray(array[at])) for array in arrays]
             following, output = body(self, current, parts, fixed)
             current = list(following)
-            slices.append(output.value)
+            slices.append(_array(output))
         if reverse:
             slices.reverse()
-        first = states[0].value
+        first = _array(states[0])
         stacked = np.stack(slices) if slices else np.zeros((0, *first.shape), first.dtype)
-        return current, Term(self, stacked)
-
-    def constant(self, data: Any, element: ElementType) -> Term:
-        import numpy as np
-
-        return Term(self, np.asarray(data).astype(element.numpy()))
-
-    def element_of(self, term: Term) -> ElementType:
-        return element_type_of(term.value.dtype)
-
-    def dims_of(self, term: Term) -> tuple[int | None, ...]:
-        return tuple(term.value.shape)
-
-    def constant_of(self, term: Term) -> Array | None:
-        array: Array = term.value
-        return array
+        return current, Held(stacked)
 
 
 def _reserve_broadcast(arrays: Sequence[Array | None], what: str) -> None:
@@ -111,10 +163,13 @@ def kernel_of(write_out: WriteOut, n_outputs: int) -> Kernel:
     def run(*arrays: Any) -> Any:
         import numpy as np
 
-        steps = ArraySteps(OPSET, n_outputs)
-        terms = [None if array is None else Term(steps, np.asarray(array)) for array in arrays]
-        made = write_out(steps, terms)
-        results = tuple(None if term is None else term.value for term in made[:n_outputs])
+        s = ArraySteps(n_outputs)
+        values = [None if array is None else Held(np.asarray(array)) for array in arrays]
+        try:
+            made = write_out(s, values)
+        except RefusedError as error:
+            raise ValueError(error.reason) from error
+        results = tuple(None if value is None else _array(value) for value in made[:n_outputs])
         return results[0] if n_outputs == 1 else results
 
     return run

@@ -9,8 +9,17 @@ from dataclasses import dataclass
 from irloop.dialects import inference, shapes
 from irloop.dialects.contrib.base import ContribOp
 from irloop.dialects.contrib.normalization import widened
-from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
+from irloop.dialects.contrib.steps import Steps
+from irloop.dialects.writing.known_inputs import (
+    needed_dims,
+    needed_element,
+    needed_rank,
+    needed_size,
+)
+from irloop.dialects.writing.sizes import Sizes
+from irloop.dialects.writing.writer import RefusedError
 from irloop.graph.arguments import Arguments
+from irloop.graph.model import Value
 from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
 
 __all__ = ["Attention", "MultiHeadAttention"]
@@ -28,20 +37,20 @@ class Scores:
     """
 
     scale: float
-    mask: Term | None = None
+    mask: Value | None = None
     filter: float = FILTER
     causal: bool = False
-    past: Term | None = None
-    bias: Term | None = None
+    past: Value | None = None
+    bias: Value | None = None
 
 
-def heads_of(s: Steps, x: Term, heads: int) -> Term:
+def heads_of(s: Steps, x: Value, heads: int) -> Value:
     """Reshape and transpose [batch, positions, heads * size] to [batch, heads, positions, size]."""
-    size = x.dim(2, "the size of a projection") // heads
+    size = needed_size(s, x, 2, "the size of a projection") // heads
     return s.transpose(s.reshape(x, [0, 0, heads, size]), (0, 2, 1, 3))
 
 
-def joined(s: Steps, x: Term, size: int) -> Term:
+def joined(s: Steps, x: Value, size: int) -> Value:
     """Join the heads: reshape [batch, heads, positions, d] to [batch, positions, heads * d].
 
     `size` is heads * d.
@@ -49,45 +58,50 @@ def joined(s: Steps, x: Term, size: int) -> Term:
     return s.reshape(s.transpose(x, (0, 2, 1, 3)), [0, 0, size])
 
 
-def attended(s: Steps, query: Term, key: Term, value: Term, scores: Scores) -> tuple[Term, Term]:
+def attended(
+    s: Steps, query: Value, key: Value, value: Value, scores: Scores
+) -> tuple[Value, Value]:
     """Return softmax(scores) @ value, and the scores before the softmax.
 
     The scores are query @ transpose(key) * scale, plus the bias and the masks. The argument
     `scores` holds this scale, the bias and the masks. All operands and results are 4-D.
     """
-    logits = widened(s, query) @ s.swap_last(widened(s, key)) * scores.scale
+    product = s.op("MatMul", widened(s, query), s.swap_last(widened(s, key)))
+    logits = s.multiply(product, s.scalar(scores.scale, product))
     # ONNX Runtime adds the bias before the mask. Where all keys of a query are masked, the large
     # negative number of the mask leaves few digits of the sum.
     if scores.bias is not None:
-        logits = logits + widened(s, scores.bias)
+        logits = s.add(logits, widened(s, scores.bias))
     if scores.mask is not None:
-        logits = logits + mask_added(s, scores.mask, key, scores.filter)
+        logits = s.add(logits, mask_added(s, scores.mask, key, scores.filter))
     if scores.causal:
         hidden = later_places(s, query, key, scores.past)
-        logits = s.select(hidden, s.like(-3.4028234663852886e38, logits), logits)
-    weights = s.softmax(logits)
-    return s.convert(weights @ widened(s, value), query.element), s.convert(logits, query.element)
+        logits = s.select(hidden, s.scalar(-3.4028234663852886e38, logits), logits)
+    weights = s.softmax(logits, -1)
+    found, element = s.op("MatMul", weights, widened(s, value)), needed_element(s, query)
+    return s.convert(found, element), s.convert(logits, element)
 
 
-def later_places(s: Steps, query: Term, key: Term, past: Term | None) -> Term:
+def later_places(s: Steps, query: Value, key: Value, past: Value | None) -> Value:
     """Return a boolean mask [queries, keys] that is true where causal attention hides a key.
 
     Query q does not see the keys k > q + `past`, where `past` is the number of positions before the
     first query. If `past` is None, it counts as 0, and the last query sees all keys, even if there
     are more keys than queries; ONNX Runtime does the same.
     """
-    count = s.size(query, 2)
-    rows, columns = s.unsqueeze(s.range(0, count), 1), s.unsqueeze(s.range(0, s.size(key, 2)), 0)
+    count = s.size_of(query, 2)
+    rows = s.unsqueeze(s.numbers_below(count), [1])
+    columns = s.unsqueeze(s.numbers_below(s.size_of(key, 2)), [0])
     if past is not None:
-        return columns > rows + past
-    hidden = columns > rows
-    queries, keys = query.dims[2], key.dims[2]
+        return s.greater(columns, s.add(rows, past))
+    hidden = s.greater(columns, rows)
+    queries, keys = needed_dims(s, query)[2], needed_dims(s, key)[2]
     if queries is not None and keys is not None and keys <= queries:
         return hidden
-    return s.op("And", hidden, rows < count - 1)
+    return s.op("And", hidden, s.less(rows, s.subtract(count, s.scalar(1, count))))
 
 
-def mask_added(s: Steps, mask: Term, key: Term, filter: float) -> Term:
+def mask_added(s: Steps, mask: Value, key: Value, filter: float) -> Value:
     """Return what a mask adds to the attention scores: 0 for a visible key, else `filter`.
 
     The result can be broadcast to [batch, heads, queries, keys]. `key` is [batch, heads, keys,
@@ -95,29 +109,30 @@ def mask_added(s: Steps, mask: Term, key: Term, filter: float) -> Term:
     one axis gives the range of keys that each batch item sees; `seen_by_lengths` lists its forms.
 
     Raises:
-        CannotDecomposeError: for a mask of another form.
+        RefusedError: for a mask of another form.
     """
     zero = s.constant(0.0, ElementType.F32)
     return s.select(seen_by(s, mask, key), zero, s.constant(filter, ElementType.F32))
 
 
-def seen_by(s: Steps, mask: Term, key: Term) -> Term:
+def seen_by(s: Steps, mask: Value, key: Value) -> Value:
     """Return a boolean mask that is true where a query may attend to a key.
 
     The result can be broadcast to [batch, heads, queries, keys]. `key` is [batch, heads, keys,
     size]. `mask` has one of the forms that `mask_added` accepts.
 
     Raises:
-        CannotDecomposeError: for a mask of another form.
+        RefusedError: for a mask of another form.
     """
-    if mask.rank == 1:
+    rank = needed_rank(s, mask)
+    if rank == 1:
         return seen_by_lengths(s, mask, key)
-    if mask.rank not in (2, 3):
-        raise CannotDecomposeError(f"its mask has {mask.rank} dimensions, 1 to 3 are supported")
-    return s.unsqueeze(mask > 0, *((1, 2) if mask.rank == 2 else (1,)))
+    if rank not in (2, 3):
+        raise RefusedError(f"its mask has {rank} dimensions, 1 to 3 are supported")
+    return s.unsqueeze(s.greater(mask, s.scalar(0, mask)), [1, 2] if rank == 2 else [1])
 
 
-def seen_by_lengths(s: Steps, mask: Term, key: Term) -> Term:
+def seen_by_lengths(s: Steps, mask: Value, key: Value) -> Value:
     """Return a mask [batch, 1, 1, keys] that is true for the keys that each item may attend to.
 
     These are the keys from the first position of the item up to, but excluding, its length. Without
@@ -128,38 +143,40 @@ def seen_by_lengths(s: Steps, mask: Term, key: Term) -> Term:
     ignored.
 
     Raises:
-        CannotDecomposeError: if `mask` has another number of entries.
+        RefusedError: if `mask` has another number of entries.
     """
-    entries, items = mask.dims[0], key.dims[0]
+    entries, items = needed_dims(s, mask)[0], needed_dims(s, key)[0]
     known = entries is not None and items is not None
     if known and entries not in (items, 2 * (items or 0), 3 * (items or 0) + 2):
-        raise CannotDecomposeError(f"its mask has {entries} entries for a batch of {items}")
-    batch = s.size(key, 0)
+        raise RefusedError(f"its mask has {entries} entries for a batch of {items}")
+    sizes, axis = Sizes(s), s.i64([0])
+    batch = sizes.at(key, 0)
+    once, twice = sizes.list([batch]), sizes.list([sizes.times(batch, 2)])
     numbers = s.convert(mask, ElementType.I64)
-    places = s.reshape(s.range(0, s.size(key, 2)), [1, 1, 1, -1])
-    seen = places < s.reshape(s.slice(numbers, 0, 0, batch), [-1, 1, 1, 1])
+    places = s.reshape(s.numbers_below(s.size_of(key, 2)), [1, 1, 1, -1])
+    seen = s.less(places, s.reshape(s.slice_by(numbers, s.i64([0]), once, axis), [-1, 1, 1, 1]))
     if known and entries != 2 * (items or 0):
         return seen
-    first = s.slice(numbers, 0, batch, s.op("Add", batch, batch))
+    first = s.slice_by(numbers, once, twice, axis)
     if not known:
         # Items without a given start begin at position 0.
-        has_starts = s.op("Equal", s.size(mask, 0), s.op("Add", batch, batch))
-        padded = s.concat(0, numbers, s.expand(s.i64([0]), [batch]))
-        first = s.slice(padded, 0, batch, s.op("Add", batch, batch))
-        first = s.select(has_starts, first, 0)
-    return s.op("And", seen, s.op("Not", places < s.reshape(first, [-1, 1, 1, 1])))
+        has_starts = s.equal(s.size_of(mask, 0), twice)
+        padded = s.concat([numbers, s.expand(s.i64([0]), once)], 0)
+        first = s.slice_by(padded, once, twice, axis)
+        first = s.select(has_starts, first, s.scalar(0, first))
+    return s.op("And", seen, s.logical_not(s.less(places, s.reshape(first, [-1, 1, 1, 1]))))
 
 
 def self_attention(
     s: Steps,
-    projected: Term,
+    projected: Value,
     sizes: tuple[int, int, int],
     heads: int,
     scale: float,
-    masks: tuple[Term | None, float, bool],
-    past: Term | None,
-    addend: Term | None,
-) -> list[Term]:
+    masks: tuple[Value | None, float, bool],
+    past: Value | None,
+    addend: Value | None,
+) -> list[Value]:
     """Self-attention of `projected`, which holds query, key and value side by side.
 
     `sizes` are the widths of query, key and value on the last axis. `masks` holds the mask (or
@@ -174,13 +191,13 @@ def self_attention(
     scores = Scores(scale or 1 / math.sqrt(sizes[0] // heads), mask, filter, causal, bias=addend)
     if past is not None:
         old_key, old_value = s.split(past, 0, [1, 1])
-        scores.past = s.size(past, 3)
-        key = s.concat(2, s.squeeze(old_key, 0), key)
-        value = s.concat(2, s.squeeze(old_value, 0), value)
+        scores.past = s.size_of(past, 3)
+        key = s.concat([s.squeeze(old_key, [0]), key], 2)
+        value = s.concat([s.squeeze(old_value, [0]), value], 2)
     result, _ = attended(s, query, key, value, scores)
     outputs = [joined(s, result, sizes[2])]
     if s.n_outputs > 1:
-        outputs.append(s.concat(0, s.unsqueeze(key, 0), s.unsqueeze(value, 0)))
+        outputs.append(s.concat([s.unsqueeze(key, [0]), s.unsqueeze(value, [0])], 0))
     return outputs
 
 
@@ -239,30 +256,26 @@ class Attention(ContribOp, type="Attention", inputs=(2, 7), outputs=None):
     def decompose(
         self,
         s: Steps,
-        x: Term,
-        weights: Term,
-        bias: Term | None,
-        mask: Term | None,
-        past: Term | None,
-        addend: Term | None,
-        past_length: Term | None,
-    ) -> Sequence[Term]:
+        x: Value,
+        weights: Value,
+        bias: Value | None,
+        mask: Value | None,
+        past: Value | None,
+        addend: Value | None,
+        past_length: Value | None,
+    ) -> Sequence[Value]:
         if self.do_rotary:
-            raise CannotDecomposeError(
-                "ONNX Runtime supports do_rotary of this operation on CUDA only"
-            )
+            raise RefusedError("ONNX Runtime supports do_rotary of this operation on CUDA only")
         if self.past_present_share_buffer or past_length is not None:
-            raise CannotDecomposeError("its past and present share a buffer")
-        width = weights.dim(1, "the size of the weights")
+            raise RefusedError("its past and present share a buffer")
+        width = needed_size(s, weights, 1, "the size of the weights")
         sizes = self.sizes(width)
         if sum(sizes) != width or any(size % self.num_heads for size in sizes):
-            raise CannotDecomposeError(
-                f"its weights have {width} columns, but the sizes are {sizes}"
-            )
-        projected = x @ weights
+            raise RefusedError(f"its weights have {width} columns, but the sizes are {sizes}")
+        projected = s.op("MatMul", x, weights)
         return self_attention(
             s,
-            projected if bias is None else projected + bias,
+            projected if bias is None else s.add(projected, bias),
             sizes,
             self.num_heads,
             self.scale,
@@ -315,21 +328,21 @@ class MultiHeadAttention(ContribOp, type="MultiHeadAttention", inputs=(1, 10), o
     def decompose(
         self,
         s: Steps,
-        query: Term,
-        key: Term | None,
-        value: Term | None,
-        bias: Term | None,
-        mask: Term | None,
-        addend: Term | None,
-        past_key: Term | None,
-        past_value: Term | None,
-        past_length: Term | None,
-        indirection: Term | None,
-    ) -> Sequence[Term]:
+        query: Value,
+        key: Value | None,
+        value: Value | None,
+        bias: Value | None,
+        mask: Value | None,
+        addend: Value | None,
+        past_key: Value | None,
+        past_value: Value | None,
+        past_length: Value | None,
+        indirection: Value | None,
+    ) -> Sequence[Value]:
         if past_length is not None or indirection is not None:
-            raise CannotDecomposeError("its past and present share a buffer")
+            raise RefusedError("its past and present share a buffer")
         q, k, v = self._heads(s, query, key, value, bias)
-        size = q.dim(3, "the size of a head")
+        size = needed_size(s, q, 3, "the size of a head")
         scores = Scores(
             self.scale or 1 / math.sqrt(size),
             mask,
@@ -338,35 +351,39 @@ class MultiHeadAttention(ContribOp, type="MultiHeadAttention", inputs=(1, 10), o
             bias=addend,
         )
         if past_key is not None and past_value is not None:
-            scores.past = s.size(past_key, 2)
-            k, v = s.concat(2, past_key, k), s.concat(2, past_value, v)
+            scores.past = s.size_of(past_key, 2)
+            k, v = s.concat([past_key, k], 2), s.concat([past_value, v], 2)
         result, totals = attended(s, q, k, v, scores)
-        width = self.num_heads * v.dim(3, "the size of a head of the values")
+        width = self.num_heads * needed_size(s, v, 3, "the size of a head of the values")
         return [joined(s, result, width), k, v, totals][: s.n_outputs]
 
     def _heads(
-        self, s: Steps, query: Term, key: Term | None, value: Term | None, bias: Term | None
-    ) -> tuple[Term, Term, Term]:
+        self, s: Steps, query: Value, key: Value | None, value: Value | None, bias: Value | None
+    ) -> tuple[Value, Value, Value]:
         """Query, key and value as [batch, heads, positions, size], with the bias added."""
         heads = self.num_heads
-        if query.rank == 5:
-            parts = [s.squeeze(part, 3) for part in s.split(query, 3, [1, 1, 1])]
+        if needed_rank(s, query) == 5:
+            parts = [s.squeeze(part, [3]) for part in s.split(query, 3, [1, 1, 1])]
             q, k, v = self._biased(s, parts, bias)
             return q, k, v
         if key is None:
-            raise CannotDecomposeError("it has neither keys nor a packed query")
-        own = s.reshape(query, [0, 0, heads, query.dim(2, "the size of the query") // heads])
-        if key.rank == 5:
-            parts = [s.squeeze(part, 3) for part in s.split(key, 3, [1, 1])]
+            raise RefusedError("it has neither keys nor a packed query")
+        own = s.reshape(
+            query, [0, 0, heads, needed_size(s, query, 2, "the size of the query") // heads]
+        )
+        if needed_rank(s, key) == 5:
+            parts = [s.squeeze(part, [3]) for part in s.split(key, 3, [1, 1])]
             q, k, v = self._biased(s, [own, *parts], bias)
             return q, k, v
         if value is None:
-            raise CannotDecomposeError("it has keys, but no values")
-        if key.rank == 4:
+            raise RefusedError("it has keys, but no values")
+        if needed_rank(s, key) == 4:
             # Keys and values from an encoder already include their bias; only the query needs it.
             (q,) = self._biased(s, [own], bias)
             return q, key, value
-        sizes = [item.dim(2, "the size of a projection") // heads for item in (key, value)]
+        sizes = [
+            needed_size(s, item, 2, "the size of a projection") // heads for item in (key, value)
+        ]
         others = [
             s.reshape(item, [0, 0, heads, size])
             for item, size in zip((key, value), sizes, strict=True)
@@ -374,7 +391,7 @@ class MultiHeadAttention(ContribOp, type="MultiHeadAttention", inputs=(1, 10), o
         q, k, v = self._biased(s, [own, *others], bias)
         return q, k, v
 
-    def _biased(self, s: Steps, parts: Sequence[Term], bias: Term | None) -> list[Term]:
+    def _biased(self, s: Steps, parts: Sequence[Value], bias: Value | None) -> list[Value]:
         """Add the bias to the query, key and value, and swap the axes of positions and heads.
 
         `parts` holds all three, or only the query. A part is [batch, positions, heads, size], and
@@ -383,11 +400,11 @@ class MultiHeadAttention(ContribOp, type="MultiHeadAttention", inputs=(1, 10), o
         """
         turned, start = [], 0
         for part in parts:
-            size = part.dim(3, "the size of a head")
+            size = needed_size(s, part, 3, "the size of a head")
             added = part
             if bias is not None:
-                own = s.slice(bias, 0, start, start + self.num_heads * size)
-                added = part + s.reshape(own, [self.num_heads, size])
+                own = s.slice(bias, [start], [start + self.num_heads * size], [0])
+                added = s.add(part, s.reshape(own, [self.num_heads, size]))
             start += self.num_heads * size
             turned.append(s.transpose(added, (0, 2, 1, 3)))
         return turned

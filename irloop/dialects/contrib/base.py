@@ -7,13 +7,16 @@ from typing import Any, ClassVar
 
 from irloop.dialects.contrib.arrays import OPSET, kernel_of
 from irloop.dialects.contrib.nodes import decomposed
-from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
+from irloop.dialects.contrib.steps import Steps
 from irloop.dialects.elements import check_elements, misfit
 from irloop.dialects.onnx.base import RUNTIME_DOMAIN, OnnxOp
+from irloop.dialects.writing.writer import RefusedError
 from irloop.errors import InferenceError, plain_reason
 from irloop.graph.arguments import Arguments
+from irloop.graph.builder import element_of
+from irloop.graph.model import Value
 from irloop.graph.op import Kernel
-from irloop.graph.types import UNKNOWN_TYPE, ValueType
+from irloop.graph.types import UNKNOWN_TYPE, ElementType, ValueType
 
 __all__ = ["DOMAIN", "ContribOp"]
 
@@ -33,44 +36,42 @@ class ContribOp(OnnxOp, domain=DOMAIN):
     #: The first opset of ai.onnx whose operations suffice for `decompose`.
     oldest: ClassVar[int] = 11
 
-    def decompose(self, *args: Any, **keywords: Any) -> Term | Sequence[Term | None]:
+    def decompose(self, *args: Any, **keywords: Any) -> Value | Sequence[Value | None]:
         """The outputs, computed from the inputs: ``decompose(self, s, x, bias)``.
 
-        `s` are the `Steps` to compute with; omitted inputs are None. Only the first `s.n_outputs`
-        outputs are needed.
+        `s` is the vocabulary of ONNX to emit with; omitted inputs are None. Only the first
+        `s.n_outputs` outputs are needed.
 
         Raises:
-            CannotDecomposeError: if standard operations cannot compute this.
+            RefusedError: if standard operations cannot compute this.
         """
         raise NotImplementedError
 
-    def written_out(self, s: Steps, inputs: Sequence[Term | None]) -> Sequence[Term | None]:
+    def written_out(self, s: Steps, inputs: Sequence[Value | None]) -> Sequence[Value | None]:
         """Call `decompose` with all inputs of the operation; those omitted at the end are None.
 
         Raises:
-            CannotDecomposeError: when a required input is missing, or `decompose` fails.
+            RefusedError: when a required input is missing, or `decompose` fails.
         """
         least, most = self.arity
-        terms = list(inputs)
+        values = list(inputs)
         for position in range(least):
-            lacks = position >= len(terms) or terms[position] is None
+            lacks = position >= len(values) or values[position] is None
             if lacks and position not in self.omissible:
-                raise CannotDecomposeError(f"input {position} is missing")
-        wrong = misfit(type(self), [s.known_element(term) for term in terms], "ONNX Runtime")
+                raise RefusedError(f"input {position} is missing")
+        wrong = misfit(type(self), [_element(value) for value in values], "ONNX Runtime")
         if wrong is not None:
-            raise CannotDecomposeError(str(wrong))
+            raise RefusedError(str(wrong))
         if most is not None:
-            terms = [*terms[:most], *[None] * (most - len(terms))]
+            values = [*values[:most], *[None] * (most - len(values))]
         try:
-            made = self.decompose(s, *terms)
-        except CannotDecomposeError:
-            raise
+            made = self.decompose(s, *values)
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             # The attributes and ranks in a file may be nonsense, such as 0 heads or a scalar
             # instead of a matrix.
             reason = f"its attributes do not fit its inputs: {plain_reason(error)}"
-            raise CannotDecomposeError(reason.removesuffix(": ")) from error
-        return (made,) if isinstance(made, Term) else made
+            raise RefusedError(reason.removesuffix(": ")) from error
+        return (made,) if isinstance(made, Value) else made
 
     def check(self, args: Arguments) -> None:
         super().check(args)
@@ -86,7 +87,7 @@ class ContribOp(OnnxOp, domain=DOMAIN):
             graph, positions = decomposed(
                 self.written_out, args.types, args.n_outputs, OPSET, args.constant
             )
-        except CannotDecomposeError:
+        except RefusedError:
             return [UNKNOWN_TYPE] * args.n_outputs
         except InferenceError as error:
             detail = error.diagnostics[0]
@@ -99,3 +100,7 @@ class ContribOp(OnnxOp, domain=DOMAIN):
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernel_of(self.written_out, n_outputs)
+
+
+def _element(value: Value | None) -> ElementType:
+    return ElementType.DYNAMIC if value is None else element_of(value)

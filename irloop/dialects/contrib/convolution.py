@@ -11,21 +11,24 @@ from irloop.dialects import inference
 from irloop.dialects.contrib.base import ContribOp
 from irloop.dialects.contrib.matmul import activated
 from irloop.dialects.contrib.normalization import LARGER_EPSILON, inverse_root, widened
-from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
+from irloop.dialects.contrib.steps import Steps
+from irloop.dialects.writing.known_inputs import needed_element, needed_rank
+from irloop.dialects.writing.writer import RefusedError
 from irloop.graph.arguments import Arguments
+from irloop.graph.model import Value
 from irloop.graph.types import ValueType
 
 __all__ = ["FusedConv", "GroupNorm", "NhwcConv", "NhwcFusedConv", "SkipGroupNorm"]
 
 
-def channels_first(s: Steps, x: Term) -> Term:
+def channels_first(s: Steps, x: Value) -> Value:
     """[batch, ..., channels] as [batch, channels, ...]."""
-    return s.transpose(x, (0, x.rank - 1, *range(1, x.rank - 1)))
+    return s.transpose(x, (0, needed_rank(s, x) - 1, *range(1, needed_rank(s, x) - 1)))
 
 
-def channels_last(s: Steps, x: Term) -> Term:
+def channels_last(s: Steps, x: Value) -> Value:
     """[batch, channels, ...] as [batch, ..., channels]."""
-    return s.transpose(x, (0, *range(2, x.rank), 1))
+    return s.transpose(x, (0, *range(2, needed_rank(s, x)), 1))
 
 
 class _Convolution(ContribOp):
@@ -36,7 +39,7 @@ class _Convolution(ContribOp):
     pads: tuple[int, ...] = ()
     strides: tuple[int, ...] = ()
 
-    def convolved(self, s: Steps, x: Term, w: Term, b: Term | None) -> Term:
+    def convolved(self, s: Steps, x: Value, w: Value, b: Value | None) -> Value:
         """Convolve data `x` with weights `w`, and add the bias `b` if it is not None.
 
         Axis 1 of `x` is that of the channels.
@@ -57,7 +60,7 @@ class _ActivatedConvolution(_Convolution):
     activation: str = ""
     activation_params: tuple[float, ...] = ()
 
-    def activated(self, s: Steps, x: Term) -> Term:
+    def activated(self, s: Steps, x: Value) -> Value:
         """Apply the activation of a convolution."""
         first, second, third, *_ = (*self.activation_params, 0.0, 0.0, 0.0)
         return activated(s, x, self.activation, first, second, third)
@@ -68,9 +71,9 @@ class FusedConv(_ActivatedConvolution, type="FusedConv", inputs=(2, 4)):
 
     operands = "x: T, w: T, b?: T, z?: T -> T where T: f16 | f32 | f64"
 
-    def decompose(self, s: Steps, x: Term, w: Term, b: Term | None, z: Term | None) -> Term:
+    def decompose(self, s: Steps, x: Value, w: Value, b: Value | None, z: Value | None) -> Value:
         found = self.convolved(s, x, w, b)
-        return self.activated(s, found if z is None else found + z)
+        return self.activated(s, found if z is None else s.add(found, z))
 
 
 class NhwcConv(_Convolution, type="NhwcConv", inputs=(2, 3)):
@@ -78,7 +81,7 @@ class NhwcConv(_Convolution, type="NhwcConv", inputs=(2, 3)):
 
     operands = "x: T, w: T, b?: T -> T where T: f16 | f32 | f64"
 
-    def decompose(self, s: Steps, x: Term, w: Term, b: Term | None) -> Term:
+    def decompose(self, s: Steps, x: Value, w: Value, b: Value | None) -> Value:
         return channels_last(s, self.convolved(s, channels_first(s, x), w, b))
 
 
@@ -87,9 +90,9 @@ class NhwcFusedConv(_ActivatedConvolution, type="NhwcFusedConv", inputs=(2, 4)):
 
     operands = "x: T, w: T, b?: T, z?: T -> T where T: f16 | f32"
 
-    def decompose(self, s: Steps, x: Term, w: Term, b: Term | None, z: Term | None) -> Term:
+    def decompose(self, s: Steps, x: Value, w: Value, b: Value | None, z: Value | None) -> Value:
         found = channels_last(s, self.convolved(s, channels_first(s, x), w, b))
-        return self.activated(s, found if z is None else found + z)
+        return self.activated(s, found if z is None else s.add(found, z))
 
 
 class _GroupNorm(ContribOp):
@@ -98,19 +101,22 @@ class _GroupNorm(ContribOp):
     channels_last: int = 1
     epsilon: float = LARGER_EPSILON
 
-    def normed(self, s: Steps, x: Term, gamma: Term, beta: Term) -> Term:
+    def normed(self, s: Steps, x: Value, gamma: Value, beta: Value) -> Value:
         """Normalise each group of channels, and apply SiLU if requested; x is f32."""
         if self.activation not in (0, 1):
-            raise CannotDecomposeError(f"its activation {self.activation} is not known")
+            raise RefusedError(f"its activation {self.activation} is not known")
         first = channels_first(s, x) if self.channels_last else x
         rows = s.reshape(first, [0, self.groups, -1])
-        centred = rows - s.reduce("ReduceMean", rows, [2])
-        inverse = inverse_root(s, s.reduce("ReduceMean", s.square(centred), [2]), self.epsilon)
-        shape = [-1, *[1] * (x.rank - 2)]
-        scaled = s.reshape(centred * inverse, s.op("Shape", first))
-        scaled = scaled * s.reshape(widened(s, gamma), shape) + s.reshape(widened(s, beta), shape)
+        centred = s.subtract(rows, s.reduce("Mean", rows, [2]))
+        inverse = inverse_root(s, s.reduce("Mean", s.multiply(centred, centred), [2]), self.epsilon)
+        shape = [-1, *[1] * (needed_rank(s, x) - 2)]
+        scaled = s.reshape_to(s.multiply(centred, inverse), s.shape_of(first))
+        scaled = s.add(
+            s.multiply(scaled, s.reshape(widened(s, gamma), shape)),
+            s.reshape(widened(s, beta), shape),
+        )
         if self.activation:
-            scaled = scaled * s.op("Sigmoid", scaled)
+            scaled = s.multiply(scaled, s.op("Sigmoid", scaled))
         return channels_last(s, scaled) if self.channels_last else scaled
 
 
@@ -123,8 +129,8 @@ class GroupNorm(_GroupNorm, type="GroupNorm", inputs=3):
         inference.floating(args)
         return inference.same_as_first(args)
 
-    def decompose(self, s: Steps, x: Term, gamma: Term, beta: Term) -> Term:
-        return s.convert(self.normed(s, widened(s, x), gamma, beta), x.element)
+    def decompose(self, s: Steps, x: Value, gamma: Value, beta: Value) -> Value:
+        return s.convert(self.normed(s, widened(s, x), gamma, beta), needed_element(s, x))
 
 
 class SkipGroupNorm(_GroupNorm, type="SkipGroupNorm", inputs=(4, 5), outputs=None):
@@ -143,13 +149,15 @@ class SkipGroupNorm(_GroupNorm, type="SkipGroupNorm", inputs=(4, 5), outputs=Non
         return [args.tensor(0)] * args.n_outputs
 
     def decompose(
-        self, s: Steps, x: Term, gamma: Term, beta: Term, skip: Term, bias: Term | None
-    ) -> Sequence[Term]:
+        self, s: Steps, x: Value, gamma: Value, beta: Value, skip: Value, bias: Value | None
+    ) -> Sequence[Value]:
         added = widened(s, skip)
-        if skip.rank == 2:
-            added = s.unsqueeze(added, *((1, 2) if self.channels_last else (2, 3)))
-        total = widened(s, x) + added
+        if needed_rank(s, skip) == 2:
+            added = s.unsqueeze(added, [*((1, 2) if self.channels_last else (2, 3))])
+        total = s.add(widened(s, x), added)
         if bias is not None:
-            total = total + s.reshape(widened(s, bias), [-1] if self.channels_last else [-1, 1, 1])
+            total = s.add(
+                total, s.reshape(widened(s, bias), [-1] if self.channels_last else [-1, 1, 1])
+            )
         result = self.normed(s, total, gamma, beta)
-        return s.convert(result, x.element), s.convert(total, x.element)
+        return s.convert(result, needed_element(s, x)), s.convert(total, needed_element(s, x))

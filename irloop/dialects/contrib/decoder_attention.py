@@ -8,20 +8,25 @@ from collections.abc import Sequence
 from irloop.dialects import inference
 from irloop.dialects.contrib.attention import FILTER, Scores, attended, heads_of, joined
 from irloop.dialects.contrib.base import ContribOp
-from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
+from irloop.dialects.contrib.steps import Steps
+from irloop.dialects.slices import TO_THE_END
+from irloop.dialects.writing.known_inputs import needed_rank, needed_size
+from irloop.dialects.writing.sizes import Sizes
+from irloop.dialects.writing.writer import RefusedError
 from irloop.graph.arguments import Arguments
+from irloop.graph.model import Value
 from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
 
 __all__ = ["DecoderMaskedMultiHeadAttention", "PackedAttention"]
 
 
-def placed(s: Steps, buffer: Term, x: Term, position: Term) -> Term:
+def placed(s: Steps, buffer: Value, x: Value, position: Value) -> Value:
     """Write `x` into a buffer [batch, heads, length, size] at `position` of the length axis.
 
     `x` is [batch, heads, 1, size], and `position` is a vector [1]. Returns the changed buffer.
     """
-    places = s.range(0, s.size(buffer, 2))
-    here = s.reshape(s.op("Equal", places, position), [1, 1, -1, 1])
+    places = s.numbers_below(s.size_of(buffer, 2))
+    here = s.reshape(s.equal(places, position), [1, 1, -1, 1])
     return s.select(here, x, buffer)
 
 
@@ -52,48 +57,50 @@ class DecoderMaskedMultiHeadAttention(
     def decompose(
         self,
         s: Steps,
-        query: Term,
-        key: Term | None,
-        value: Term | None,
-        mask: Term | None,
-        addend: Term | None,
-        past_key: Term | None,
-        past_value: Term | None,
-        past_length: Term | None,
-        beams: Term | None,
-        indirection: Term | None,
-        bias: Term | None,
-    ) -> Sequence[Term]:
+        query: Value,
+        key: Value | None,
+        value: Value | None,
+        mask: Value | None,
+        addend: Value | None,
+        past_key: Value | None,
+        past_value: Value | None,
+        past_length: Value | None,
+        beams: Value | None,
+        indirection: Value | None,
+        bias: Value | None,
+    ) -> Sequence[Value]:
         if indirection is not None:
-            raise CannotDecomposeError("its cache is shared by beams (cache_indirection)")
+            raise RefusedError("its cache is shared by beams (cache_indirection)")
         if key is None or value is None:
-            raise CannotDecomposeError("its query, keys and values are packed")
+            raise RefusedError("its query, keys and values are packed")
         heads = self.num_heads
-        if key.rank == 4:
+        if needed_rank(s, key) == 4:
             own = query
             if bias is not None:
-                own = query + s.slice(bias, 0, 0, query.dim(2, "the size of the query"))
+                width = needed_size(s, query, 2, "the size of the query")
+                own = s.add(query, s.slice(bias, [0], [width], [0]))
             q, k, v = heads_of(s, own, heads), key, value
         else:
             projected = [query, key, value]
             if bias is not None:
-                sizes = [item.dim(2, "the size of a projection") for item in projected]
+                sizes = [needed_size(s, item, 2, "the size of a projection") for item in projected]
                 parts = s.split(bias, 0, sizes)
-                projected = [item + part for item, part in zip(projected, parts, strict=True)]
+                projected = [s.add(item, part) for item, part in zip(projected, parts, strict=True)]
             q, k, v = (heads_of(s, item, heads) for item in projected)
         present = (k, v)
-        if key.rank == 3 and past_key is not None and past_value is not None:
+        if needed_rank(s, key) == 3 and past_key is not None and past_value is not None:
             if self.past_present_share_buffer and past_length is not None:
                 at = s.reshape(s.convert(past_length, ElementType.I64), [1])
                 present = (placed(s, past_key, k, at), placed(s, past_value, v, at))
-                k, v = (s.slice(item, 2, 0, at + 1) for item in present)
+                end = s.add(at, s.i64(1))
+                k, v = (s.slice_by(item, s.i64([0]), end, s.i64([2])) for item in present)
             else:
-                k, v = s.concat(2, past_key, k), s.concat(2, past_value, v)
+                k, v = s.concat([past_key, k], 2), s.concat([past_value, v], 2)
                 present = (k, v)
-        scale = self.scale or 1 / math.sqrt(q.dim(3, "the size of a head"))
+        scale = self.scale or 1 / math.sqrt(needed_size(s, q, 3, "the size of a head"))
         scores = Scores(scale, mask, self.mask_filter_value, bias=addend)
         result, totals = attended(s, q, k, v, scores)
-        width = heads * v.dim(3, "the size of a head of the values")
+        width = heads * needed_size(s, v, 3, "the size of a head of the values")
         return [joined(s, result, width), *present, totals][: s.n_outputs]
 
 
@@ -133,29 +140,34 @@ class PackedAttention(ContribOp, type="PackedAttention", inputs=(5, 6)):
     def decompose(
         self,
         s: Steps,
-        x: Term,
-        weights: Term,
-        bias: Term,
-        offsets: Term,
-        before: Term,
-        addend: Term | None,
-    ) -> Term:
-        width = weights.dim(1, "the size of the weights")
-        sizes = self.qkv_hidden_sizes or (width // 3,) * 3
-        projected = x @ weights + bias
+        x: Value,
+        weights: Value,
+        bias: Value,
+        offsets: Value,
+        before: Value,
+        addend: Value | None,
+    ) -> Value:
+        width = needed_size(s, weights, 1, "the size of the weights")
+        widths = self.qkv_hidden_sizes or (width // 3,) * 3
+        projected = s.add(s.op("MatMul", x, weights), bias)
         # Token t of the batch without padding is at offsets[t] of the padded batch.
-        batch, places, tokens = s.size(offsets, 0), s.size(offsets, 1), s.size(x, 0)
+        sizes = Sizes(s)
+        batch, places = sizes.of(offsets, 2)
         flat = s.convert(s.reshape(offsets, [-1]), ElementType.I64)
-        used = s.slice(flat, 0, 0, tokens)
-        zeros = s.expand(s.like(0.0, x), [s.op("Mul", batch, places), width])
-        padded = s.op("ScatterND", zeros, s.unsqueeze(used, 1), projected)
-        rows = s.reshape(padded, s.vector([batch, places, width]))
-        q, k, v = (heads_of(s, part, self.num_heads) for part in s.split(rows, 2, sizes))
+        used = s.slice_by(flat, s.i64([0]), sizes.list([sizes.at(x, 0)]), s.i64([0]))
+        zeros = s.expand(s.scalar(0.0, x), sizes.list([sizes.times(batch, places), width]))
+        padded = s.op("ScatterND", zeros, s.unsqueeze(used, [1]), projected)
+        rows = sizes.reshape(padded, [batch, places, width])
+        q, k, v = (heads_of(s, part, self.num_heads) for part in s.split(rows, 2, widths))
         numbers = s.convert(before, ElementType.I64)
-        lengths = s.slice(numbers, 0, 1) - s.slice(numbers, 0, 0, -1)
-        seen = s.unsqueeze(s.range(0, places), 0) < s.unsqueeze(lengths, 1)
-        scale = self.scale or 1 / math.sqrt(sizes[0] // self.num_heads)
+        lengths = s.subtract(
+            s.slice(numbers, [1], [TO_THE_END], [0]), s.slice(numbers, [0], [-1], [0])
+        )
+        seen = s.less(
+            s.unsqueeze(s.numbers_below(s.size_of(offsets, 1)), [0]), s.unsqueeze(lengths, [1])
+        )
+        scale = self.scale or 1 / math.sqrt(widths[0] // self.num_heads)
         mask = s.convert(seen, ElementType.I32)
         result, _ = attended(s, q, k, v, Scores(scale, mask, bias=addend))
-        whole = s.reshape(joined(s, result, sizes[2]), [-1, sizes[2]])
+        whole = s.reshape(joined(s, result, widths[2]), [-1, widths[2]])
         return s.gather(whole, used, 0)

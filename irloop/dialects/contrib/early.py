@@ -8,9 +8,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 from irloop.dialects.contrib.base import ContribOp
-from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
+from irloop.dialects.contrib.steps import Steps
 from irloop.dialects.elements import EVERY
+from irloop.dialects.slices import TO_THE_END
+from irloop.dialects.writing.known_inputs import needed_dims, needed_element, needed_rank
+from irloop.dialects.writing.writer import RefusedError
 from irloop.graph.meanings import Axes, Ends, Starts
+from irloop.graph.model import Value
 
 __all__ = [
     "Affine",
@@ -23,9 +27,6 @@ __all__ = [
     "ScaledTanh",
     "ThresholdedRelu1",
 ]
-
-#: The end of an axis as a bound of Slice.
-END = 2**31 - 1
 
 
 class _Early(ContribOp):
@@ -49,23 +50,21 @@ class Crop(_Early, type="Crop", domain="", until=9, inputs=1):
     border: tuple[int, ...] = ()
     scale: tuple[int, ...] = ()
 
-    def decompose(self, s: Steps, x: Term) -> Term:
-        if x.rank != 4 or len(self.border) != 4 or len(self.scale) not in (0, 2):
-            raise CannotDecomposeError(
+    def decompose(self, s: Steps, x: Value) -> Value:
+        if needed_rank(s, x) != 4 or len(self.border) != 4 or len(self.scale) not in (0, 2):
+            raise RefusedError(
                 "it takes a tensor of four dimensions, four borders, and two sizes or none"
             )
         if min(*self.border, *self.scale) < 0:
-            raise CannotDecomposeError("its borders and sizes must not be negative")
+            raise RefusedError("its borders and sizes must not be negative")
         left, top, right, bottom = self.border
-        ends = [-bottom if bottom else END, -right if right else END]
+        ends = [-bottom if bottom else TO_THE_END, -right if right else TO_THE_END]
         if self.scale:
             ends = [top + self.scale[0], left + self.scale[1]]
-            for size, end in zip(x.dims[2:], ends, strict=True):
+            for size, end in zip(needed_dims(s, x)[2:], ends, strict=True):
                 if size is not None and end > size:
-                    raise CannotDecomposeError("its borders and sizes are larger than the image")
-        if s.opset < 10:
-            return s.op("Slice", x, starts=(top, left), ends=tuple(ends), axes=(2, 3))
-        return s.slice(s.slice(x, 2, top, ends[0]), 3, left, ends[1])
+                    raise RefusedError("its borders and sizes are larger than the image")
+        return s.slice(x, [top, left], ends, [2, 3])
 
 
 class ImageScaler(_Early, type="ImageScaler", domain="", until=9, inputs=1):
@@ -74,13 +73,11 @@ class ImageScaler(_Early, type="ImageScaler", domain="", until=9, inputs=1):
     scale: float = 1.0
     bias: tuple[float, ...] = ()
 
-    def decompose(self, s: Steps, x: Term) -> Term:
-        if x.rank != 4 or x.dims[1] not in (None, len(self.bias)):
-            raise CannotDecomposeError(
-                "it takes a tensor of four dimensions and a bias for each channel"
-            )
-        bias = s.like([[[number]] for number in self.bias], x)
-        return x * self.scale + bias
+    def decompose(self, s: Steps, x: Value) -> Value:
+        if needed_rank(s, x) != 4 or needed_dims(s, x)[1] not in (None, len(self.bias)):
+            raise RefusedError("it takes a tensor of four dimensions and a bias for each channel")
+        bias = s.constant([[[number]] for number in self.bias], needed_element(s, x))
+        return s.add(s.multiply(x, s.scalar(self.scale, x)), bias)
 
 
 class Affine(_Early, type="Affine", domain="", until=9, inputs=1):
@@ -89,8 +86,8 @@ class Affine(_Early, type="Affine", domain="", until=9, inputs=1):
     alpha: float = 1.0
     beta: float = 0.0
 
-    def decompose(self, s: Steps, x: Term) -> Term:
-        return x * self.alpha + self.beta
+    def decompose(self, s: Steps, x: Value) -> Value:
+        return s.add(s.multiply(x, s.scalar(self.alpha, x)), s.scalar(self.beta, x))
 
 
 class Scale(_Early, type="Scale", domain="", until=9, inputs=1):
@@ -98,8 +95,8 @@ class Scale(_Early, type="Scale", domain="", until=9, inputs=1):
 
     scale: float = 1.0
 
-    def decompose(self, s: Steps, x: Term) -> Term:
-        return x * self.scale
+    def decompose(self, s: Steps, x: Value) -> Value:
+        return s.multiply(x, s.scalar(self.scale, x))
 
 
 class ScaledTanh(_Early, type="ScaledTanh", domain="", until=9, inputs=1):
@@ -108,8 +105,10 @@ class ScaledTanh(_Early, type="ScaledTanh", domain="", until=9, inputs=1):
     alpha: float = 1.0
     beta: float = 1.0
 
-    def decompose(self, s: Steps, x: Term) -> Term:
-        return s.op("Tanh", x * self.beta) * self.alpha
+    def decompose(self, s: Steps, x: Value) -> Value:
+        return s.multiply(
+            s.op("Tanh", s.multiply(x, s.scalar(self.beta, x))), s.scalar(self.alpha, x)
+        )
 
 
 class ParametricSoftplus(_Early, type="ParametricSoftplus", domain="", until=9, inputs=1):
@@ -118,8 +117,10 @@ class ParametricSoftplus(_Early, type="ParametricSoftplus", domain="", until=9, 
     alpha: float = 1.0
     beta: float = 1.0
 
-    def decompose(self, s: Steps, x: Term) -> Term:
-        return s.op("Softplus", x * self.beta) * self.alpha
+    def decompose(self, s: Steps, x: Value) -> Value:
+        return s.multiply(
+            s.op("Softplus", s.multiply(x, s.scalar(self.beta, x))), s.scalar(self.alpha, x)
+        )
 
 
 class ThresholdedRelu1(_Early, type="ThresholdedRelu", domain="", until=9, inputs=1):
@@ -130,12 +131,14 @@ class ThresholdedRelu1(_Early, type="ThresholdedRelu", domain="", until=9, input
 
     alpha: float = 1.0
 
-    def decompose(self, s: Steps, x: Term) -> Term:
-        above = x > self.alpha
+    def decompose(self, s: Steps, x: Value) -> Value:
+        above = s.greater(x, s.scalar(self.alpha, x))
         if s.opset >= 9:
-            return s.select(above, x, 0)
+            return s.select(above, x, s.scalar(0, x))
         # The maximum is finite where the factor is 0.
-        return s.maximum(x, s.like(self.alpha, x)) * s.convert(above, x.element)
+        return s.multiply(
+            s.maximum(x, s.scalar(self.alpha, x)), s.convert(above, needed_element(s, x))
+        )
 
 
 class MeanVarianceNormalization1(
@@ -150,14 +153,14 @@ class MeanVarianceNormalization1(
     across_channels: int = 0
     normalize_variance: int = 1
 
-    def decompose(self, s: Steps, x: Term) -> Term:
-        if x.rank != 4:
-            raise CannotDecomposeError("it takes a tensor of four dimensions")
+    def decompose(self, s: Steps, x: Value) -> Value:
+        if needed_rank(s, x) != 4:
+            raise RefusedError("it takes a tensor of four dimensions")
         axes = (0, 1, 2, 3) if self.across_channels else (0, 2, 3)
-        centred = x - s.reduce("ReduceMean", x, axes)
+        centred = s.subtract(x, s.reduce("Mean", x, axes))
         if not self.normalize_variance:
             return centred
-        return centred / s.op("Sqrt", s.reduce("ReduceMean", s.square(centred), axes))
+        return s.divide(centred, s.op("Sqrt", s.reduce("Mean", s.multiply(centred, centred), axes)))
 
 
 class DynamicSlice(_Early, type="DynamicSlice", domain="", until=9, inputs=(3, 4)):
@@ -171,13 +174,7 @@ class DynamicSlice(_Early, type="DynamicSlice", domain="", until=9, inputs=(3, 4
 
     operands = f"data: T, starts: I, ends: I, axes?: I -> T where T: {EVERY}, I: i32 | i64"
 
-    def decompose(self, s: Steps, x: Term, starts: Term, ends: Term, axes: Term | None) -> Term:
-        if s.opset >= 10:
-            return s.op("Slice", x, starts, ends, axes)
-        known = [None if term is None else term.constant() for term in (starts, ends, axes)]
-        if known[0] is None or known[1] is None or (axes is not None and known[2] is None):
-            raise CannotDecomposeError(
-                "its starts, ends or axes are computed, which Slice allows only since opset 10"
-            )
-        first, last, along = (() if item is None else tuple(item.tolist()) for item in known)
-        return s.op("Slice", x, starts=first, ends=last, axes=along or tuple(range(len(first))))
+    def decompose(
+        self, s: Steps, x: Value, starts: Value, ends: Value, axes: Value | None
+    ) -> Value:
+        return s.slice_by(x, starts, ends, axes)

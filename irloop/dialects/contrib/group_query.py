@@ -11,8 +11,12 @@ from irloop.dialects.contrib.attention import heads_of, joined
 from irloop.dialects.contrib.base import ContribOp
 from irloop.dialects.contrib.normalization import divided_by_rms, widened
 from irloop.dialects.contrib.rotary import rotated
-from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
+from irloop.dialects.contrib.steps import Steps
+from irloop.dialects.writing.known_inputs import needed_dims, needed_element, needed_size
+from irloop.dialects.writing.sizes import Sizes
+from irloop.dialects.writing.writer import RefusedError
 from irloop.graph.arguments import Arguments
+from irloop.graph.model import Value
 from irloop.graph.types import (
     UNKNOWN_DIM,
     UNKNOWN_TYPE,
@@ -103,7 +107,7 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         )
         return [result, cache, cache, TensorType(element, Shape.of_rank(4))][: args.n_outputs]
 
-    def _require_plain(self, s: Steps, norms: Sequence[Term | None]) -> None:
+    def _require_plain(self, s: Steps, norms: Sequence[Value | None]) -> None:
         """Refuse caches, outputs and normalisations that the decomposition does not support.
 
         ONNX Runtime's CPU kernel lacks these features, or they need a cache in another form.
@@ -111,89 +115,93 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         normalised.
 
         Raises:
-            CannotDecomposeError: if the cache is quantized or a sliding window, if the scores are
+            RefusedError: if the cache is quantized or a sliding window, if the scores are
                 an output, or if only the queries or only the keys are normalised.
         """
         if self.k_quant_type != "NONE" or self.v_quant_type != "NONE":
-            raise CannotDecomposeError("its cache is quantized")
+            raise RefusedError("its cache is quantized")
         if self.sliding_window_cache:
-            raise CannotDecomposeError(
+            raise RefusedError(
                 "its cache is a sliding window (sliding_window_cache), which drops old positions"
             )
         if self.qk_output or s.n_outputs > 3:
-            raise CannotDecomposeError("it returns its scores (qk_output)")
+            raise RefusedError("it returns its scores (qk_output)")
         if (norms[0] is None) != (norms[1] is None):
-            raise CannotDecomposeError("it normalises only the queries or only the keys")
+            raise RefusedError("it normalises only the queries or only the keys")
 
     def decompose(
         self,
         s: Steps,
-        query: Term,
-        key: Term | None,
-        value: Term | None,
-        past_key: Term | None,
-        past_value: Term | None,
-        last_places: Term,
-        total: Term,
-        cos: Term | None,
-        sin: Term | None,
-        position_ids: Term | None,
-        addend: Term | None,
-        sink: Term | None,
-        k_scale: Term | None,
-        v_scale: Term | None,
-        q_norm: Term | None,
-        k_norm: Term | None,
-        query_lengths: Term | None,
-    ) -> Sequence[Term]:
+        query: Value,
+        key: Value | None,
+        value: Value | None,
+        past_key: Value | None,
+        past_value: Value | None,
+        last_places: Value,
+        total: Value,
+        cos: Value | None,
+        sin: Value | None,
+        position_ids: Value | None,
+        addend: Value | None,
+        sink: Value | None,
+        k_scale: Value | None,
+        v_scale: Value | None,
+        q_norm: Value | None,
+        k_norm: Value | None,
+        query_lengths: Value | None,
+    ) -> Sequence[Value]:
         if query_lengths is not None:
-            raise CannotDecomposeError("its queries have lengths of their own (query_seqlens)")
+            raise RefusedError("its queries have lengths of their own (query_seqlens)")
         self._require_plain(s, (q_norm, k_norm))
         q, k, v = self._heads(s, query, key, value)
         if q_norm is not None and k_norm is not None:
             q = self._normed(s, q, q_norm, self.q_norm_epsilon)
             k = self._normed(s, k, k_norm, self.k_norm_epsilon)
-        places = s.size(query, 1)
-        length = s.reshape(s.convert(total, ElementType.I64), [1])
-        used = s.unsqueeze(s.convert(s.reshape(last_places, [-1]), ElementType.I64), 1) + 1
+        places = s.size_of(query, 1)
+        length = s.as_scalar(s.convert(total, ElementType.I64))
+        last = s.convert(s.reshape(last_places, [-1]), ElementType.I64)
+        used = s.add(s.unsqueeze(last, [1]), s.i64(1))
         # A first prompt fills the cache from its start, regardless of the padding of its items.
-        is_first = s.op("Equal", places, length)
-        before = s.select(is_first, 0, used - places)
-        rows = s.unsqueeze(s.range(0, places), 0) + before
+        is_first = s.equal(places, length)
+        before = s.select(is_first, s.scalar(0, used), s.subtract(used, places))
+        rows = s.add(s.unsqueeze(s.numbers_below(places), [0]), before)
         if self.do_rotary:
             if cos is None or sin is None:
-                raise CannotDecomposeError("it rotates, but has no tables of cosines and sines")
+                raise RefusedError("it rotates, but has no tables of cosines and sines")
             turned = rows
             if position_ids is not None:
                 # In a first prompt ONNX Runtime reads only the first position number and counts up
                 # from it.
                 given = s.convert(position_ids, ElementType.I64)
-                start = s.slice(s.slice(given, 0, 0, 1), 1, 0, 1)
-                turned = s.select(is_first, start + s.unsqueeze(s.range(0, places), 0), given)
+                start = s.slice(s.slice(given, [0], [1], [0]), [0], [1], [1])
+                turned = s.select(
+                    is_first, s.add(start, s.unsqueeze(s.numbers_below(places), [0])), given
+                )
             q, k = self._rotated(s, q, k, cos, sin, turned)
         keys, values = k, v
         if past_key is not None and past_value is not None:
             index, empty = self._cache_index(s, past_key, places, length, before)
             keys = self._appended(s, past_key, k, index, empty)
             values = self._appended(s, past_value, v, index, empty)
-        size = q.dim(3, "the size of a head")
+        size = needed_size(s, q, 3, "the size of a head")
         scores = self._scores(s, q, keys, addend, size)
         hidden = self._hidden(s, keys, rows, used) if self.causal else None
         if hidden is not None:
-            scores = s.select(hidden, s.like(HIDDEN, scores), scores)
+            scores = s.select(hidden, s.scalar(HIDDEN, scores), scores)
         weights = self._weights(s, scores, sink)
         if hidden is not None and self.local_window_size > 0:
             # A padding position whose window lies beyond the end of the item has no visible key.
-            weights = s.select(hidden, 0.0, weights)
-        result = s.convert(weights @ self._shared(s, values), query.element)
+            weights = s.select(hidden, s.scalar(0.0, weights), weights)
+        found = s.op("MatMul", weights, self._shared(s, values))
+        result = s.convert(found, needed_element(s, query))
         return [joined(s, result, self.num_heads * size), keys, values][: s.n_outputs]
 
     def _heads(
-        self, s: Steps, query: Term, key: Term | None, value: Term | None
-    ) -> tuple[Term, Term, Term]:
+        self, s: Steps, query: Value, key: Value | None, value: Value | None
+    ) -> tuple[Value, Value, Value]:
         """Query, key and value as [batch, heads, positions, size]."""
         if key is None or value is None:
-            width = query.dim(2, "the size of the query")
+            width = needed_size(s, query, 2, "the size of the query")
             size = width // (self.num_heads + 2 * self.kv_num_heads)
             sizes = [size * self.num_heads, *[size * self.kv_num_heads] * 2]
             query, key, value = s.split(query, 2, sizes)
@@ -203,18 +211,18 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
             heads_of(s, value, self.kv_num_heads),
         )
 
-    def _normed(self, s: Steps, x: Term, weight: Term, epsilon: float | None) -> Term:
+    def _normed(self, s: Steps, x: Value, weight: Value, epsilon: float | None) -> Value:
         wide = widened(s, x)
         number = self.qk_norm_epsilon if epsilon is None else epsilon
         found = divided_by_rms(s, wide, widened(s, weight), -1, number)[0]
-        return s.convert(found, x.element)
+        return s.convert(found, needed_element(s, x))
 
     def _rotated(
-        self, s: Steps, q: Term, k: Term, cos: Term, sin: Term, places: Term
-    ) -> tuple[Term, Term]:
+        self, s: Steps, q: Value, k: Value, cos: Value, sin: Value, places: Value
+    ) -> tuple[Value, Value]:
         # The positions of padding may be negative, so clamp them to the first row of the tables.
         rows = s.maximum(s.convert(places, ElementType.I64), s.i64(0))
-        angles = [s.unsqueeze(s.gather(table, rows, 0), 1) for table in (cos, sin)]
+        angles = [s.unsqueeze(s.gather(table, rows, 0), [1]) for table in (cos, sin)]
         turn = bool(self.rotary_interleaved)
         return (
             rotated(s, q, *angles, interleaved=turn),
@@ -222,8 +230,8 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         )
 
     def _cache_index(
-        self, s: Steps, past: Term, places: Term, length: Term, before: Term
-    ) -> tuple[Term, Term]:
+        self, s: Steps, past: Value, places: Value, length: Value, before: Value
+    ) -> tuple[Value, Value]:
         """For each position of the new cache, find the position from which its entry is copied.
 
         `past` is the old cache [batch, heads, positions, size], `places` is the number of new
@@ -233,28 +241,32 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         Returns two tensors [batch, position]. The first is an index into the concatenation of the
         old cache with the new keys or values. The second is true where there is nothing to copy.
         """
-        room = s.size(past, 2)
-        slot = s.unsqueeze(s.range(0, s.maximum(room, length)), 0)
-        fresh = slot - before
-        is_old = fresh < 0
-        index = s.select(is_old, s.minimum(slot, room), fresh + room)
-        last = room + places - 1
-        return s.minimum(index, last), s.op("Not", s.op("Or", is_old, fresh < places))
+        room = s.size_of(past, 2)
+        slot = s.unsqueeze(s.numbers_below(s.maximum(room, length)), [0])
+        fresh = s.subtract(slot, before)
+        is_old = s.less(fresh, s.scalar(0, fresh))
+        index = s.select(is_old, s.minimum(slot, room), s.add(fresh, room))
+        last = s.subtract(s.add(room, places), s.scalar(1, room))
+        return s.minimum(index, last), s.logical_not(s.op("Or", is_old, s.less(fresh, places)))
 
-    def _appended(self, s: Steps, past: Term, new: Term, index: Term, empty: Term) -> Term:
+    def _appended(self, s: Steps, past: Value, new: Value, index: Value, empty: Value) -> Value:
         """Emit the new key or value cache from old entries `past` and `new` entries.
 
         `past` and `new` are [batch, heads, positions, head size]. `index` [batch, position] picks
         the entries of the new cache from `past` followed by `new`. Where `empty` [batch, position]
         is true, an entry is 0. The result has the element type of `past`.
         """
-        both = s.concat(2, past, s.convert(new, past.element))
-        size = new.dim(3, "the size of a head")
-        wanted: list[int | Term] = [s.size(index, 0), self.kv_num_heads, s.size(index, 1), size]
-        found = s.op("GatherElements", both, s.expand(s.unsqueeze(index, 1, 3), wanted), axis=2)
-        return s.select(s.unsqueeze(empty, 1, 3), 0, found)
+        both = s.concat([past, s.convert(new, needed_element(s, past))], 2)
+        size = needed_size(s, new, 3, "the size of a head")
+        sizes = Sizes(s)
+        batch, length = sizes.of(index, 2)
+        spread = s.expand(
+            s.unsqueeze(index, [1, 3]), sizes.list([batch, self.kv_num_heads, length, size])
+        )
+        found = s.op("GatherElements", both, spread, axis=2)
+        return s.select(s.unsqueeze(empty, [1, 3]), s.scalar(0, found), found)
 
-    def _shared(self, s: Steps, x: Term) -> Term:
+    def _shared(self, s: Steps, x: Value) -> Value:
         """Repeat the key heads of `x` [batch, key heads, ...] for all query heads.
 
         f16 is widened to f32.
@@ -263,49 +275,58 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         wide = widened(s, x)
         if times == 1:
             return wide
-        size = x.dim(3, "the size of a head")
-        wanted = [1, 1, times, 1, 1]
-        repeated = s.expand(s.unsqueeze(wide, 2), wanted)
-        return s.reshape(repeated, [0, self.num_heads, -1, size])
+        size = needed_size(s, x, 3, "the size of a head")
+        repeated = s.expand(s.unsqueeze(wide, [2]), s.i64([1, 1, times, 1, 1]))
+        # The shape stays a constant, although no -1 is inferred for an empty batch.
+        return s.reshape_to(repeated, s.i64([0, self.num_heads, -1, size]))
 
-    def _scores(self, s: Steps, q: Term, keys: Term, addend: Term | None, size: int) -> Term:
+    def _scores(self, s: Steps, q: Value, keys: Value, addend: Value | None, size: int) -> Value:
         scale = self.scale or 1 / math.sqrt(size)
-        scores = widened(s, q) @ s.swap_last(self._shared(s, keys)) * scale
+        product = s.op("MatMul", widened(s, q), s.swap_last(self._shared(s, keys)))
+        scores = s.multiply(product, s.scalar(scale, product))
         if self.softcap:
-            scores = s.op("Tanh", scores / self.softcap) * self.softcap
-        return scores if addend is None else scores + self._extended(s, widened(s, addend), keys)
+            cap = s.scalar(self.softcap, scores)
+            scores = s.multiply(s.op("Tanh", s.divide(scores, cap)), cap)
+        if addend is None:
+            return scores
+        return s.add(scores, self._extended(s, widened(s, addend), keys))
 
-    def _extended(self, s: Steps, addend: Term, keys: Term) -> Term:
+    def _extended(self, s: Steps, addend: Value, keys: Value) -> Value:
         """Append zeros to the attention bias until its last axis has the length of the cache."""
-        if addend.dims[3] is not None and addend.dims[3] == keys.dims[2]:
+        own = needed_dims(s, addend)
+        if own[3] is not None and own[3] == needed_dims(s, keys)[2]:
             return addend
-        rest = s.op("Sub", s.size(keys, 2), s.size(addend, 3))
-        sizes = [s.size(addend, axis) for axis in range(3)]
-        return s.concat(3, addend, s.expand(s.like(0.0, addend), [*sizes, rest]))
+        sizes = Sizes(s)
+        rest = s.as_list(s.subtract(s.size_of(keys, 2), s.size_of(addend, 3)))
+        zeros = s.expand(s.scalar(0.0, addend), sizes.list([*sizes.of(addend)[:3], rest]))
+        return s.concat([addend, zeros], 3)
 
-    def _hidden(self, s: Steps, keys: Term, rows: Term, used: Term) -> Term:
+    def _hidden(self, s: Steps, keys: Value, rows: Value, used: Value) -> Value:
         """Return a mask [batch, 1, queries, keys], true for keys that a query must not see.
 
         These are the keys after the query and the unused positions of the cache. With a local
         window, they also include the keys before the window. `rows` holds the position of each
         query, and `used` the number of used positions in the cache of each item.
         """
-        own = s.unsqueeze(rows, 1, 3)
-        columns = s.reshape(s.range(0, s.size(keys, 2)), [1, 1, 1, -1])
-        hidden = columns > s.minimum(own, s.unsqueeze(used, 1, 3) - 1)
+        own = s.unsqueeze(rows, [1, 3])
+        columns = s.reshape(s.numbers_below(s.size_of(keys, 2)), [1, 1, 1, -1])
+        last = s.subtract(s.unsqueeze(used, [1, 3]), s.i64(1))
+        hidden = s.greater(columns, s.minimum(own, last))
         if self.local_window_size <= 0:
             return hidden
-        early = s.op("Not", columns > own - self.local_window_size)
-        return s.op("Or", hidden, early)
+        before = s.subtract(own, s.i64(self.local_window_size))
+        return s.op("Or", hidden, s.logical_not(s.greater(columns, before)))
 
-    def _weights(self, s: Steps, scores: Term, sink: Term | None) -> Term:
+    def _weights(self, s: Steps, scores: Value, sink: Value | None) -> Value:
         if sink is None and self.smooth_softmax != 1:
-            return s.softmax(scores)
+            return s.softmax(scores, -1)
         extra = (
-            s.like(0.0, scores)
+            s.scalar(0.0, scores)
             if sink is None
             else s.reshape(widened(s, sink), [1, self.num_heads, 1, 1])
         )
-        most = s.maximum(s.reduce("ReduceMax", scores, [-1]), extra)
-        powers = s.op("Exp", scores - most)
-        return powers / (s.reduce("ReduceSum", powers, [-1]) + s.op("Exp", extra - most))
+        most = s.maximum(s.reduce("Max", scores, [-1]), extra)
+        powers = s.op("Exp", s.subtract(scores, most))
+        return s.divide(
+            powers, s.add(s.reduce("Sum", powers, [-1]), s.op("Exp", s.subtract(extra, most)))
+        )

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from irloop.dialects.contrib.activation import fast_gelu
 from irloop.dialects.contrib.base import ContribOp
-from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
+from irloop.dialects.contrib.steps import Steps
+from irloop.dialects.writing.known_inputs import needed_rank
+from irloop.dialects.writing.sizes import Sizes
+from irloop.dialects.writing.writer import RefusedError
+from irloop.graph.model import Value
 from irloop.graph.op import attribute
 
 __all__ = ["FusedGemm", "FusedMatMul", "FusedMatMulActivation", "GemmFastGelu", "TransposeMatMul"]
 
 
-def transposed(s: Steps, x: Term, swap: bool, batches: bool) -> Term:
+def transposed(s: Steps, x: Value, swap: bool, batches: bool) -> Value:
     """Transpose the axes of a matrix operand as FusedMatMul does.
 
     If `batches` is true, axis 0 first moves before the last axis. If `swap` is true, the last two
     axes of the result are swapped.
     """
-    rank = x.rank
+    rank = needed_rank(s, x)
     perm = list(range(rank))
     if batches and rank > 1:
         perm = [*range(1, rank - 1), 0, rank - 1]
@@ -25,13 +29,14 @@ def transposed(s: Steps, x: Term, swap: bool, batches: bool) -> Term:
     return x if perm == list(range(rank)) else s.transpose(x, perm)
 
 
-def exchanged(s: Steps, x: Term) -> Term:
+def exchanged(s: Steps, x: Value) -> Value:
     """Reshape a matrix [..., K, M] to [..., M, K]; the elements keep their order.
 
     ONNX Runtime does this instead of a transposition when it multiplies by a vector.
     """
-    sizes = [s.size(x, axis) if dim is None else dim for axis, dim in enumerate(x.dims)]
-    return s.reshape(x, [*sizes[:-2], sizes[-1], sizes[-2]])
+    sizes = Sizes(s)
+    *batch, rows, columns = sizes.of(x)
+    return sizes.reshape(x, [*batch, columns, rows])
 
 
 class _Product(ContribOp):
@@ -39,20 +44,20 @@ class _Product(ContribOp):
     trans_a: int = attribute(default=0, name="transA")
     trans_b: int = attribute(default=0, name="transB")
 
-    def product(self, s: Steps, a: Term, b: Term, batch_a: int = 0, batch_b: int = 0) -> Term:
+    def product(self, s: Steps, a: Value, b: Value, batch_a: int = 0, batch_b: int = 0) -> Value:
         """Return ``alpha * A' @ B'``, where A' and B' are `a` and `b` with their axes permuted.
 
         If `batch_a` is not 0, the first axis of `a` moves before its last axis. Then `transA` swaps
         the last two axes; if `b` is a vector, `a` is reshaped instead (see `exchanged`). `batch_b`
         and `transB` permute `b` in the same way.
         """
-        if b.rank == 1 and a.rank > 1:
+        if needed_rank(s, b) == 1 and needed_rank(s, a) > 1:
             left = exchanged(s, a) if self.trans_a else a
         else:
             left = transposed(s, a, bool(self.trans_a), bool(batch_a))
         right = transposed(s, b, bool(self.trans_b), bool(batch_b))
-        found = left @ right
-        return found if self.alpha == 1 else found * self.alpha
+        found = s.op("MatMul", left, right)
+        return found if self.alpha == 1 else s.multiply(found, s.scalar(self.alpha, found))
 
 
 class FusedMatMul(_Product, type="FusedMatMul", inputs=2):
@@ -68,7 +73,7 @@ class FusedMatMul(_Product, type="FusedMatMul", inputs=2):
     batch_a: int = attribute(default=0, name="transBatchA")
     batch_b: int = attribute(default=0, name="transBatchB")
 
-    def decompose(self, s: Steps, a: Term, b: Term) -> Term:
+    def decompose(self, s: Steps, a: Value, b: Value) -> Value:
         return self.product(s, a, b, self.batch_a, self.batch_b)
 
 
@@ -80,15 +85,15 @@ class TransposeMatMul(_Product, type="TransposeMatMul", inputs=2):
 
     operands = "a: T, b: T -> T where T: bf16 | f16 | f32 | f64"
 
-    def decompose(self, s: Steps, a: Term, b: Term) -> Term:
+    def decompose(self, s: Steps, a: Value, b: Value) -> Value:
         return self.product(s, a, b)
 
 
-def activated(s: Steps, x: Term, name: str, alpha: float, beta: float, gamma: float) -> Term:
+def activated(s: Steps, x: Value, name: str, alpha: float, beta: float, gamma: float) -> Value:
     """Apply an activation, given by the name that fused products and convolutions use.
 
     Raises:
-        CannotDecomposeError: when no such activation is known.
+        RefusedError: when no such activation is known.
     """
     match name:
         case "":
@@ -104,12 +109,12 @@ def activated(s: Steps, x: Term, name: str, alpha: float, beta: float, gamma: fl
         case "Clip":
             return s.clip(x, alpha, beta)
         case "HardSwish":
-            return x * s.op("HardSigmoid", x, alpha=alpha, beta=beta)
+            return s.multiply(x, s.op("HardSigmoid", x, alpha=alpha, beta=beta))
         case "QuickGelu":
-            return x * s.op("Sigmoid", x * alpha)
+            return s.multiply(x, s.op("Sigmoid", s.multiply(x, s.scalar(alpha, x))))
         case "Gelu":
             return fast_gelu(s, x)
-    raise CannotDecomposeError(f"its activation {name!r} is not known")
+    raise RefusedError(f"its activation {name!r} is not known")
 
 
 class FusedGemm(_Product, type="FusedGemm", inputs=(2, 3)):
@@ -126,7 +131,7 @@ class FusedGemm(_Product, type="FusedGemm", inputs=(2, 3)):
     activation_beta: float = 0.0
     activation_gamma: float = 0.0
 
-    def decompose(self, s: Steps, a: Term, b: Term, c: Term | None) -> Term:
+    def decompose(self, s: Steps, a: Value, b: Value, c: Value | None) -> Value:
         made = s.op(
             "Gemm",
             *(a, b, c),
@@ -155,7 +160,7 @@ class FusedMatMulActivation(_Product, type="FusedMatMulActivation", inputs=2):
     activation_gamma: float = 0.0
     activation_axis: int = 0
 
-    def decompose(self, s: Steps, a: Term, b: Term) -> Term:
+    def decompose(self, s: Steps, a: Value, b: Value) -> Value:
         numbers = (self.activation_alpha, self.activation_beta, self.activation_gamma)
         made = self.product(s, a, b, self.batch_a, self.batch_b)
         return activated(s, made, self.activation, *numbers)
@@ -166,6 +171,6 @@ class GemmFastGelu(ContribOp, type="GemmFastGelu", inputs=(2, 3)):
 
     operands = "x: T, w: T, bias?: T -> T where T: bf16 | f16 | f32"
 
-    def decompose(self, s: Steps, x: Term, w: Term, bias: Term | None) -> Term:
-        found = x @ w
-        return fast_gelu(s, found if bias is None else found + bias)
+    def decompose(self, s: Steps, x: Value, w: Value, bias: Value | None) -> Value:
+        found = s.op("MatMul", x, w)
+        return fast_gelu(s, found if bias is None else s.add(found, bias))

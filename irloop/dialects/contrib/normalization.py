@@ -7,8 +7,12 @@ from typing import ClassVar
 
 from irloop.dialects import inference
 from irloop.dialects.contrib.base import ContribOp
-from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
+from irloop.dialects.contrib.steps import Steps
+from irloop.dialects.writing.known_inputs import needed_element, needed_rank
+from irloop.dialects.writing.sizes import Sizes
+from irloop.dialects.writing.writer import RefusedError
 from irloop.graph.arguments import Arguments
+from irloop.graph.model import Value
 from irloop.graph.op import attribute
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 
@@ -25,42 +29,42 @@ EPSILON = 9.999999960041972e-13
 LARGER_EPSILON = 9.999999747378752e-06
 
 
-def widened(s: Steps, x: Term) -> Term:
+def widened(s: Steps, x: Value) -> Value:
     """Convert f16 and bf16 to f32, because ONNX Runtime computes sums of them in f32."""
-    narrow = x.element in (ElementType.F16, ElementType.BF16)
+    narrow = needed_element(s, x) in (ElementType.F16, ElementType.BF16)
     return s.convert(x, ElementType.F32) if narrow else x
 
 
 def normalized(
-    s: Steps, x: Term, scale: Term, bias: Term | None, axis: int, epsilon: float
-) -> list[Term]:
+    s: Steps, x: Value, scale: Value, bias: Value | None, axis: int, epsilon: float
+) -> Sequence[Value]:
     """Apply LayerNormalization over the dimensions from `axis` on.
 
     Returns the normalised tensor, the mean and the reciprocal of the standard deviation.
     """
     if s.opset >= 17:
         return s.ops("LayerNormalization", x, scale, bias, n_outputs=3, axis=axis, epsilon=epsilon)
-    axes = range(axis % x.rank, x.rank)
-    mean = s.reduce("ReduceMean", x, axes)
-    centred = x - mean
-    inverse = inverse_root(s, s.reduce("ReduceMean", s.square(centred), axes), epsilon)
-    result = centred * inverse * scale
-    return [result if bias is None else result + bias, mean, inverse]
+    axes = range(axis % needed_rank(s, x), needed_rank(s, x))
+    mean = s.reduce("Mean", x, axes)
+    centred = s.subtract(x, mean)
+    inverse = inverse_root(s, s.reduce("Mean", s.multiply(centred, centred), axes), epsilon)
+    result = s.multiply(s.multiply(centred, inverse), scale)
+    return [result if bias is None else s.add(result, bias), mean, inverse]
 
 
-def inverse_root(s: Steps, x: Term, epsilon: float) -> Term:
+def inverse_root(s: Steps, x: Value, epsilon: float) -> Value:
     """1 / sqrt(x + epsilon)."""
-    return s.op("Reciprocal", s.op("Sqrt", x + epsilon))
+    return s.op("Reciprocal", s.op("Sqrt", s.add(x, s.scalar(epsilon, x))))
 
 
-def divided_by_rms(s: Steps, x: Term, scale: Term, axis: int, epsilon: float) -> list[Term]:
+def divided_by_rms(s: Steps, x: Value, scale: Value, axis: int, epsilon: float) -> list[Value]:
     """x divided by its root mean square over the dimensions from `axis` on, times `scale`.
 
     Also returns the factor by which x is multiplied: 1 / root mean square.
     """
-    axes = range(axis % x.rank, x.rank)
-    inverse = inverse_root(s, s.reduce("ReduceMean", s.square(x), axes), epsilon)
-    return [x * inverse * scale, inverse]
+    axes = range(axis % needed_rank(s, x), needed_rank(s, x))
+    inverse = inverse_root(s, s.reduce("Mean", s.multiply(x, x), axes), epsilon)
+    return [s.multiply(s.multiply(x, inverse), scale), inverse]
 
 
 def _hidden(args: Arguments, *positions: int) -> None:
@@ -97,10 +101,10 @@ def _statistic(args: Arguments, axis: int) -> ValueType:
 class _SkipNormalization(ContribOp):
     epsilon: float = attribute(default=EPSILON, least=0)
 
-    def sum(self, s: Steps, x: Term, skip: Term, bias: Term | None) -> Term:
+    def sum(self, s: Steps, x: Value, skip: Value, bias: Value | None) -> Value:
         """x + skip + bias; f16 is added in f32."""
-        total = widened(s, x) + widened(s, skip)
-        return total if bias is None else total + widened(s, bias)
+        total = s.add(widened(s, x), widened(s, skip))
+        return total if bias is None else s.add(total, widened(s, bias))
 
 
 class SkipLayerNormalization(
@@ -123,12 +127,17 @@ class SkipLayerNormalization(
         return _sum_types(args)
 
     def decompose(
-        self, s: Steps, x: Term, skip: Term, gamma: Term, beta: Term | None, bias: Term | None
-    ) -> Sequence[Term | None]:
+        self, s: Steps, x: Value, skip: Value, gamma: Value, beta: Value | None, bias: Value | None
+    ) -> Sequence[Value | None]:
         total = self.sum(s, x, skip, bias)
         scale, shift = widened(s, gamma), None if beta is None else widened(s, beta)
         result, mean, inverse = normalized(s, total, scale, shift, -1, self.epsilon)
-        return s.convert(result, x.element), mean, inverse, s.convert(total, x.element)
+        return (
+            s.convert(result, needed_element(s, x)),
+            mean,
+            inverse,
+            s.convert(total, needed_element(s, x)),
+        )
 
 
 class SkipSimplifiedLayerNormalization(
@@ -152,12 +161,17 @@ class SkipSimplifiedLayerNormalization(
         return _sum_types(args)
 
     def decompose(
-        self, s: Steps, x: Term, skip: Term, gamma: Term, bias: Term | None
-    ) -> Sequence[Term | None]:
+        self, s: Steps, x: Value, skip: Value, gamma: Value, bias: Value | None
+    ) -> Sequence[Value | None]:
         total = self.sum(s, x, skip, bias)
         result, inverse = divided_by_rms(s, total, widened(s, gamma), -1, self.epsilon)
-        mean = s.op("ConstantOfShape", s.op("Shape", inverse))
-        return s.convert(result, x.element), mean, inverse, s.convert(total, x.element)
+        mean = s.constant_of_shape(s.shape_of(inverse), 0, ElementType.F32)
+        return (
+            s.convert(result, needed_element(s, x)),
+            mean,
+            inverse,
+            s.convert(total, needed_element(s, x)),
+        )
 
 
 class SimplifiedLayerNormalization(
@@ -182,11 +196,11 @@ class SimplifiedLayerNormalization(
         result: ValueType = TensorType(args.element(1), args.shape(0))
         return [result, _statistic(args, self.axis)][: args.n_outputs]
 
-    def decompose(self, s: Steps, x: Term, scale: Term) -> Sequence[Term]:
+    def decompose(self, s: Steps, x: Value, scale: Value) -> Sequence[Value]:
         wide = widened(s, x)
-        factor = s.convert(scale, wide.element)
+        factor = s.convert(scale, needed_element(s, wide))
         result, inverse = divided_by_rms(s, wide, factor, self.axis, self.epsilon)
-        return s.convert(result, scale.element), inverse
+        return s.convert(result, needed_element(s, scale)), inverse
 
 
 class LayerNormalization1(
@@ -219,12 +233,12 @@ class LayerNormalization1(
         result: ValueType = TensorType(args.element(1), args.shape(0))
         return [result, statistic, statistic][: args.n_outputs]
 
-    def decompose(self, s: Steps, x: Term, scale: Term, bias: Term | None) -> Sequence[Term]:
+    def decompose(self, s: Steps, x: Value, scale: Value, bias: Value | None) -> Sequence[Value]:
         wide = widened(s, x)
-        factor = s.convert(scale, wide.element)
-        shift = None if bias is None else s.convert(bias, wide.element)
+        factor = s.convert(scale, needed_element(s, wide))
+        shift = None if bias is None else s.convert(bias, needed_element(s, wide))
         result, mean, inverse = normalized(s, wide, factor, shift, self.axis, self.epsilon)
-        return s.convert(result, scale.element), mean, inverse
+        return s.convert(result, needed_element(s, scale)), mean, inverse
 
 
 class EmbedLayerNormalization(
@@ -260,30 +274,32 @@ class EmbedLayerNormalization(
     def decompose(
         self,
         s: Steps,
-        ids: Term,
-        segment_ids: Term | None,
-        words: Term,
-        positions: Term,
-        segments: Term | None,
-        gamma: Term,
-        beta: Term,
-        mask: Term | None,
-        position_ids: Term | None,
-    ) -> Sequence[Term]:
+        ids: Value,
+        segment_ids: Value | None,
+        words: Value,
+        positions: Value,
+        segments: Value | None,
+        gamma: Value,
+        beta: Value,
+        mask: Value | None,
+        position_ids: Value | None,
+    ) -> Sequence[Value]:
+        sizes = Sizes(s)
         if position_ids is None:
-            rows = s.slice(positions, 0, 0, s.size(ids, 1))
+            count = sizes.list([sizes.at(ids, 1)])
+            rows = s.slice_by(positions, s.i64([0]), count, s.i64([0]))
         else:
             rows = s.gather(positions, position_ids, 0)
-        total = s.gather(words, ids, 0) + rows
+        total = s.add(s.gather(words, ids, 0), rows)
         if segments is not None and segment_ids is not None:
-            total = total + s.gather(segments, segment_ids, 0)
+            total = s.add(total, s.gather(segments, segment_ids, 0))
         wide = widened(s, total)
-        scale, shift = s.convert(gamma, wide.element), s.convert(beta, wide.element)
+        scale, shift = (s.convert(item, needed_element(s, wide)) for item in (gamma, beta))
         result = normalized(s, wide, scale, shift, -1, self.epsilon)[0]
-        outputs = [s.convert(result, words.element)]
+        outputs = [s.convert(result, needed_element(s, words))]
         if s.n_outputs > 1:
-            zeros = s.expand(s.constant([0], ElementType.I32), [s.size(ids, 0)])
-            outputs.append(zeros if mask is None else s.reduce("ReduceSum", mask, [1], keep=False))
+            zeros = s.expand(s.constant([0], ElementType.I32), sizes.list([sizes.at(ids, 0)]))
+            outputs.append(zeros if mask is None else s.reduce("Sum", mask, [1], keep=False))
         return [*outputs, total] if s.n_outputs > 2 else outputs
 
 
@@ -303,16 +319,16 @@ class QEmbedLayerNormalization(ContribOp, type="QEmbedLayerNormalization", input
     omissible: ClassVar[frozenset[int]] = frozenset({1, 4, 7, 10, 15})
 
     def decompose(
-        self, s: Steps, ids: Term, segment_ids: Term | None, *inputs: Term | None
-    ) -> Sequence[Term]:
+        self, s: Steps, ids: Value, segment_ids: Value | None, *inputs: Value | None
+    ) -> Sequence[Value]:
         words, positions, segments, gamma, beta = (
             None
             if x is None or scale is None or zero is None
-            else s.op("DequantizeLinear", x, s.scalar(scale), s.scalar(zero))
+            else s.op("DequantizeLinear", x, s.as_scalar(scale), s.as_scalar(zero))
             for x, scale, zero in zip(inputs[:5], inputs[6:11], inputs[11:16], strict=True)
         )
         if words is None or positions is None or gamma is None or beta is None:
-            raise CannotDecomposeError("an embedding, a scale or a zero point is missing")
+            raise RefusedError("an embedding, a scale or a zero point is missing")
         plain = EmbedLayerNormalization(epsilon=self.epsilon)
         given = (words, positions, segments, gamma, beta)
         return plain.decompose(s, ids, segment_ids, *given, inputs[5], None)

@@ -24,8 +24,12 @@ from irloop.dialects.contrib.attention import heads_of, joined, seen_by
 from irloop.dialects.contrib.base import ContribOp
 from irloop.dialects.contrib.normalization import LARGER_EPSILON, normalized, widened
 from irloop.dialects.contrib.quantized_elements import dequantized
-from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
+from irloop.dialects.contrib.steps import Steps
+from irloop.dialects.writing.known_inputs import needed_dims, needed_rank, needed_size
+from irloop.dialects.writing.sizes import Size, Sizes
+from irloop.dialects.writing.writer import RefusedError
 from irloop.graph.arguments import Arguments
+from irloop.graph.model import Value
 from irloop.graph.op import attribute
 from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
 
@@ -81,36 +85,33 @@ def order_of(number: int) -> Order:
     """The storage order that has this number in ONNX Runtime.
 
     Raises:
-        CannotDecomposeError: if no order has the number.
+        RefusedError: if no order has the number.
     """
     if not 0 <= number < len(ORDERS):
-        raise CannotDecomposeError(f"{number} is not the number of an order; these are 0 to 4")
+        raise RefusedError(f"{number} is not the number of an order; these are 0 to 4")
     return ORDERS[number]
 
 
-def _parts(s: Steps, x: Term, axis: int, sizes: Sequence[int], order: Order) -> list[int | Term]:
+def _parts(s: Steps, x: Value, axis: int, sizes: Sequence[int], order: Order) -> list[Size]:
     """Return the shape into which one axis of matrices is split: [number of tiles, *sizes].
 
     A tile has as many rows (axis -2) or columns (axis -1) as the product of `sizes`. For example,
     128 columns with sizes (32,) become [4, 32]. `order` is the storage order that an error names.
 
     Raises:
-        CannotDecomposeError: if the axis cannot be divided into whole tiles.
+        RefusedError: if the axis cannot be divided into whole tiles.
     """
     tile = math.prod(sizes)
-    known = x.dims[axis]
-    if known is None:
-        count = s.size(x, axis)
-        return [count if tile == 1 else count / tile, *sizes]
-    if known % tile:
+    known = needed_dims(s, x)[axis]
+    if known is not None and known % tile:
         what = "columns" if axis == -1 else "rows"
-        raise CannotDecomposeError(
+        raise RefusedError(
             f"its matrix has {known} {what}; {order.name} needs a multiple of {tile}"
         )
-    return [known // tile, *sizes]
+    return [Sizes(s).by(Sizes(s).at(x, axis), tile), *sizes]
 
 
-def _divided(s: Steps, x: Term, number: int) -> tuple[list[int | Term], tuple[int, ...]]:
+def _divided(s: Steps, x: Value, number: int) -> tuple[list[Size], tuple[int, ...]]:
     """Return two arguments for storing matrices `x` in tiles: for a Reshape and for a Transpose.
 
     The Reshape, with 0 for each batch axis to keep its size, divides rows and columns into tiles.
@@ -118,63 +119,64 @@ def _divided(s: Steps, x: Term, number: int) -> tuple[list[int | Term], tuple[in
     of the storage order (see `order_of`).
     """
     order = order_of(number)
-    batch = list(range(x.rank - 2))
-    axes: list[int | Term] = [0 for _ in batch]
+    batch = list(range(needed_rank(s, x) - 2))
+    axes: list[Size] = [0 for _ in batch]
     axes += _parts(s, x, -2, order.rows, order) + _parts(s, x, -1, order.columns, order)
     return axes, (*batch, *(len(batch) + place for place in order.places))
 
 
-def _extents(s: Steps, x: Term) -> list[int | Term]:
+def _extents(s: Steps, x: Value) -> list[Size]:
     """The numbers of rows and columns of matrices."""
-    sizes = zip((-2, -1), x.dims[-2:], strict=True)
-    return [s.size(x, axis) if known is None else known for axis, known in sizes]
+    return [Sizes(s).at(x, axis) for axis in (-2, -1)]
 
 
-def stored(s: Steps, x: Term, number: int) -> Term:
+def stored(s: Steps, x: Value, number: int) -> Value:
     """Convert row-major matrices to the memory order `number` of cublasLt.
 
     A vector is converted as a matrix of one row.
     """
     if number == ROW:
         return x
-    if x.rank < 2:
-        return s.reshape(stored(s, s.reshape(x, [1, -1]), number), [-1] * x.rank)
+    if needed_rank(s, x) < 2:
+        return s.reshape(stored(s, s.reshape(x, [1, -1]), number), [-1] * needed_rank(s, x))
     axes, places = _divided(s, x, number)
-    if 0 in x.dims:
+    if 0 in needed_dims(s, x):
         return x
-    lead: list[int | Term] = [0] * (x.rank - 2)
-    moved = s.transpose(s.reshape(x, axes), places)
-    return s.reshape(moved, [*lead, *_extents(s, x)])
+    lead: list[Size] = [0] * (needed_rank(s, x) - 2)
+    moved = s.transpose(s.reshape_to(x, Sizes(s).list(axes)), places)
+    return s.reshape_to(moved, Sizes(s).list([*lead, *_extents(s, x)]))
 
 
-def loaded(s: Steps, x: Term, number: int) -> Term:
+def loaded(s: Steps, x: Value, number: int) -> Value:
     """Convert matrices from the storage order `number` of ONNX Runtime to row-major order.
 
     A vector is converted as a matrix of one row.
     """
     if number == ROW:
         return x
-    if x.rank < 2:
-        return s.reshape(loaded(s, s.reshape(x, [1, -1]), number), [-1] * x.rank)
+    if needed_rank(s, x) < 2:
+        return s.reshape(loaded(s, s.reshape(x, [1, -1]), number), [-1] * needed_rank(s, x))
     axes, places = _divided(s, x, number)
-    if 0 in x.dims:
+    if 0 in needed_dims(s, x):
         return x
-    lead: list[int | Term] = [0] * (x.rank - 2)
+    lead: list[Size] = [0] * (needed_rank(s, x) - 2)
     back = sorted(range(len(places)), key=places.__getitem__)
-    moved = s.transpose(s.reshape(x, [axes[place] for place in places]), back)
-    return s.reshape(moved, [*lead, *_extents(s, x)])
+    tiles = Sizes(s).list([axes[place] for place in places])
+    moved = s.transpose(s.reshape_to(x, tiles), back)
+    return s.reshape_to(moved, Sizes(s).list([*lead, *_extents(s, x)]))
 
 
-def weights(s: Steps, x: Term, number: int) -> Term:
+def weights(s: Steps, x: Value, number: int) -> Value:
     """Convert weights from the memory order `number` to row-major order.
 
     Weights in a tiled order are stored transposed; their transposition is undone.
     """
     if number not in TILED_WEIGHTS:
         return loaded(s, x, number)
-    lead: list[int | Term] = [0] * (x.rank - 2)
+    lead: list[Size] = [0] * (needed_rank(s, x) - 2)
     rows, columns = _extents(s, x)
-    return s.swap_last(loaded(s, s.reshape(x, [*lead, columns, rows]), number))
+    turned = s.reshape_to(x, Sizes(s).list([*lead, columns, rows]))
+    return s.swap_last(loaded(s, turned, number))
 
 
 def check_product(first: int, second: int, result: int) -> None:
@@ -183,33 +185,33 @@ def check_product(first: int, second: int, result: int) -> None:
     The arguments are the numbers of the orders of both operands and of the result.
 
     Raises:
-        CannotDecomposeError: for such orders.
+        RefusedError: for such orders.
     """
     names = [order_of(number).name for number in (first, second, result)]
     is_plain = (first, second) == (ROW, COLUMN)
     if not is_plain and (first != COLUMNS_32 or second not in TILED_WEIGHTS):
-        raise CannotDecomposeError(
+        raise RefusedError(
             f"it multiplies {names[0]} by {names[1]}; ONNX Runtime defines the products of"
             " ORDER_ROW and ORDER_COL, and of ORDER_COL32 and ORDER_COL4_4R2_8C or"
             " ORDER_COL32_2R_4R4"
         )
     if first != result:
-        raise CannotDecomposeError(f"its result is in {names[2]}, but its input in {names[0]}")
+        raise RefusedError(f"its result is in {names[2]}, but its input in {names[0]}")
 
 
-def real(s: Steps, codes: Term, scale: Term) -> Term:
+def real(s: Steps, codes: Value, scale: Value) -> Value:
     """Convert quantised integers `codes` to real numbers: codes * scale."""
     return dequantized(s, codes, scale, None)
 
 
-def coded(s: Steps, x: Term, scale: Term) -> Term:
+def coded(s: Steps, x: Value, scale: Value) -> Value:
     """round(x / scale), saturated to 8 bits."""
-    return s.op("QuantizeLinear", x, s.scalar(scale), s.constant(0, ElementType.I8))
+    return s.op("QuantizeLinear", x, s.as_scalar(scale), s.constant(0, ElementType.I8))
 
 
-def real_product(s: Steps, a: Term, b: Term, scale: Term) -> Term:
+def real_product(s: Steps, a: Value, b: Value, scale: Value) -> Value:
     """The product of two matrices of quantised integers, times `scale`, in f32."""
-    return s.convert(s.op("MatMulInteger", a, b), ElementType.F32) * scale
+    return s.multiply(s.convert(s.op("MatMulInteger", a, b), ElementType.F32), scale)
 
 
 class QuantizeWithOrder(ContribOp, type="QuantizeWithOrder", inputs=2):
@@ -228,7 +230,7 @@ class QuantizeWithOrder(ContribOp, type="QuantizeWithOrder", inputs=2):
     def infer(self, args: Arguments) -> list[ValueType]:
         return [TensorType(ElementType.I8, args.shape(0))]
 
-    def decompose(self, s: Steps, x: Term, scale: Term) -> Term:
+    def decompose(self, s: Steps, x: Value, scale: Value) -> Value:
         codes = coded(s, widened(s, x), scale)
         return stored(s, loaded(s, codes, self.order_input), self.order_output)
 
@@ -249,9 +251,9 @@ class DequantizeWithOrder(ContribOp, type="DequantizeWithOrder", inputs=2):
     def infer(self, args: Arguments) -> list[ValueType]:
         return [TensorType(self.to, args.shape(0))]
 
-    def decompose(self, s: Steps, x: Term, scale: Term) -> Term:
+    def decompose(self, s: Steps, x: Value, scale: Value) -> Value:
         if self.to not in (ElementType.F32, ElementType.F16):
-            raise CannotDecomposeError(f"it dequantizes to {self.to}, f16 and f32 are defined")
+            raise RefusedError(f"it dequantizes to {self.to}, f16 and f32 are defined")
         codes = stored(s, loaded(s, x, self.order_input), self.order_output)
         return s.convert(real(s, codes, scale), self.to)
 
@@ -281,34 +283,37 @@ class QOrderedMatMul(ContribOp, type="QOrderedMatMul", inputs=(5, 8)):
     def decompose(
         self,
         s: Steps,
-        a: Term,
-        a_scale: Term,
-        b: Term,
-        b_scale: Term,
-        scale: Term,
-        bias: Term | None,
-        c: Term | None,
-        c_scale: Term | None,
-    ) -> Term:
+        a: Value,
+        a_scale: Value,
+        b: Value,
+        b_scale: Value,
+        scale: Value,
+        bias: Value | None,
+        c: Value | None,
+        c_scale: Value | None,
+    ) -> Value:
         check_product(self.order_a, self.order_b, self.order_y)
         if bias is not None and self.order_a != ROW:
-            raise CannotDecomposeError("it adds a bias to matrices in tiles")
+            raise RefusedError("it adds a bias to matrices in tiles")
         if c is not None and c_scale is None:
-            raise CannotDecomposeError("it adds a matrix without a scale")
+            raise RefusedError("it adds a matrix without a scale")
         left, right = loaded(s, a, self.order_a), weights(s, b, self.order_b)
-        product = real_product(s, left, self._fitted(s, right, a), b_scale * s.scalar(a_scale))
+        product = real_product(
+            s, left, self._fitted(s, right, a), s.multiply(b_scale, s.as_scalar(a_scale))
+        )
         if bias is not None:
-            product = product + bias
+            product = s.add(product, bias)
         if c is not None and c_scale is not None:
             addend = real(s, loaded(s, c, self.order_a), c_scale)
-            product = product + self._fitted(s, addend, a)
+            product = s.add(product, self._fitted(s, addend, a))
         return stored(s, coded(s, product, scale), self.order_y)
 
-    def _fitted(self, s: Steps, x: Term, a: Term) -> Term:
+    def _fitted(self, s: Steps, x: Value, a: Value) -> Value:
         """x without a batch dimension if `a` has none, so that the result has the rank of `a`."""
-        if x.rank > 2 and x.dims[0] not in (1, None, *a.dims[:1] * (a.rank > 2)):
-            raise CannotDecomposeError("its operands differ in batch size")
-        return s.squeeze(x, 0) if x.rank == 3 and a.rank == 2 else x
+        own, other = needed_dims(s, x), needed_dims(s, a)
+        if len(own) > 2 and own[0] not in (1, None, *other[:1] * (len(other) > 2)):
+            raise RefusedError("its operands differ in batch size")
+        return s.squeeze(x, [0]) if len(own) == 3 and len(other) == 2 else x
 
 
 class QOrderedGelu(ContribOp, type="QOrderedGelu", inputs=3):
@@ -323,9 +328,9 @@ class QOrderedGelu(ContribOp, type="QOrderedGelu", inputs=3):
     def infer(self, args: Arguments) -> list[ValueType]:
         return inference.same_as_first(args)
 
-    def decompose(self, s: Steps, x: Term, x_scale: Term, scale: Term) -> Term:
+    def decompose(self, s: Steps, x: Value, x_scale: Value, scale: Value) -> Value:
         if self.order_x is not None and self.order_y not in (None, self.order_x):
-            raise CannotDecomposeError("its input and its output differ in order")
+            raise RefusedError("its input and its output differ in order")
         return coded(s, gelu(s, real(s, x, x_scale)), scale)
 
 
@@ -347,10 +352,10 @@ class QOrderedLayerNormalization(ContribOp, type="QOrderedLayerNormalization", i
         return inference.same_as_first(args)
 
     def decompose(
-        self, s: Steps, x: Term, x_scale: Term, gamma: Term, beta: Term | None, scale: Term
-    ) -> Term:
+        self, s: Steps, x: Value, x_scale: Value, gamma: Value, beta: Value | None, scale: Value
+    ) -> Value:
         if self.order_x != self.order_y:
-            raise CannotDecomposeError("its input and its output differ in order")
+            raise RefusedError("its input and its output differ in order")
         numbers = real(s, loaded(s, x, self.order_x), x_scale)
         wide = None if beta is None else widened(s, beta)
         found = normalized(s, numbers, widened(s, gamma), wide, self.axis, self.epsilon)[0]
@@ -388,31 +393,34 @@ class QOrderedAttention(ContribOp, type="QOrderedAttention", inputs=(17, 20)):
         size: Dim = columns[-1] if columns else UNKNOWN_DIM
         return [TensorType(ElementType.I8, Shape((*rows[:2], size)))]
 
-    def decompose(self, s: Steps, *inputs: Term | None) -> Term:
+    def decompose(self, s: Steps, *inputs: Value | None) -> Value:
         x, x_scale, *given = inputs
         scores_scale, softmax_scale, y_scale, mask, past, addend = given[12:]
         self._check(past, addend)
         if scores_scale is None or softmax_scale is None:
-            raise CannotDecomposeError("it has no scale of the scores, or of their softmax")
+            raise RefusedError("it has no scale of the scores, or of their softmax")
         assert x is not None
         assert x_scale is not None
         assert y_scale is not None
         rows = loaded(s, x, self.order_input)
         parts = [self._projected(s, rows, x_scale, given[at:12:3]) for at in range(3)]
         (query, q_scale), (key, k_scale), (value, v_scale) = parts
-        scores = real_product(s, query, s.swap_last(key), s.scalar(q_scale) * s.scalar(k_scale))
+        scale = s.multiply(s.as_scalar(q_scale), s.as_scalar(k_scale))
+        scores = real_product(s, query, s.swap_last(key), scale)
         codes = s.convert(coded(s, scores, scores_scale), ElementType.F32)
-        size = query.dim(-1, "the size of a head")
-        distances = codes - s.reduce("ReduceMax", codes, [-1])
-        powers = s.op("Exp", distances * (s.scalar(scores_scale) * (1 / math.sqrt(size))))
+        size = needed_size(s, query, -1, "the size of a head")
+        distances = s.subtract(codes, s.reduce("Max", codes, [-1]))
+        factor = s.multiply(s.as_scalar(scores_scale), s.scalar(1 / math.sqrt(size), scores_scale))
+        powers = s.op("Exp", s.multiply(distances, factor))
         if mask is not None:
-            powers = s.select(seen_by(s, mask, key), powers, 0.0)
-        shares = coded(s, powers / s.reduce("ReduceSum", powers, [-1]), softmax_scale)
-        found = real_product(s, shares, value, s.scalar(softmax_scale) * s.scalar(v_scale))
-        width = value.dim(-1, "the size of a head") * self.num_heads
+            powers = s.select(seen_by(s, mask, key), powers, s.scalar(0.0, powers))
+        shares = coded(s, s.divide(powers, s.reduce("Sum", powers, [-1])), softmax_scale)
+        scale = s.multiply(s.as_scalar(softmax_scale), s.as_scalar(v_scale))
+        found = real_product(s, shares, value, scale)
+        width = needed_size(s, value, -1, "the size of a head") * self.num_heads
         return stored(s, coded(s, joined(s, found, width), y_scale), self.order_output)
 
-    def _check(self, past: Term | None, addend: Term | None) -> None:
+    def _check(self, past: Value | None, addend: Value | None) -> None:
         check_product(self.order_input, self.order_weight, self.order_output)
         ignored = {
             "unidirectional": bool(self.unidirectional),
@@ -421,11 +429,11 @@ class QOrderedAttention(ContribOp, type="QOrderedAttention", inputs=(17, 20)):
         }
         if any(ignored.values()):
             names = ", ".join(name for name, is_given in ignored.items() if is_given)
-            raise CannotDecomposeError(f"ONNX Runtime's kernel ignores its {names}")
+            raise RefusedError(f"ONNX Runtime's kernel ignores its {names}")
 
     def _projected(
-        self, s: Steps, rows: Term, x_scale: Term, operands: Sequence[Term | None]
-    ) -> tuple[Term, Term]:
+        self, s: Steps, rows: Value, x_scale: Value, operands: Sequence[Value | None]
+    ) -> tuple[Value, Value]:
         """Project quantised `rows`; return 8-bit integers and their scale.
 
         The integers are [batch, heads, positions, size]. `x_scale` is the scale of `rows`;
@@ -436,6 +444,6 @@ class QOrderedAttention(ContribOp, type="QOrderedAttention", inputs=(17, 20)):
         assert matrix is not None
         assert matrix_scale is not None
         assert bias is not None
-        factors = matrix_scale * s.scalar(x_scale)
-        found = real_product(s, rows, weights(s, matrix, self.order_weight), factors) + bias
+        factors = s.multiply(matrix_scale, s.as_scalar(x_scale))
+        found = s.add(real_product(s, rows, weights(s, matrix, self.order_weight), factors), bias)
         return heads_of(s, coded(s, found, scale), self.num_heads), scale

@@ -5,8 +5,11 @@ from __future__ import annotations
 from irloop.dialects import inference
 from irloop.dialects.contrib.base import ContribOp
 from irloop.dialects.contrib.normalization import widened
-from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
+from irloop.dialects.contrib.steps import Steps
+from irloop.dialects.writing.known_inputs import needed_dims, needed_element, needed_rank
+from irloop.dialects.writing.writer import RefusedError
 from irloop.graph.arguments import Arguments
+from irloop.graph.model import Value
 from irloop.graph.types import ElementType, TensorType, ValueType
 
 __all__ = ["DequantizeLinear", "QuantizeLinear"]
@@ -20,19 +23,19 @@ RANGES = {
 }
 
 
-def along(s: Steps, x: Term, vector: Term, axis: int | None) -> Term:
+def along(s: Steps, x: Value, vector: Value, axis: int | None) -> Value:
     """Reshape scales or zero points so that they broadcast with `x`.
 
     A vector runs along `axis` of `x`; one element becomes a scalar.
 
     Raises:
-        CannotDecomposeError: for a vector if `axis` is None.
+        RefusedError: for a vector if `axis` is None.
     """
-    if vector.rank == 0 or vector.dims == (1,):
-        return s.scalar(vector)
+    if needed_rank(s, vector) == 0 or needed_dims(s, vector) == (1,):
+        return s.as_scalar(vector)
     if axis is None:
-        raise CannotDecomposeError("it has a vector of scales, but no axis")
-    return s.reshape(vector, [-1, *[1] * (x.rank - 1 - axis % x.rank)])
+        raise RefusedError("it has a vector of scales, but no axis")
+    return s.reshape(vector, [-1, *[1] * (needed_rank(s, x) - 1 - axis % needed_rank(s, x))])
 
 
 class QuantizeLinear(ContribOp, type="QuantizeLinear", inputs=(2, 3)):
@@ -50,20 +53,21 @@ class QuantizeLinear(ContribOp, type="QuantizeLinear", inputs=(2, 3)):
         element = args.element(2) if args.has(2) else ElementType.U8
         return [TensorType(element, args.shape(0))]
 
-    def decompose(self, s: Steps, x: Term, scale: Term, zero: Term | None) -> Term:
-        element = ElementType.U8 if zero is None else zero.element
-        if element in (ElementType.U8, ElementType.I8) and x.element is ElementType.F32:
+    def decompose(self, s: Steps, x: Value, scale: Value, zero: Value | None) -> Value:
+        element = ElementType.U8 if zero is None else needed_element(s, zero)
+        if element in (ElementType.U8, ElementType.I8) and needed_element(s, x) is ElementType.F32:
             if self.axis is None:
-                shift = None if zero is None else s.scalar(zero)
-                return s.op("QuantizeLinear", x, s.scalar(scale), shift)
+                shift = None if zero is None else s.as_scalar(zero)
+                return s.op("QuantizeLinear", x, s.as_scalar(scale), shift)
             if s.opset >= 13:
                 return s.op("QuantizeLinear", x, scale, zero, axis=self.axis)
         if element not in RANGES:
-            raise CannotDecomposeError(f"it quantizes to {element}")
+            raise RefusedError(f"it quantizes to {element}")
         wide = widened(s, x)
-        rounded = s.op("Round", wide / widened(s, along(s, x, scale, self.axis)))
+        rounded = s.op("Round", s.divide(wide, widened(s, along(s, x, scale, self.axis))))
         if zero is not None:
-            rounded = rounded + s.convert(along(s, x, zero, self.axis), wide.element)
+            shift = along(s, x, zero, self.axis)
+            rounded = s.add(rounded, s.convert(shift, needed_element(s, wide)))
         return s.convert(s.clip(rounded, *RANGES[element]), element)
 
 
@@ -82,15 +86,16 @@ class DequantizeLinear(ContribOp, type="DequantizeLinear", inputs=(2, 3)):
         inference.floating(args, 1)
         return [TensorType(args.element(1), args.shape(0))]
 
-    def decompose(self, s: Steps, x: Term, scale: Term, zero: Term | None) -> Term:
-        standard = x.element in (ElementType.U8, ElementType.I8, ElementType.I32)
-        if standard and scale.element is ElementType.F32:
+    def decompose(self, s: Steps, x: Value, scale: Value, zero: Value | None) -> Value:
+        standard = needed_element(s, x) in (ElementType.U8, ElementType.I8, ElementType.I32)
+        if standard and needed_element(s, scale) is ElementType.F32:
             if self.axis is None:
-                shift = None if zero is None else s.scalar(zero)
-                return s.op("DequantizeLinear", x, s.scalar(scale), shift)
+                shift = None if zero is None else s.as_scalar(zero)
+                return s.op("DequantizeLinear", x, s.as_scalar(scale), shift)
             if s.opset >= 13:
                 return s.op("DequantizeLinear", x, scale, zero, axis=self.axis)
         number = s.convert(x, ElementType.F32)
         if zero is not None:
-            number = number - s.convert(along(s, x, zero, self.axis), ElementType.F32)
-        return s.convert(number * widened(s, along(s, x, scale, self.axis)), scale.element)
+            number = s.subtract(number, s.convert(along(s, x, zero, self.axis), ElementType.F32))
+        factor = widened(s, along(s, x, scale, self.axis))
+        return s.convert(s.multiply(number, factor), needed_element(s, scale))

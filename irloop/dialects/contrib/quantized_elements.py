@@ -7,8 +7,11 @@ from typing import ClassVar
 
 from irloop.dialects.contrib.base import ContribOp
 from irloop.dialects.contrib.convolution import channels_first, channels_last
-from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
+from irloop.dialects.contrib.steps import Steps
 from irloop.dialects.onnx.shape import Flatten
+from irloop.dialects.writing.known_inputs import needed_element, needed_rank
+from irloop.dialects.writing.writer import RefusedError
+from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
 __all__ = [
@@ -30,16 +33,16 @@ __all__ = [
 _LARGEST_SCALE = 1e36
 
 
-def dequantized(s: Steps, x: Term, scale: Term, zero: Term | None) -> Term:
+def dequantized(s: Steps, x: Value, scale: Value, zero: Value | None) -> Value:
     """(x - zero point) * scale, one scale for all elements."""
-    shift = None if zero is None else s.scalar(zero)
-    return s.op("DequantizeLinear", x, s.scalar(scale), shift)
+    shift = None if zero is None else s.as_scalar(zero)
+    return s.op("DequantizeLinear", x, s.as_scalar(scale), shift)
 
 
-def quantized(s: Steps, x: Term, scale: Term, zero: Term | None, like: Term) -> Term:
+def quantized(s: Steps, x: Value, scale: Value, zero: Value | None, like: Value) -> Value:
     """round(x / scale) + zero point, saturated, in the element type of `like`."""
-    shift = s.like(0, like) if zero is None else s.scalar(zero)
-    return s.op("QuantizeLinear", x, s.scalar(scale), shift)
+    shift = s.scalar(0, like) if zero is None else s.as_scalar(zero)
+    return s.op("QuantizeLinear", x, s.as_scalar(scale), shift)
 
 
 class _Binary(ContribOp):
@@ -49,38 +52,38 @@ class _Binary(ContribOp):
     )
     omissible: ClassVar[frozenset[int]] = frozenset({2, 5})
 
-    def combined(self, a: Term, b: Term) -> Term:
+    def combined(self, s: Steps, a: Value, b: Value) -> Value:
         """Compute the result from dequantised operands."""
         raise NotImplementedError
 
     def decompose(
         self,
         s: Steps,
-        a: Term,
-        a_scale: Term,
-        a_zero: Term | None,
-        b: Term,
-        b_scale: Term,
-        b_zero: Term | None,
-        scale: Term,
-        zero: Term | None,
-    ) -> Term:
+        a: Value,
+        a_scale: Value,
+        a_zero: Value | None,
+        b: Value,
+        b_scale: Value,
+        b_zero: Value | None,
+        scale: Value,
+        zero: Value | None,
+    ) -> Value:
         left, right = dequantized(s, a, a_scale, a_zero), dequantized(s, b, b_scale, b_zero)
-        return quantized(s, self.combined(left, right), scale, zero, a)
+        return quantized(s, self.combined(s, left, right), scale, zero, a)
 
 
 class QLinearAdd(_Binary, type="QLinearAdd", inputs=(7, 8)):
     """The sum of two quantized tensors, quantized."""
 
-    def combined(self, a: Term, b: Term) -> Term:
-        return a + b
+    def combined(self, s: Steps, a: Value, b: Value) -> Value:
+        return s.add(a, b)
 
 
 class QLinearMul(_Binary, type="QLinearMul", inputs=(7, 8)):
     """The product of two quantized tensors, quantized."""
 
-    def combined(self, a: Term, b: Term) -> Term:
-        return a * b
+    def combined(self, s: Steps, a: Value, b: Value) -> Value:
+        return s.multiply(a, b)
 
 
 class _Unary(ContribOp):
@@ -89,19 +92,19 @@ class _Unary(ContribOp):
     )
     omissible: ClassVar[frozenset[int]] = frozenset({2})
 
-    def applied(self, s: Steps, x: Term) -> Term:
+    def applied(self, s: Steps, x: Value) -> Value:
         """Compute the result from a dequantised operand."""
         raise NotImplementedError
 
     def decompose(
         self,
         s: Steps,
-        x: Term,
-        x_scale: Term,
-        x_zero: Term | None,
-        scale: Term,
-        zero: Term | None,
-    ) -> Term:
+        x: Value,
+        x_scale: Value,
+        x_zero: Value | None,
+        scale: Value,
+        zero: Value | None,
+    ) -> Value:
         found = self.applied(s, dequantized(s, x, x_scale, x_zero))
         return quantized(s, found, scale, zero, x)
 
@@ -111,14 +114,14 @@ class QLinearLeakyRelu(_Unary, type="QLinearLeakyRelu", inputs=(4, 5)):
 
     alpha: float = 0.009999999776482582
 
-    def applied(self, s: Steps, x: Term) -> Term:
+    def applied(self, s: Steps, x: Value) -> Value:
         return s.op("LeakyRelu", x, alpha=self.alpha)
 
 
 class QLinearSigmoid(_Unary, type="QLinearSigmoid", inputs=(4, 5)):
     """Sigmoid of a quantized tensor, with a quantized result."""
 
-    def applied(self, s: Steps, x: Term) -> Term:
+    def applied(self, s: Steps, x: Value) -> Value:
         return s.op("Sigmoid", x)
 
 
@@ -134,34 +137,33 @@ class QLinearSoftmax(_Unary, type="QLinearSoftmax", inputs=5):
     def decompose(
         self,
         s: Steps,
-        x: Term,
-        x_scale: Term,
-        x_zero: Term | None,
-        scale: Term,
-        zero: Term | None,
-    ) -> Term:
-        factor = x_scale.constant()
+        x: Value,
+        x_scale: Value,
+        x_zero: Value | None,
+        scale: Value,
+        zero: Value | None,
+    ) -> Value:
+        factor = s.constant_of(x_scale)
         if factor is None or factor.size != 1 or factor.max() < _LARGEST_SCALE:
             return super().decompose(s, x, x_scale, x_zero, scale, zero)
         if math.isinf(factor.max()):
             # ONNX Runtime returns the code 0 here, whatever the zero point is.
-            return s.op("Expand", s.like(0, x), s.op("Shape", x))
+            return s.expand(s.scalar(0, x), s.shape_of(x))
         # Scaled codes would overflow. ONNX Runtime scales the differences from the largest code.
         codes = s.convert(x, ElementType.F32)
         # The axes over which the results add up to 1.
-        axis = self.axis % x.rank
-        axes = (axis,) if self.opset >= 13 else tuple(range(axis, x.rank))
-        differences = codes - s.reduce("ReduceMax", codes, axes)
-        return quantized(s, self.applied(s, differences * s.scalar(x_scale)), scale, zero, x)
+        axis = self.axis % needed_rank(s, x)
+        axes = (axis,) if self.opset >= 13 else tuple(range(axis, needed_rank(s, x)))
+        differences = s.subtract(codes, s.reduce("Max", codes, axes))
+        return quantized(
+            s, self.applied(s, s.multiply(differences, s.as_scalar(x_scale))), scale, zero, x
+        )
 
-    def applied(self, s: Steps, x: Term) -> Term:
-        axis = self.axis % x.rank
-        if self.opset >= 13 and axis != x.rank - 1 and s.opset < 13:
-            raise CannotDecomposeError("its softmax along one axis needs opset 13")
-        if self.opset >= 13 or axis == x.rank - 1:
-            return s.op("Softmax", x, axis=axis)
-        (rows,) = s.apply(Flatten(axis), (x,), 1)
-        return s.reshape(s.softmax(rows), s.op("Shape", x))
+    def applied(self, s: Steps, x: Value) -> Value:
+        axis = self.axis % needed_rank(s, x)
+        if self.opset >= 13 or axis == needed_rank(s, x) - 1:
+            return s.softmax(x, axis)
+        return s.reshape_to(s.softmax(s(Flatten(axis), x), -1), s.shape_of(x))
 
 
 class QLinearReduceMean(_Unary, type="QLinearReduceMean", inputs=(4, 5)):
@@ -170,9 +172,9 @@ class QLinearReduceMean(_Unary, type="QLinearReduceMean", inputs=(4, 5)):
     axes: tuple[int, ...] = ()
     keepdims: int = 1
 
-    def applied(self, s: Steps, x: Term) -> Term:
-        axes = self.axes or tuple(range(x.rank))
-        return s.reduce("ReduceMean", x, axes, keep=bool(self.keepdims))
+    def applied(self, s: Steps, x: Value) -> Value:
+        axes = self.axes or tuple(range(needed_rank(s, x)))
+        return s.reduce("Mean", x, axes, keep=bool(self.keepdims))
 
 
 class QLinearGlobalAveragePool(_Unary, type="QLinearGlobalAveragePool", inputs=5):
@@ -180,9 +182,11 @@ class QLinearGlobalAveragePool(_Unary, type="QLinearGlobalAveragePool", inputs=5
 
     channels_last: int = 0
 
-    def applied(self, s: Steps, x: Term) -> Term:
-        axes = range(1, x.rank - 1) if self.channels_last else range(2, x.rank)
-        return s.reduce("ReduceMean", x, tuple(axes))
+    def applied(self, s: Steps, x: Value) -> Value:
+        axes = (
+            range(1, needed_rank(s, x) - 1) if self.channels_last else range(2, needed_rank(s, x))
+        )
+        return s.reduce("Mean", x, tuple(axes))
 
 
 class QLinearAveragePool(_Unary, type="QLinearAveragePool", inputs=(4, 5)):
@@ -202,12 +206,12 @@ class QLinearAveragePool(_Unary, type="QLinearAveragePool", inputs=(4, 5)):
     def decompose(
         self,
         s: Steps,
-        x: Term,
-        x_scale: Term,
-        x_zero: Term | None,
-        scale: Term,
-        zero: Term | None,
-    ) -> Term:
+        x: Value,
+        x_scale: Value,
+        x_zero: Value | None,
+        scale: Value,
+        zero: Value | None,
+    ) -> Value:
         if not self.channels_last:
             return super().decompose(s, x, x_scale, x_zero, scale, zero)
         # Transpose the quantized codes: in opset 21, ONNX Runtime refuses AveragePool between
@@ -215,7 +219,7 @@ class QLinearAveragePool(_Unary, type="QLinearAveragePool", inputs=(4, 5)):
         first = channels_first(s, x)
         return channels_last(s, super().decompose(s, first, x_scale, x_zero, scale, zero))
 
-    def applied(self, s: Steps, x: Term) -> Term:
+    def applied(self, s: Steps, x: Value) -> Value:
         return s.op(
             "AveragePool",
             x,
@@ -238,14 +242,14 @@ class QLinearConcat(ContribOp, type="QLinearConcat", inputs=(3, None)):
 
     axis: int
 
-    def decompose(self, s: Steps, scale: Term, zero: Term, *inputs: Term | None) -> Term:
-        parts: list[Term] = []
+    def decompose(self, s: Steps, scale: Value, zero: Value, *inputs: Value | None) -> Value:
+        parts: list[Value] = []
         for at in range(0, len(inputs), 3):
             x, x_scale, *rest = inputs[at : at + 3]
             if x is None or x_scale is None:
-                raise CannotDecomposeError("one of its tensors has no scale")
+                raise RefusedError("one of its tensors has no scale")
             parts.append(dequantized(s, x, x_scale, rest[0] if rest else None))
-        return quantized(s, s.concat(self.axis, *parts), scale, zero, zero)
+        return quantized(s, s.concat(parts, self.axis), scale, zero, zero)
 
 
 class QLinearWhere(ContribOp, type="QLinearWhere", inputs=9):
@@ -256,7 +260,7 @@ class QLinearWhere(ContribOp, type="QLinearWhere", inputs=9):
         " y_zero_point: T, z_scale: f32, z_zero_point: T -> T where T: i8 | u8"
     )
 
-    def decompose(self, s: Steps, condition: Term, *inputs: Term) -> Term:
+    def decompose(self, s: Steps, condition: Value, *inputs: Value) -> Value:
         x, x_scale, x_zero, y, y_scale, y_zero, scale, zero = inputs
         first, second = dequantized(s, x, x_scale, x_zero), dequantized(s, y, y_scale, y_zero)
         return quantized(s, s.select(condition, first, second), scale, zero, x)
@@ -278,7 +282,7 @@ class QLinearConv(ContribOp, type="QLinearConv", inputs=(8, 9)):
     pads: tuple[int, ...] = ()
     strides: tuple[int, ...] = ()
 
-    def decompose(self, s: Steps, x: Term, *inputs: Term | None) -> Term:
+    def decompose(self, s: Steps, x: Value, *inputs: Value | None) -> Value:
         result = s.op(
             "QLinearConv",
             channels_first(s, x) if self.channels_last else x,
@@ -305,7 +309,7 @@ class NhwcMaxPool(ContribOp, type="NhwcMaxPool", inputs=1):
     pads: tuple[int, ...] = ()
     strides: tuple[int, ...] = ()
 
-    def decompose(self, s: Steps, x: Term) -> Term:
+    def decompose(self, s: Steps, x: Value) -> Value:
         first = channels_first(s, x)
         # MaxPool takes 8-bit integers since opset 12.
         first = first if s.opset >= 12 else s.convert(first, ElementType.F32)
@@ -319,4 +323,4 @@ class NhwcMaxPool(ContribOp, type="NhwcMaxPool", inputs=1):
             pads=self.pads,
             strides=self.strides,
         )
-        return channels_last(s, s.convert(result, x.element))
+        return channels_last(s, s.convert(result, needed_element(s, x)))

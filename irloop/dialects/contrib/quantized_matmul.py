@@ -15,8 +15,16 @@ from irloop.dialects.contrib.attention import FILTER, self_attention
 from irloop.dialects.contrib.base import ContribOp
 from irloop.dialects.contrib.normalization import widened
 from irloop.dialects.contrib.quantized_elements import dequantized, quantized
-from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
+from irloop.dialects.contrib.steps import Steps
+from irloop.dialects.writing.known_inputs import (
+    needed_dims,
+    needed_element,
+    needed_rank,
+    needed_size,
+)
+from irloop.dialects.writing.writer import RefusedError
 from irloop.graph.arguments import Arguments
+from irloop.graph.model import Value
 from irloop.graph.op import attribute
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 
@@ -50,8 +58,8 @@ NF4 = (
 
 
 def unpacked(
-    s: Steps, codes: Term, bits: int, shape: Sequence[int], *, high_first: bool = False
-) -> Term:
+    s: Steps, codes: Value, bits: int, shape: Sequence[int], *, high_first: bool = False
+) -> Value:
     """Unpack integers of `bits` bits from bytes, and return them as f32 in the shape `shape`.
 
     The bytes `codes` form `shape[0]` rows. If the integers of a row do not fill its last byte, the
@@ -59,23 +67,24 @@ def unpacked(
     grow.
 
     Raises:
-        CannotDecomposeError: for a number of bits that is not 2, 4 or 8.
+        RefusedError: for a number of bits that is not 2, 4 or 8.
     """
     if bits not in (2, 4, 8):
-        raise CannotDecomposeError(f"its weights have {bits} bits")
+        raise RefusedError(f"its weights have {bits} bits")
     rows, count = shape[0], math.prod(shape[1:])
-    known = codes.constant() if s.is_graph and codes.element is ElementType.U8 else None
+    is_stored = s.is_graph and needed_element(s, codes) is ElementType.U8
+    known = s.constant_of(codes) if is_stored else None
     if known is not None and known.size * 8 // bits >= rows * count:
         array = unpacked_array(known.reshape(rows, -1), bits, high_first=high_first)
         element = ElementType.U4 if bits == 4 and s.opset >= U4_SINCE else ElementType.U8
         stored = s.constant(array[:, :count].reshape(shape), element)
-        return s.convert(stored, ElementType.F32)
+        return s.convert_always(stored, ElementType.F32)
     whole = separated(s, s.reshape(codes, [rows, -1]), bits, high_first=high_first)
-    kept = s.slice(s.convert(whole, ElementType.F32), 1, 0, count)
+    kept = s.slice(s.convert(whole, ElementType.F32), [0], [count], [1])
     return s.reshape(kept, list(shape))
 
 
-def separated(s: Steps, codes: Term, bits: int, *, high_first: bool = False) -> Term:
+def separated(s: Steps, codes: Value, bits: int, *, high_first: bool = False) -> Value:
     """Unpack small integers: each byte of `codes` holds 8 / `bits` of them.
 
     The result is u8 with one integer per element, so its last axis is 8 / `bits` times as long. The
@@ -88,9 +97,10 @@ def separated(s: Steps, codes: Term, bits: int, *, high_first: bool = False) -> 
         # Shifting left first removes the codes in the higher bits.
         raised = codes if bits * (at + 1) == 8 else shifted(s, codes, 8 - bits * (at + 1), "LEFT")
         parts.append(shifted(s, raised, 8 - bits, "RIGHT"))
-    columns = [s.unsqueeze(part, codes.rank) for part in parts]
-    stacked = s.concat(codes.rank, *(reversed(columns) if high_first else columns))
-    return s.reshape(stacked, [*[0] * (codes.rank - 1), -1])
+    rank = needed_rank(s, codes)
+    columns = [s.unsqueeze(part, [rank]) for part in parts]
+    stacked = s.concat(columns[::-1] if high_first else columns, rank)
+    return s.reshape(stacked, [*[0] * (rank - 1), -1])
 
 
 def unpacked_array(codes: Array, bits: int, *, high_first: bool) -> Array:
@@ -106,14 +116,16 @@ def unpacked_array(codes: Array, bits: int, *, high_first: bool) -> Array:
     return (parts & ((1 << bits) - 1)).reshape(*codes.shape[:-1], -1)
 
 
-def shifted(s: Steps, x: Term, bits: int, direction: str) -> Term:
+def shifted(s: Steps, x: Value, bits: int, direction: str) -> Value:
     """Shift the bits of u8 numbers."""
-    return s.op("BitShift", x, s.like(bits, x), direction=direction)
+    return s.op("BitShift", x, s.scalar(bits, x), direction=direction)
 
 
-def integer_product(s: Steps, a: Term, b: Term, a_zero: Term | None, b_zero: Term | None) -> Term:
+def integer_product(
+    s: Steps, a: Value, b: Value, a_zero: Value | None, b_zero: Value | None
+) -> Value:
     """The i32 product of integers, after their zero points are subtracted."""
-    left = None if a_zero is None or a_zero.rank == 0 else s.scalar(a_zero)
+    left = None if a_zero is None or needed_rank(s, a_zero) == 0 else s.as_scalar(a_zero)
     return s.op("MatMulInteger", a, b, a_zero if left is None else left, b_zero)
 
 
@@ -126,12 +138,12 @@ class DynamicQuantizeMatMul(ContribOp, type="DynamicQuantizeMatMul", inputs=(3, 
     operands = "a: f32, b: Q, b_scale: f32, b_zero_point?: Q, bias?: f32 -> f32 where Q: i8 | u8"
 
     def decompose(
-        self, s: Steps, a: Term, b: Term, scale: Term, zero: Term | None, bias: Term | None
-    ) -> Term:
+        self, s: Steps, a: Value, b: Value, scale: Value, zero: Value | None, bias: Value | None
+    ) -> Value:
         codes, a_scale, a_zero = s.ops("DynamicQuantizeLinear", a, n_outputs=3)
         product = s.op("MatMulInteger", codes, b, a_zero, zero)
-        found = s.convert(product, ElementType.F32) * (scale * a_scale)
-        return found if bias is None else found + bias
+        found = s.multiply(s.convert(product, ElementType.F32), s.multiply(scale, a_scale))
+        return found if bias is None else s.add(found, bias)
 
 
 class MatMulIntegerToFloat(ContribOp, type="MatMulIntegerToFloat", inputs=(4, 7)):
@@ -145,17 +157,17 @@ class MatMulIntegerToFloat(ContribOp, type="MatMulIntegerToFloat", inputs=(4, 7)
     def decompose(
         self,
         s: Steps,
-        a: Term,
-        b: Term,
-        a_scale: Term,
-        b_scale: Term,
-        a_zero: Term | None,
-        b_zero: Term | None,
-        bias: Term | None,
-    ) -> Term:
-        product = s.convert(integer_product(s, a, b, a_zero, b_zero), a_scale.element)
-        found = product * (b_scale * a_scale)
-        return found if bias is None else found + bias
+        a: Value,
+        b: Value,
+        a_scale: Value,
+        b_scale: Value,
+        a_zero: Value | None,
+        b_zero: Value | None,
+        bias: Value | None,
+    ) -> Value:
+        product = s.convert(integer_product(s, a, b, a_zero, b_zero), needed_element(s, a_scale))
+        found = s.multiply(product, s.multiply(b_scale, a_scale))
+        return found if bias is None else s.add(found, bias)
 
 
 class QGemm(ContribOp, type="QGemm", inputs=(6, 9)):
@@ -177,20 +189,22 @@ class QGemm(ContribOp, type="QGemm", inputs=(6, 9)):
     def decompose(
         self,
         s: Steps,
-        a: Term,
-        a_scale: Term,
-        a_zero: Term,
-        b: Term,
-        b_scale: Term,
-        b_zero: Term,
-        c: Term | None,
-        scale: Term | None,
-        zero: Term | None,
-    ) -> Term:
+        a: Value,
+        a_scale: Value,
+        a_zero: Value,
+        b: Value,
+        b_scale: Value,
+        b_zero: Value,
+        c: Value | None,
+        scale: Value | None,
+        zero: Value | None,
+    ) -> Value:
         axis = 0 if self.trans_b else 1
         factors = [dequantized(s, a, a_scale, a_zero), _columns(s, b, b_scale, b_zero, axis)]
         if c is not None:
-            factors.append(s.convert(c, ElementType.F32) * (b_scale * s.scalar(a_scale)))
+            factors.append(
+                s.multiply(s.convert(c, ElementType.F32), s.multiply(b_scale, s.as_scalar(a_scale)))
+            )
         product = s.op(
             "Gemm",
             *factors,
@@ -202,12 +216,12 @@ class QGemm(ContribOp, type="QGemm", inputs=(6, 9)):
         return product if scale is None else quantized(s, product, scale, zero, a)
 
 
-def _columns(s: Steps, x: Term, scale: Term, zero: Term, axis: int) -> Term:
+def _columns(s: Steps, x: Value, scale: Value, zero: Value, axis: int) -> Value:
     """(x - zero point) * scale of a matrix, with one scale or one for each position of `axis`."""
-    if scale.rank == 0 or scale.dims == (1,):
+    if needed_rank(s, scale) == 0 or needed_dims(s, scale) == (1,):
         return dequantized(s, x, scale, zero)
     if s.opset < 13:
-        raise CannotDecomposeError("DequantizeLinear has several scales since opset 13")
+        raise RefusedError("DequantizeLinear has several scales since opset 13")
     return s.op("DequantizeLinear", x, scale, zero, axis=axis)
 
 
@@ -240,35 +254,35 @@ class MatMulNBits(ContribOp, type="MatMulNBits", inputs=(3, 6)):
     def decompose(
         self,
         s: Steps,
-        x: Term,
-        b: Term,
-        scales: Term,
-        zeros: Term | None,
-        groups: Term | None,
-        bias: Term | None,
-    ) -> Term:
+        x: Value,
+        b: Value,
+        scales: Value,
+        zeros: Value | None,
+        groups: Value | None,
+        bias: Value | None,
+    ) -> Value:
         if groups is not None:
-            raise CannotDecomposeError("it reorders its columns (g_idx)")
+            raise RefusedError("it reorders its columns (g_idx)")
         if self.weight_prepacked:
-            raise CannotDecomposeError("its weights are packed for one CUDA device")
+            raise RefusedError("its weights are packed for one CUDA device")
         if self.block_size < 1 or self.columns < 1:
-            raise CannotDecomposeError("it has blocks without elements")
+            raise RefusedError("it has blocks without elements")
         blocks = -(-self.columns // self.block_size)
         codes = unpacked(s, b, self.bits, [self.rows, blocks, self.block_size])
-        numbers = codes - self._zeros(s, zeros, blocks)
+        numbers = s.subtract(codes, self._zeros(s, zeros, blocks))
         factors = s.reshape(widened(s, scales), [self.rows, blocks, 1])
-        weights = s.reshape(numbers * factors, [self.rows, blocks * self.block_size])
+        weights = s.reshape(s.multiply(numbers, factors), [self.rows, blocks * self.block_size])
         if blocks * self.block_size > self.columns:
-            weights = s.slice(weights, 1, 0, self.columns)
-        product = widened(s, x) @ s.swap_last(weights)
+            weights = s.slice(weights, [0], [self.columns], [1])
+        product = s.op("MatMul", widened(s, x), s.swap_last(weights))
         if bias is not None:
-            product = product + widened(s, bias)
-        return s.convert(product, x.element)
+            product = s.add(product, widened(s, bias))
+        return s.convert(product, needed_element(s, x))
 
-    def _zeros(self, s: Steps, zeros: Term | None, blocks: int) -> Term | float:
+    def _zeros(self, s: Steps, zeros: Value | None, blocks: int) -> Value:
         if zeros is None:
-            return float(1 << (self.bits - 1))
-        if zeros.element is not ElementType.U8:
+            return s.constant(float(1 << (self.bits - 1)), ElementType.F32)
+        if needed_element(s, zeros) is not ElementType.U8:
             return s.reshape(widened(s, zeros), [self.rows, blocks, 1])
         return unpacked(s, zeros, self.bits, [self.rows, blocks, 1])
 
@@ -288,21 +302,20 @@ class MatMulBnb4(ContribOp, type="MatMulBnb4", inputs=3):
     trans_b: int = attribute(default=1, name="transB")
     training_mode: int = 0
 
-    def decompose(self, s: Steps, x: Term, b: Term, absmax: Term) -> Term:
+    def decompose(self, s: Steps, x: Value, b: Value, absmax: Value) -> Value:
         if self.quant_type not in (0, 1):
-            raise CannotDecomposeError(
-                f"its codes are of type {self.quant_type}, 0 or 1 are supported"
-            )
+            raise RefusedError(f"its codes are of type {self.quant_type}, 0 or 1 are supported")
         count = self.columns * self.rows
         blocks = -(-count // max(self.block_size, 1))
         codes = s.reshape(unpacked(s, b, 4, [1, count], high_first=True), [-1])
         table = NF4 if self.quant_type else (*FP4, *(-number for number in FP4))
         numbers = s.gather(s.constant(table, ElementType.F32), s.convert(codes, ElementType.I32), 0)
-        wide = s.expand(s.unsqueeze(widened(s, absmax), 1), [blocks, self.block_size])
-        factors = s.slice(s.reshape(wide, [-1]), 0, 0, count)
-        weights = s.reshape(numbers * factors, [self.rows, self.columns])
-        found = widened(s, x) @ (s.swap_last(weights) if self.trans_b else weights)
-        return s.convert(found, x.element)
+        wide = s.unsqueeze(widened(s, absmax), [1])
+        wide = s.expand(wide, s.i64([blocks, self.block_size]))
+        factors = s.slice(s.reshape(wide, [-1]), [0], [count], [0])
+        weights = s.reshape(s.multiply(numbers, factors), [self.rows, self.columns])
+        found = s.op("MatMul", widened(s, x), s.swap_last(weights) if self.trans_b else weights)
+        return s.convert(found, needed_element(s, x))
 
 
 class GatherBlockQuantized(ContribOp, type="GatherBlockQuantized", inputs=(3, 4)):
@@ -319,37 +332,39 @@ class GatherBlockQuantized(ContribOp, type="GatherBlockQuantized", inputs=(3, 4)
     quantize_axis: int = 1
 
     def decompose(
-        self, s: Steps, data: Term, indices: Term, scales: Term, zeros: Term | None
-    ) -> Term:
-        rank = data.rank
+        self, s: Steps, data: Value, indices: Value, scales: Value, zeros: Value | None
+    ) -> Value:
+        rank = needed_rank(s, data)
         if self.gather_axis % rank or self.quantize_axis % rank != rank - 1 or rank < 2:
-            raise CannotDecomposeError("it gathers along an axis other than the first")
-        packed = data.element is ElementType.U8
-        if not packed and data.element not in (ElementType.U4, ElementType.I4):
-            raise CannotDecomposeError(
-                f"its table has element type {data.element}; only u8, u4 and i4 are supported"
+            raise RefusedError("it gathers along an axis other than the first")
+        element = needed_element(s, data)
+        packed = element is ElementType.U8
+        if not packed and element not in (ElementType.U4, ElementType.I4):
+            raise RefusedError(
+                f"its table has element type {element}; only u8, u4 and i4 are supported"
             )
         if packed and self.bits not in (2, 4, 8):
-            raise CannotDecomposeError(f"its weights have {self.bits} bits")
+            raise RefusedError(f"its weights have {self.bits} bits")
         rows = self._rows(s, data, indices)
         factors = s.gather(scales, indices, 0)
-        blocks = scales.dim(-1, "the number of blocks")
-        lead: list[int | Term] = [0] * (rows.rank - 1)
+        blocks = needed_size(s, scales, -1, "the number of blocks")
+        lead = [0] * (needed_rank(s, rows) - 1)
         if zeros is not None:
             shift = s.convert(self._rows(s, zeros, indices), ElementType.F32)
-            shift = s.unsqueeze(s.slice(shift, shift.rank - 1, 0, blocks), shift.rank)
+            shift = s.unsqueeze(s.slice(shift, [0], [blocks], [len(lead)]), [len(lead) + 1])
         else:
             middle = float(1 << (self.bits - 1)) if packed else 0.0
             shift = s.constant(middle, ElementType.F32)
-        numbers = s.reshape(s.convert(rows, ElementType.F32), [*lead, blocks, -1]) - shift
-        found = numbers * s.unsqueeze(widened(s, factors), factors.rank)
-        return s.convert(s.reshape(found, [*lead, -1]), scales.element)
+        codes = s.reshape(s.convert(rows, ElementType.F32), [*lead, blocks, -1])
+        factors = s.unsqueeze(widened(s, factors), [needed_rank(s, factors)])
+        found = s.multiply(s.subtract(codes, shift), factors)
+        return s.convert(s.reshape(found, [*lead, -1]), needed_element(s, scales))
 
-    def _rows(self, s: Steps, table: Term, indices: Term) -> Term:
-        if table.element is ElementType.U8:
+    def _rows(self, s: Steps, table: Value, indices: Value) -> Value:
+        if needed_element(s, table) is ElementType.U8:
             # Rows are unpacked after they are gathered, because only a few of them are needed.
             return separated(s, s.gather(table, indices, 0), self.bits)
-        stored = ElementType.U8 if table.element is ElementType.U4 else ElementType.I8
+        stored = ElementType.U8 if needed_element(s, table) is ElementType.U4 else ElementType.I8
         return s.gather(s.convert(table, stored), indices, 0)
 
 
@@ -373,21 +388,21 @@ class QAttention(ContribOp, type="QAttention", inputs=(5, 9), outputs=None):
     def decompose(
         self,
         s: Steps,
-        x: Term,
-        weight: Term,
-        bias: Term,
-        x_scale: Term,
-        scale: Term,
-        mask: Term | None,
-        x_zero: Term | None,
-        zero: Term | None,
-        past: Term | None,
-    ) -> Sequence[Term]:
+        x: Value,
+        weight: Value,
+        bias: Value,
+        x_scale: Value,
+        scale: Value,
+        mask: Value | None,
+        x_zero: Value | None,
+        zero: Value | None,
+        past: Value | None,
+    ) -> Sequence[Value]:
         if self.do_rotary or self.past_present_share_buffer:
-            raise CannotDecomposeError("ONNX Runtime rotates and shares buffers on CUDA only")
+            raise RefusedError("ONNX Runtime rotates and shares buffers on CUDA only")
         product = s.convert(integer_product(s, x, weight, x_zero, zero), ElementType.F32)
-        projected = product * (scale * x_scale) + bias
-        width = weight.dim(1, "the size of the weights")
+        projected = s.add(s.multiply(product, s.multiply(scale, x_scale)), bias)
+        width = needed_size(s, weight, 1, "the size of the weights")
         return self_attention(
             s,
             projected,

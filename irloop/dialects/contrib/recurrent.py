@@ -8,8 +8,12 @@ from typing import ClassVar
 
 from irloop.dialects import recurrent
 from irloop.dialects.contrib.base import ContribOp
-from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
+from irloop.dialects.contrib.steps import Steps
 from irloop.dialects.recurrent import Activation
+from irloop.dialects.writing.known_inputs import needed_size
+from irloop.dialects.writing.sizes import Sizes
+from irloop.dialects.writing.writer import RefusedError
+from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
 __all__ = ["DynamicQuantizeLSTM"]
@@ -17,17 +21,17 @@ __all__ = ["DynamicQuantizeLSTM"]
 DEFAULTS = ("Sigmoid", "Tanh", "Tanh")
 
 
-def product(s: Steps, x: Term, weights: Term, scale: Term, zero: Term) -> Term:
+def product(s: Steps, x: Value, weights: Value, scale: Value, zero: Value) -> Value:
     """Multiply x by quantized weights with MatMulInteger; return the product in f32.
 
     Beforehand, x is quantized to u8 with the scale and zero point that fit its range.
     """
     codes, x_scale, x_zero = s.ops("DynamicQuantizeLinear", x, n_outputs=3)
     found = s.op("MatMulInteger", codes, weights, x_zero, zero)
-    return s.convert(found, ElementType.F32) * (scale * x_scale)
+    return s.multiply(s.convert(found, ElementType.F32), s.multiply(scale, x_scale))
 
 
-def applied(s: Steps, x: Term, function: Activation, limit: float | None) -> Term:
+def applied(s: Steps, x: Value, function: Activation, limit: float | None) -> Value:
     """Apply an activation to x, after x is limited to -limit..limit."""
     name, alpha, beta = function
     if limit:
@@ -44,7 +48,7 @@ def applied(s: Steps, x: Term, function: Activation, limit: float | None) -> Ter
         case "softplus":
             return s.op("Softplus", x)
         case "affine":
-            return x * alpha + beta
+            return s.add(s.multiply(x, s.scalar(alpha, x)), s.scalar(beta, x))
         case "leakyrelu":
             return s.op("LeakyRelu", x, alpha=alpha)
         case "thresholdedrelu":
@@ -54,8 +58,8 @@ def applied(s: Steps, x: Term, function: Activation, limit: float | None) -> Ter
         case "hardsigmoid":
             return s.op("HardSigmoid", x, alpha=alpha, beta=beta)
         case "scaledtanh":
-            return s.op("Tanh", x * beta) * alpha
-    raise CannotDecomposeError(f"its activation {name!r} is not known")
+            return s.multiply(s.op("Tanh", s.multiply(x, s.scalar(beta, x))), s.scalar(alpha, x))
+    raise RefusedError(f"its activation {name!r} is not known")
 
 
 class DynamicQuantizeLSTM(ContribOp, type="DynamicQuantizeLSTM", inputs=(12, 12), outputs=None):
@@ -85,38 +89,38 @@ class DynamicQuantizeLSTM(ContribOp, type="DynamicQuantizeLSTM", inputs=(12, 12)
     input_forget: int = 0
 
     def decompose(
-        self, s: Steps, x: Term, w: Term, r: Term, *inputs: Term | None
-    ) -> Sequence[Term]:
+        self, s: Steps, x: Value, w: Value, r: Value, *inputs: Value | None
+    ) -> Sequence[Value]:
         bias, lengths, h, c, peepholes, *scales = inputs
-        size = self.hidden_size or r.dim(1, "the size of the state")
+        size = self.hidden_size or needed_size(s, r, 1, "the size of the state")
         reverse = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}
         directions = reverse.get(self.direction)
         if directions is None:
-            raise CannotDecomposeError(f"its direction {self.direction!r} is not known")
+            raise RefusedError(f"its direction {self.direction!r} is not known")
         names = self.activations or DEFAULTS * len(directions)
         functions = recurrent.in_order(names, self.activation_alpha, self.activation_beta)
-        batch = s.size(x, 1)
+        sizes = Sizes(s)
+        state = sizes.list([sizes.at(x, 1), size])
         if lengths is not None:
             # ONNX Runtime does not read the rows after the end of the longest item.
-            most = s.reduce("ReduceMax", s.convert(lengths, ElementType.I64), [0])
-            rows = s.unsqueeze(s.range(0, s.size(x, 0)), 1, 2)
-            x = s.select(rows < most, x, 0.0)
+            most = s.reduce("Max", s.convert(lengths, ElementType.I64), [0])
+            rows = s.unsqueeze(s.numbers_below(s.size_of(x, 0)), [1, 2])
+            x = s.select(s.less(rows, most), x, s.scalar(0.0, x))
         scans = []
         for number, is_reverse in enumerate(directions):
             of = partial(self._part, s, direction=number)
             w_scale, w_zero, r_scale, r_zero = (of(item) for item in scales)
             initial = [
-                s.expand(s.like(0.0, x), [batch, size]) if item is None else of(item)
-                for item in (h, c)
+                s.expand(s.scalar(0.0, x), state) if item is None else of(item) for item in (h, c)
             ]
             gates = product(s, x, of(w), w_scale, w_zero)
             if bias is not None:
                 own, other = s.split(of(bias), 0, [4 * size, 4 * size])
-                gates = gates + (own + other)
+                gates = s.add(gates, s.add(own, other))
             weights = [] if peepholes is None else s.split(of(peepholes), 0, [size] * 3)
             elements = [gates]
             if lengths is not None:
-                elements.append(s.range(0, s.size(x, 0)))
+                elements.append(s.numbers_below(s.size_of(x, 0)))
                 weights.append(s.convert(lengths, ElementType.I64))
             body = partial(
                 self._step,
@@ -127,16 +131,16 @@ class DynamicQuantizeLSTM(ContribOp, type="DynamicQuantizeLSTM", inputs=(12, 12)
             )
             fixed = [of(r), r_scale, r_zero, *weights]
             scans.append(s.scan(body, initial, elements, fixed, reverse=is_reverse))
-        every = s.concat(1, *(s.unsqueeze(output, 1) for _, output in scans))
+        every = s.concat([s.unsqueeze(output, [1]) for _, output in scans], 1)
         last = [
-            s.concat(0, *(s.unsqueeze(ends[number], 0) for ends, _ in scans)) for number in (0, 1)
+            s.concat([s.unsqueeze(ends[number], [0]) for ends, _ in scans], 0) for number in (0, 1)
         ]
         return [every, *last]
 
-    def _part(self, s: Steps, x: Term | None, *, direction: int) -> Term:
+    def _part(self, s: Steps, x: Value | None, *, direction: int) -> Value:
         """Return the part of input `x` for `direction`, without the axis of the directions."""
         assert x is not None
-        return s.op("Gather", x, s.i64(direction), axis=0)
+        return s.gather(x, s.i64(direction), 0)
 
     def _step(
         self,
@@ -145,23 +149,32 @@ class DynamicQuantizeLSTM(ContribOp, type="DynamicQuantizeLSTM", inputs=(12, 12)
         peeps: bool,
         limited: bool,
         s: Steps,
-        states: Sequence[Term],
-        elements: Sequence[Term],
-        fixed: Sequence[Term],
-    ) -> tuple[Sequence[Term], Term]:
+        states: Sequence[Value],
+        elements: Sequence[Value],
+        fixed: Sequence[Value],
+    ) -> tuple[Sequence[Value], Value]:
         (h, c), (gates, *place), (r, r_scale, r_zero, *rest) = states, elements, fixed
-        total = gates + product(s, h, r, r_scale, r_zero)
+        total = s.add(gates, product(s, h, r, r_scale, r_zero))
         into, out, forget, cell = s.split(total, 1, [size] * 4)
         if peeps:
-            into, forget = into + rest[0] * c, forget + rest[2] * c
+            into, forget = (
+                s.add(into, s.multiply(rest[0], c)),
+                s.add(forget, s.multiply(rest[2], c)),
+            )
         first, second, third = functions
         opened = applied(s, into, first, self.clip)
-        kept = 1.0 - opened if self.input_forget else applied(s, forget, first, self.clip)
-        inner = kept * c + opened * applied(s, cell, second, self.clip)
+        kept = (
+            s.subtract(s.scalar(1.0, opened), opened)
+            if self.input_forget
+            else applied(s, forget, first, self.clip)
+        )
+        inner = s.add(s.multiply(kept, c), s.multiply(opened, applied(s, cell, second, self.clip)))
         if peeps:
-            out = out + rest[1] * inner
-        state = applied(s, out, first, self.clip) * applied(s, inner, third, None)
+            out = s.add(out, s.multiply(rest[1], inner))
+        state = s.multiply(applied(s, out, first, self.clip), applied(s, inner, third, None))
         if not limited:
             return (state, inner), state
-        runs = s.unsqueeze(place[0] < rest[-1], 1)
-        return (s.select(runs, state, h), s.select(runs, inner, c)), s.select(runs, state, 0.0)
+        runs = s.unsqueeze(s.less(place[0], rest[-1]), [1])
+        return (s.select(runs, state, h), s.select(runs, inner, c)), s.select(
+            runs, state, s.scalar(0.0, state)
+        )

@@ -4,37 +4,40 @@ from __future__ import annotations
 
 from irloop.dialects import inference
 from irloop.dialects.contrib.base import ContribOp
-from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
+from irloop.dialects.contrib.steps import Steps
+from irloop.dialects.writing.known_inputs import needed_rank, needed_size
+from irloop.dialects.writing.writer import RefusedError
 from irloop.graph.arguments import Arguments
+from irloop.graph.model import Value
 from irloop.graph.types import ValueType
 
 __all__ = ["RotaryEmbedding", "rotated"]
 
 
-def rotated(s: Steps, x: Term, cos: Term, sin: Term, *, interleaved: bool) -> Term:
+def rotated(s: Steps, x: Value, cos: Value, sin: Value, *, interleaved: bool) -> Value:
     """Rotate pairs in [batch, heads, positions, size] by angles [..., positions, size / 2].
 
     With `interleaved` the elements of a pair are neighbours; without it, one is in the first half
     and the other in the second. Elements beyond twice the number of angles are not changed.
     """
-    half = cos.dim(-1, "the number of angles")
-    size = x.dim(3, "the size of a head")
+    half = needed_size(s, cos, -1, "the number of angles")
+    size = needed_size(s, x, 3, "the size of a head")
     turned, rest = x, None
     if 2 * half < size:
         turned, rest = s.split(x, 3, [2 * half, size - 2 * half])
     if interleaved:
         pairs = s.reshape(turned, [0, 0, -1, half, 2])
-        real, imaginary = (s.squeeze(part, 4) for part in s.split(pairs, 4, [1, 1]))
+        real, imaginary = (s.squeeze(part, [4]) for part in s.split(pairs, 4, [1, 1]))
     else:
         real, imaginary = s.split(turned, 3, [half, half])
-    first = real * cos - imaginary * sin
-    second = imaginary * cos + real * sin
+    first = s.subtract(s.multiply(real, cos), s.multiply(imaginary, sin))
+    second = s.add(s.multiply(imaginary, cos), s.multiply(real, sin))
     if interleaved:
-        stacked = s.concat(4, s.unsqueeze(first, 4), s.unsqueeze(second, 4))
+        stacked = s.concat([s.unsqueeze(first, [4]), s.unsqueeze(second, [4])], 4)
         moved = s.reshape(stacked, [0, 0, -1, 2 * half])
     else:
-        moved = s.concat(3, first, second)
-    return moved if rest is None else s.concat(3, moved, rest)
+        moved = s.concat([first, second], 3)
+    return moved if rest is None else s.concat([moved, rest], 3)
 
 
 class RotaryEmbedding(ContribOp, type="RotaryEmbedding", inputs=4):
@@ -57,21 +60,23 @@ class RotaryEmbedding(ContribOp, type="RotaryEmbedding", inputs=4):
         inference.floating(args, 0, 2, 3)
         return inference.same_as_first(args)
 
-    def decompose(self, s: Steps, x: Term, places: Term, cos: Term, sin: Term) -> Term:
+    def decompose(self, s: Steps, x: Value, places: Value, cos: Value, sin: Value) -> Value:
         if self.is_packed_batching:
-            raise CannotDecomposeError("its batch is ragged (is_packed_batching)")
+            raise RefusedError("its batch is ragged (is_packed_batching)")
         heads = x
-        if x.rank == 3:
-            size = 2 * cos.dim(1, "the number of angles")
-            width = x.dim(2, "the last dimension")
+        if needed_rank(s, x) == 3:
+            size = 2 * needed_size(s, cos, 1, "the number of angles")
+            width = needed_size(s, x, 2, "the last dimension")
             if self.rotary_embedding_dim:
                 size = width // max(self.num_heads, 1)
             heads = s.transpose(s.reshape(x, [0, 0, width // size, size]), (0, 2, 1, 3))
         rows = places
-        if places.rank == 1:
-            rows = s.unsqueeze(s.range(0, s.size(heads, 2)) + places, 0)
-        angles = [s.unsqueeze(s.gather(item, rows, 0), 1) for item in (cos, sin)]
+        if needed_rank(s, places) == 1:
+            rows = s.unsqueeze(s.add(s.numbers_below(s.size_of(heads, 2)), places), [0])
+        angles = [s.unsqueeze(s.gather(item, rows, 0), [1]) for item in (cos, sin)]
         turned = rotated(s, heads, *angles, interleaved=bool(self.interleaved))
-        if x.rank == 4:
+        if needed_rank(s, x) == 4:
             return turned
-        return s.reshape(s.transpose(turned, (0, 2, 1, 3)), [0, 0, x.dim(2, "the last dimension")])
+        return s.reshape(
+            s.transpose(turned, (0, 2, 1, 3)), [0, 0, needed_size(s, x, 2, "the last dimension")]
+        )

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from irloop.dialects.writing.writer import Writer
-from irloop.graph.builder import integers_of, shape_of
+from irloop.graph.builder import element_of, integers_of, shape_of
 from irloop.graph.model import Value
+from irloop.graph.types import ElementType
 
-__all__ = ["ints", "length", "needed_axis", "needed_ints", "needed_rank"]
+__all__ = [
+    "ints",
+    "length",
+    "needed_axis",
+    "needed_dims",
+    "needed_element",
+    "needed_ints",
+    "needed_rank",
+    "needed_size",
+]
 
 
 def ints(c: Writer, value: Value | None) -> list[int] | None:
@@ -50,6 +60,40 @@ def needed_rank(c: Writer, value: Value, what: str = "input") -> int:
     if rank is None:
         raise c.refuse(f"the rank of its {what} is not known", "declare the shapes of the inputs")
     return rank
+
+
+def needed_dims(c: Writer, value: Value) -> tuple[int | None, ...]:
+    """The dimensions of a value whose rank must be known; an unknown dimension is None.
+
+    Raises:
+        RefusedError: when the rank is not known.
+    """
+    needed_rank(c, value)
+    return tuple(dim if isinstance(dim, int) else None for dim in shape_of(value).dims or ())
+
+
+def needed_size(c: Writer, value: Value, axis: int, what: str) -> int:
+    """A dimension that must be known; `what` names it in the error.
+
+    Raises:
+        RefusedError: when it is not known.
+    """
+    size = needed_dims(c, value)[axis]
+    if size is None:
+        raise c.refuse(f"{what} is not known; fix it with --shape")
+    return size
+
+
+def needed_element(c: Writer, value: Value) -> ElementType:
+    """The element type of a value.
+
+    Raises:
+        RefusedError: when it is not known.
+    """
+    element = element_of(value)
+    if element is ElementType.DYNAMIC:
+        raise c.refuse("the element type of an input is not known")
+    return element
 
 
 def length(value: Value) -> int | None:

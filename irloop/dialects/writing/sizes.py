@@ -48,6 +48,11 @@ class Sizes:
             for at, dim in zip(range(rank), dims, strict=True)
         ]
 
+    def at(self, value: Value, axis: int) -> Size:
+        """Return one dimension of a value."""
+        known = shape_of(value).dim(axis)
+        return known if isinstance(known, int) else self.item(self.c.shape_of(value), axis)
+
     def times(self, size: Size, factor: Size) -> Size:
         """size * factor."""
         if isinstance(size, int) and isinstance(factor, int):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from irloop.graph.builder import element_of
+from irloop.graph.builder import shape_of as static_shape
 from irloop.graph.inference import Inference
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Op
@@ -228,6 +229,11 @@ class Writer(ABC):
         """Move axis `source` of `value`, which has this rank, to position `target`."""
         rest = [axis for axis in range(rank) if axis != source]
         return self.transpose(value, [*rest[:target], source, *rest[target:]])
+
+    def swap_last(self, value: Value) -> Value:
+        """Swap the last two axes of a value of known rank."""
+        last = len(static_shape(value).dims or ()) - 1
+        return self.moved(value, last, last - 1, last + 1)
 
     @abstractmethod
     def concat(self, values: Sequence[Value], axis: int) -> Value:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from irloop.dialects.contrib.base import ContribOp
 from irloop.dialects.contrib.nodes import decomposed
-from irloop.dialects.contrib.terms import CannotDecomposeError
+from irloop.dialects.writing.writer import RefusedError
 from irloop.errors import InferenceError, UsageError
 from irloop.graph.inference import Inference, NodeArguments
 from irloop.graph.model import Graph, Model, Node
@@ -111,7 +111,7 @@ def _written_out(node: Node, inference: Inference, opset: int) -> tuple[Graph, l
         graph, operands = decomposed(
             op.written_out, types, len(node.outputs), opset, constant, node.name, op.oldest
         )
-    except CannotDecomposeError as error:
+    except RefusedError as error:
         return str(error)
     except InferenceError as error:
         return error.message
