@@ -26,25 +26,21 @@ def gelu(s: Steps, x: Value) -> Value:
     """x * (1 + erf(x / sqrt(2))) / 2."""
     if s.opset >= 20:
         return s.op("Gelu", x)
-    return s.multiply(
-        s.multiply(
-            x, s.add(s.op("Erf", s.multiply(x, s.scalar(math.sqrt(0.5), x))), s.scalar(1.0, x))
-        ),
-        s.scalar(0.5, x),
-    )
+    return _weighted(s, x, s.op("Erf", s.multiply(x, s.scalar(math.sqrt(0.5), x))))
 
 
 def fast_gelu(s: Steps, x: Value) -> Value:
     """x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2."""
     if s.opset >= 20:
         return s.op("Gelu", x, approximate="tanh")
-    inner = s.multiply(
-        s.add(x, s.multiply(s.multiply(s.multiply(x, x), x), s.scalar(0.044715, x))),
-        s.scalar(math.sqrt(2 / math.pi), x),
-    )
-    return s.multiply(
-        s.multiply(x, s.add(s.op("Tanh", inner), s.scalar(1.0, inner))), s.scalar(0.5, x)
-    )
+    cube = s.multiply(s.multiply(x, x), x)
+    total = s.add(x, s.multiply(cube, s.scalar(0.044715, x)))
+    return _weighted(s, x, s.op("Tanh", s.multiply(total, s.scalar(math.sqrt(2 / math.pi), x))))
+
+
+def _weighted(s: Steps, x: Value, weight: Value) -> Value:
+    """x * (1 + weight) / 2."""
+    return s.multiply(s.multiply(x, s.add(weight, s.scalar(1.0, x))), s.scalar(0.5, x))
 
 
 class Gelu(ContribOp, type="Gelu", inputs=1):

@@ -368,9 +368,8 @@ class MultiHeadAttention(ContribOp, type="MultiHeadAttention", inputs=(1, 10), o
             return q, k, v
         if key is None:
             raise RefusedError("it has neither keys nor a packed query")
-        own = s.reshape(
-            query, [0, 0, heads, needed_size(s, query, 2, "the size of the query") // heads]
-        )
+        size = needed_size(s, query, 2, "the size of the query") // heads
+        own = s.reshape(query, [0, 0, heads, size])
         if needed_rank(s, key) == 5:
             parts = [s.squeeze(part, [3]) for part in s.split(key, 3, [1, 1])]
             q, k, v = self._biased(s, [own, *parts], bias)
@@ -381,14 +380,11 @@ class MultiHeadAttention(ContribOp, type="MultiHeadAttention", inputs=(1, 10), o
             # Keys and values from an encoder already include their bias; only the query needs it.
             (q,) = self._biased(s, [own], bias)
             return q, key, value
-        sizes = [
-            needed_size(s, item, 2, "the size of a projection") // heads for item in (key, value)
-        ]
-        others = [
-            s.reshape(item, [0, 0, heads, size])
-            for item, size in zip((key, value), sizes, strict=True)
-        ]
-        q, k, v = self._biased(s, [own, *others], bias)
+        parts = [own]
+        for item in (key, value):
+            size = needed_size(s, item, 2, "the size of a projection") // heads
+            parts.append(s.reshape(item, [0, 0, heads, size]))
+        q, k, v = self._biased(s, parts, bias)
         return q, k, v
 
     def _biased(self, s: Steps, parts: Sequence[Value], bias: Value | None) -> list[Value]:

@@ -23,7 +23,8 @@ __all__ = ["FusedConv", "GroupNorm", "NhwcConv", "NhwcFusedConv", "SkipGroupNorm
 
 def channels_first(s: Steps, x: Value) -> Value:
     """[batch, ..., channels] as [batch, channels, ...]."""
-    return s.transpose(x, (0, needed_rank(s, x) - 1, *range(1, needed_rank(s, x) - 1)))
+    last = needed_rank(s, x) - 1
+    return s.transpose(x, (0, last, *range(1, last)))
 
 
 def channels_last(s: Steps, x: Value) -> Value:
@@ -111,10 +112,8 @@ class _GroupNorm(ContribOp):
         inverse = inverse_root(s, s.reduce("Mean", s.multiply(centred, centred), [2]), self.epsilon)
         shape = [-1, *[1] * (needed_rank(s, x) - 2)]
         scaled = s.reshape_to(s.multiply(centred, inverse), s.shape_of(first))
-        scaled = s.add(
-            s.multiply(scaled, s.reshape(widened(s, gamma), shape)),
-            s.reshape(widened(s, beta), shape),
-        )
+        scaled = s.multiply(scaled, s.reshape(widened(s, gamma), shape))
+        scaled = s.add(scaled, s.reshape(widened(s, beta), shape))
         if self.activation:
             scaled = s.multiply(scaled, s.op("Sigmoid", scaled))
         return channels_last(s, scaled) if self.channels_last else scaled
@@ -153,11 +152,10 @@ class SkipGroupNorm(_GroupNorm, type="SkipGroupNorm", inputs=(4, 5), outputs=Non
     ) -> Sequence[Value]:
         added = widened(s, skip)
         if needed_rank(s, skip) == 2:
-            added = s.unsqueeze(added, [*((1, 2) if self.channels_last else (2, 3))])
+            added = s.unsqueeze(added, [1, 2] if self.channels_last else [2, 3])
         total = s.add(widened(s, x), added)
         if bias is not None:
-            total = s.add(
-                total, s.reshape(widened(s, bias), [-1] if self.channels_last else [-1, 1, 1])
-            )
+            shape = [-1] if self.channels_last else [-1, 1, 1]
+            total = s.add(total, s.reshape(widened(s, bias), shape))
         result = self.normed(s, total, gamma, beta)
         return s.convert(result, needed_element(s, x)), s.convert(total, needed_element(s, x))

@@ -160,12 +160,9 @@ class PackedAttention(ContribOp, type="PackedAttention", inputs=(5, 6)):
         rows = sizes.reshape(padded, [batch, places, width])
         q, k, v = (heads_of(s, part, self.num_heads) for part in s.split(rows, 2, widths))
         numbers = s.convert(before, ElementType.I64)
-        lengths = s.subtract(
-            s.slice(numbers, [1], [TO_THE_END], [0]), s.slice(numbers, [0], [-1], [0])
-        )
-        seen = s.less(
-            s.unsqueeze(s.numbers_below(s.size_of(offsets, 1)), [0]), s.unsqueeze(lengths, [1])
-        )
+        ends, starts = (s.slice(numbers, [at], [to], [0]) for at, to in ((1, TO_THE_END), (0, -1)))
+        columns = s.unsqueeze(s.numbers_below(s.size_of(offsets, 1)), [0])
+        seen = s.less(columns, s.unsqueeze(s.subtract(ends, starts), [1]))
         scale = self.scale or 1 / math.sqrt(widths[0] // self.num_heads)
         mask = s.convert(seen, ElementType.I32)
         result, _ = attended(s, q, k, v, Scores(scale, mask, bias=addend))

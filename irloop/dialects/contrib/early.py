@@ -106,9 +106,8 @@ class ScaledTanh(_Early, type="ScaledTanh", domain="", until=9, inputs=1):
     beta: float = 1.0
 
     def decompose(self, s: Steps, x: Value) -> Value:
-        return s.multiply(
-            s.op("Tanh", s.multiply(x, s.scalar(self.beta, x))), s.scalar(self.alpha, x)
-        )
+        inner = s.op("Tanh", s.multiply(x, s.scalar(self.beta, x)))
+        return s.multiply(inner, s.scalar(self.alpha, x))
 
 
 class ParametricSoftplus(_Early, type="ParametricSoftplus", domain="", until=9, inputs=1):
@@ -118,9 +117,8 @@ class ParametricSoftplus(_Early, type="ParametricSoftplus", domain="", until=9, 
     beta: float = 1.0
 
     def decompose(self, s: Steps, x: Value) -> Value:
-        return s.multiply(
-            s.op("Softplus", s.multiply(x, s.scalar(self.beta, x))), s.scalar(self.alpha, x)
-        )
+        inner = s.op("Softplus", s.multiply(x, s.scalar(self.beta, x)))
+        return s.multiply(inner, s.scalar(self.alpha, x))
 
 
 class ThresholdedRelu1(_Early, type="ThresholdedRelu", domain="", until=9, inputs=1):
@@ -136,9 +134,8 @@ class ThresholdedRelu1(_Early, type="ThresholdedRelu", domain="", until=9, input
         if s.opset >= 9:
             return s.select(above, x, s.scalar(0, x))
         # The maximum is finite where the factor is 0.
-        return s.multiply(
-            s.maximum(x, s.scalar(self.alpha, x)), s.convert(above, needed_element(s, x))
-        )
+        raised = s.maximum(x, s.scalar(self.alpha, x))
+        return s.multiply(raised, s.convert(above, needed_element(s, x)))
 
 
 class MeanVarianceNormalization1(

@@ -260,9 +260,8 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         size = needed_size(s, new, 3, "the size of a head")
         sizes = Sizes(s)
         batch, length = sizes.of(index, 2)
-        spread = s.expand(
-            s.unsqueeze(index, [1, 3]), sizes.list([batch, self.kv_num_heads, length, size])
-        )
+        shape = sizes.list([batch, self.kv_num_heads, length, size])
+        spread = s.expand(s.unsqueeze(index, [1, 3]), shape)
         found = s.op("GatherElements", both, spread, axis=2)
         return s.select(s.unsqueeze(empty, [1, 3]), s.scalar(0, found), found)
 
@@ -327,6 +326,5 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         )
         most = s.maximum(s.reduce("Max", scores, [-1]), extra)
         powers = s.op("Exp", s.subtract(scores, most))
-        return s.divide(
-            powers, s.add(s.reduce("Sum", powers, [-1]), s.op("Exp", s.subtract(extra, most)))
-        )
+        rest = s.op("Exp", s.subtract(extra, most))
+        return s.divide(powers, s.add(s.reduce("Sum", powers, [-1]), rest))

@@ -132,12 +132,8 @@ class SkipLayerNormalization(
         total = self.sum(s, x, skip, bias)
         scale, shift = widened(s, gamma), None if beta is None else widened(s, beta)
         result, mean, inverse = normalized(s, total, scale, shift, -1, self.epsilon)
-        return (
-            s.convert(result, needed_element(s, x)),
-            mean,
-            inverse,
-            s.convert(total, needed_element(s, x)),
-        )
+        element = needed_element(s, x)
+        return s.convert(result, element), mean, inverse, s.convert(total, element)
 
 
 class SkipSimplifiedLayerNormalization(
@@ -166,12 +162,8 @@ class SkipSimplifiedLayerNormalization(
         total = self.sum(s, x, skip, bias)
         result, inverse = divided_by_rms(s, total, widened(s, gamma), -1, self.epsilon)
         mean = s.constant_of_shape(s.shape_of(inverse), 0, ElementType.F32)
-        return (
-            s.convert(result, needed_element(s, x)),
-            mean,
-            inverse,
-            s.convert(total, needed_element(s, x)),
-        )
+        element = needed_element(s, x)
+        return s.convert(result, element), mean, inverse, s.convert(total, element)
 
 
 class SimplifiedLayerNormalization(

@@ -183,10 +183,8 @@ class QLinearGlobalAveragePool(_Unary, type="QLinearGlobalAveragePool", inputs=5
     channels_last: int = 0
 
     def applied(self, s: Steps, x: Value) -> Value:
-        axes = (
-            range(1, needed_rank(s, x) - 1) if self.channels_last else range(2, needed_rank(s, x))
-        )
-        return s.reduce("Mean", x, tuple(axes))
+        rank = needed_rank(s, x)
+        return s.reduce("Mean", x, range(1, rank - 1) if self.channels_last else range(2, rank))
 
 
 class QLinearAveragePool(_Unary, type="QLinearAveragePool", inputs=(4, 5)):

@@ -351,7 +351,8 @@ class GatherBlockQuantized(ContribOp, type="GatherBlockQuantized", inputs=(3, 4)
         lead = [0] * (needed_rank(s, rows) - 1)
         if zeros is not None:
             shift = s.convert(self._rows(s, zeros, indices), ElementType.F32)
-            shift = s.unsqueeze(s.slice(shift, [0], [blocks], [len(lead)]), [len(lead) + 1])
+            rank = needed_rank(s, shift)
+            shift = s.unsqueeze(s.slice(shift, [0], [blocks], [rank - 1]), [rank])
         else:
             middle = float(1 << (self.bits - 1)) if packed else 0.0
             shift = s.constant(middle, ElementType.F32)

@@ -157,17 +157,14 @@ class DynamicQuantizeLSTM(ContribOp, type="DynamicQuantizeLSTM", inputs=(12, 12)
         total = s.add(gates, product(s, h, r, r_scale, r_zero))
         into, out, forget, cell = s.split(total, 1, [size] * 4)
         if peeps:
-            into, forget = (
-                s.add(into, s.multiply(rest[0], c)),
-                s.add(forget, s.multiply(rest[2], c)),
-            )
+            into = s.add(into, s.multiply(rest[0], c))
+            forget = s.add(forget, s.multiply(rest[2], c))
         first, second, third = functions
         opened = applied(s, into, first, self.clip)
-        kept = (
-            s.subtract(s.scalar(1.0, opened), opened)
-            if self.input_forget
-            else applied(s, forget, first, self.clip)
-        )
+        if self.input_forget:
+            kept = s.subtract(s.scalar(1.0, opened), opened)
+        else:
+            kept = applied(s, forget, first, self.clip)
         inner = s.add(s.multiply(kept, c), s.multiply(opened, applied(s, cell, second, self.clip)))
         if peeps:
             out = s.add(out, s.multiply(rest[1], inner))
@@ -175,6 +172,6 @@ class DynamicQuantizeLSTM(ContribOp, type="DynamicQuantizeLSTM", inputs=(12, 12)
         if not limited:
             return (state, inner), state
         runs = s.unsqueeze(s.less(place[0], rest[-1]), [1])
-        return (s.select(runs, state, h), s.select(runs, inner, c)), s.select(
-            runs, state, s.scalar(0.0, state)
-        )
+        zero = s.scalar(0.0, state)
+        following = s.select(runs, state, h), s.select(runs, inner, c)
+        return following, s.select(runs, state, zero)

@@ -77,6 +77,5 @@ class RotaryEmbedding(ContribOp, type="RotaryEmbedding", inputs=4):
         turned = rotated(s, heads, *angles, interleaved=bool(self.interleaved))
         if needed_rank(s, x) == 4:
             return turned
-        return s.reshape(
-            s.transpose(turned, (0, 2, 1, 3)), [0, 0, needed_size(s, x, 2, "the last dimension")]
-        )
+        width = needed_size(s, x, 2, "the last dimension")
+        return s.reshape(s.transpose(turned, (0, 2, 1, 3)), [0, 0, width])

@@ -260,11 +260,8 @@ class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
             self._scaled(s, places, end) for places, end in zip((down, across), ends, strict=True)
         )
         wanted = Sizes(s).list([Sizes(s).at(boxes, 0), height, width, 1])
-        parts = [
-            s.expand(s.unsqueeze(across, [1, 3]), wanted),
-            s.expand(s.unsqueeze(down, [2, 3]), wanted),
-        ]
-        grid = s.concat(parts, 3)
+        columns = s.expand(s.unsqueeze(across, [1, 3]), wanted)
+        grid = s.concat([columns, s.expand(s.unsqueeze(down, [2, 3]), wanted)], 3)
         images = s.gather(x, batch, 0)
         linear = "linear" if s.opset >= 20 else "bilinear"
         crops = s.op(
@@ -307,8 +304,5 @@ class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
         """
         below = s.op("Floor", places)
         # Adding 0.5 to the largest number below 0.5 would give 1.
-        return s.select(
-            s.less(s.subtract(places, below), s.scalar(0.5, places)),
-            below,
-            s.add(below, s.scalar(1, below)),
-        )
+        is_below = s.less(s.subtract(places, below), s.scalar(0.5, places))
+        return s.select(is_below, below, s.add(below, s.scalar(1, below)))
