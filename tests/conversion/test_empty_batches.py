@@ -13,9 +13,10 @@ import onnx
 import onnx.parser
 import pytest
 
-from irloop import convert, save_model
+from irloop import convert, save_model, transform
 from irloop.engines.catalogue import engine_of
 from irloop.engines.process import Process
+from irloop.faults.catalogue import faults
 
 #: All weights are 1, so each step adds the input to the state.
 RNN = """<ir_version: 8, opset_import: ["" : 16]>
@@ -117,3 +118,20 @@ def test_no_step_in_one_inference(direction: str, tmp_path: Path) -> None:
             state = 8 * 0.5**steps if steps else 0
             assert cell.tolist() == np.full_like(cell, state).tolist()
             np.testing.assert_allclose(last, np.full_like(last, 0.5 * np.tanh(state)), 1e-5)
+
+
+def test_transform_repairs_the_sequences_of_an_ir(tmp_path: Path) -> None:
+    """The smallest model of OVN134: h1 = relu(x1 + h0), h2 = relu(x2 + h1)."""
+    model, _ = transform(faults()["OVN134"].smallest_model(), ["dead_code"])
+    path = tmp_path / "m.xml"
+    save_model(model, path)
+    one = np.ones((1, 1, 1), np.float32)
+    with Process(engine_of("openvino"), path) as process:
+        for items in (1, 0, 2, 0):
+            x = np.tile(np.array([[[1], [2]]], np.float32), (items, 1, 1))
+            answer = process.run([x, np.full((items, 1, 1), 3, np.float32), one], seconds=60)
+            assert answer.outputs is not None, answer
+            y, last = answer.outputs
+            assert y.shape == (items, 1, 2, 1)
+            assert y.tolist() == [[[[4], [6]]]] * items
+            assert last.tolist() == [[[6]]] * items
