@@ -135,3 +135,43 @@ def test_transform_repairs_the_sequences_of_an_ir(tmp_path: Path) -> None:
             assert y.shape == (items, 1, 2, 1)
             assert y.tolist() == [[[[4], [6]]]] * items
             assert last.tolist() == [[[6]]] * items
+
+
+#: A Scan becomes a TensorIterator, in which the plugin can write no other for the RNN.
+NESTED = """<ir_version: 8, opset_import: ["" : 16]>
+m (float[2, n, 1] x, float[1, 1, 1] w, float[1, n, 1] h, float[3, 1] by)
+    => (float[1, n, 1] last, float[3, 2, 1, n, 1] every) {
+  last, every = Scan <num_scan_inputs = 1, body = body (float[1, n, 1] held, float[1] more)
+      => (float[1, n, 1] next, float[2, 1, n, 1] y) {
+    larger = Add (x, more)
+    y, next = RNN <hidden_size = 1, activations = ["Relu"], direction = "DIRECTION">
+        (larger, w, w, , , held)
+  }> (h, by)
+}"""
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+@pytest.mark.parametrize("size", ["n", "2"], ids=["any batch", "a batch of 2"])
+def test_a_sequence_in_a_tensor_iterator(size: str, direction: str, tmp_path: Path) -> None:
+    text = NESTED.replace("DIRECTION", direction).replace("n,", f"{size},")
+    source, path = tmp_path / "m.onnx", tmp_path / "m.xml"
+    source.write_bytes(onnx.parser.parse_model(text).SerializeToString())
+    save_model(convert(source)[0], path)
+    with Process(engine_of("openvino"), path) as process:
+        for items in (2, 0, 1, 2) if size == "n" else (2, 2):
+            x = np.ones((2, items, 1), np.float32) * np.array([[[3]], [[4]]], np.float32)
+            arrays = [
+                x,
+                np.ones((1, 1, 1), np.float32),
+                np.ones((1, items, 1), np.float32),
+                np.array([[0], [1], [2]], np.float32),
+            ]
+            answer = process.run(arrays, seconds=60)
+            assert answer.outputs is not None, answer
+            last, every = answer.outputs
+            # Each step adds 3 or 4, and 0, 1 or 2 more: 1 + 3 + 4, 8 + 4 + 5, 17 + 5 + 6.
+            assert last.tolist() == [[[28]] * items]
+            steps = [[4, 8], [12, 17], [22, 28]]
+            if direction == "reverse":
+                steps = [[8, 5], [17, 13], [28, 23]]
+            assert every.tolist() == [[[[[step]] * items] for step in row] for row in steps]
