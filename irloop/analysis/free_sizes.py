@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from irloop.analysis.operands import integers_in
-from irloop.dialects.openvino.gather import Gather, Gather7, Gather8
+from irloop.dialects.openvino.gather import GATHERS
 from irloop.dialects.openvino.matmul import MatMul
 from irloop.dialects.openvino.reduction import Reduction
 from irloop.dialects.openvino.shape import Broadcast3, ShapeOf, ShapeOf3, Squeeze, Unsqueeze
@@ -26,8 +26,6 @@ MOST = 64
 
 #: A value and an axis of it.
 Place = tuple[Value, int]
-
-GATHERS = (Gather, Gather7, Gather8)
 
 
 def is_free_size(value: Value, axis: int, outer: Mapping[Value, Value]) -> bool:
