@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from irloop.analysis.free_sizes import Place, size_given_by
-from irloop.analysis.operands import integers_in
+from irloop.analysis.operands import integers_in, known
 from irloop.analysis.patterns import same_shape_source
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.shape import Broadcast3, Transpose
@@ -20,7 +20,7 @@ __all__ = ["reach_the_end"]
 
 
 def reach_the_end(
-    lengths: Value, data: Value, constant: Callable[[Value], np.ndarray[Any, Any] | None]
+    lengths: Value, data: Value, constant: Callable[[Value], np.ndarray[Any, Any] | None] = known
 ) -> bool:
     """Return whether the lengths of all items of `data` [batch, time, ...] are known to reach its
     end.
@@ -33,9 +33,9 @@ def reach_the_end(
         source = lengths.producer.inputs[0]
         assert source is not None, "a required input is connected"
         lengths = source
-    known = constant(lengths)
-    if known is not None:
-        return isinstance(steps, int) and steps > 0 and bool((known >= steps).all())
+    numbers = constant(lengths)
+    if numbers is not None:
+        return isinstance(steps, int) and steps > 0 and bool((numbers >= steps).all())
     if shape_of(lengths).count() != 1:
         return False
     return any(_origin(*place) == _origin(data, 1) for place in size_given_by(lengths, 0) or ())

@@ -6,6 +6,7 @@ same functions to avoid the patterns.
 
 from __future__ import annotations
 
+from irloop.analysis.lengths import reach_the_end
 from irloop.analysis.patterns import (
     is_computed,
     is_loop,
@@ -162,7 +163,8 @@ def is_written_as_loop(node: Node) -> bool:
     """Return whether `node` is a recurrent sequence that the plugin writes as a TensorIterator.
 
     It does so unless the activations are those that it knows for this number of gates, nothing is
-    clipped, and the weights are not computed.
+    clipped, the weights are not computed, and the lengths reach the end if the shape of the data is
+    known.
     """
     op = node.op
     if not isinstance(op, recurrent.SEQUENCES) or not isinstance(op, recurrent.Recurrent):
@@ -170,5 +172,9 @@ def is_written_as_loop(node: Node) -> bool:
     names = [name for name, *_ in op.functions()]
     gates = _OWN_GATES.get(op.GATES)
     own = names in _OWN_ACTIVATIONS if gates is None else names == gates
-    weights = node.inputs[-3:]
-    return not own or op.clip != 0 or any(value and is_computed(value) for value in weights)
+    data, lengths, *weights = node.inputs[0], *node.inputs[-4:]
+    if not own or op.clip != 0 or any(value and is_computed(value) for value in weights):
+        return True
+    if data is None or lengths is None or not shape_of(data).is_static:
+        return False
+    return not reach_the_end(lengths, data)

@@ -37,7 +37,8 @@ class SequenceInIterator(
         none in another (OVN111).
     Where:
         The body of a TensorIterator contains a sequence whose weights are computed, whose gates are
-        clipped, or whose activations are not the defaults.
+        clipped, whose activations are not the defaults, or whose lengths may end before its data,
+        if the shape of these is known.
     What irloop does:
         Conversion to IR and ``irloop transform`` write the sequence as a Loop of its gates.
     """

@@ -175,3 +175,34 @@ def test_a_sequence_in_a_tensor_iterator(size: str, direction: str, tmp_path: Pa
             if direction == "reverse":
                 steps = [[8, 5], [17, 13], [28, 23]]
             assert every.tolist() == [[[[[step]] * items] for step in row] for row in steps]
+
+
+#: With weights that are constant, the plugin writes a loop because of the lengths.
+OF_LENGTHS = """<ir_version: 8, opset_import: ["" : 16]>
+m (float[2, 2, 1] x, int32[2] lengths, float[1, 2, 1] h, float[3, 1] by)
+    => (float[1, 2, 1] last, float[3, 2, 1, 2, 1] every) {
+  w = Constant <value = float[1, 1, 1] {1}> ()
+  last, every = Scan <num_scan_inputs = 1, body = body (float[1, 2, 1] held, float[1] more)
+      => (float[1, 2, 1] next, float[2, 1, 2, 1] y) {
+    larger = Add (x, more)
+    y, next = RNN <hidden_size = 1, activations = ["Relu"]> (larger, w, w, , lengths, held)
+  }> (h, by)
+}"""
+
+
+def test_a_sequence_with_lengths_in_a_tensor_iterator(tmp_path: Path) -> None:
+    source, path = tmp_path / "m.onnx", tmp_path / "m.xml"
+    source.write_bytes(onnx.parser.parse_model(OF_LENGTHS).SerializeToString())
+    save_model(convert(source)[0], path)
+    x = np.array([[[3], [3]], [[4], [4]]], np.float32)
+    arrays = [x, np.array([2, 1], np.int32), np.ones((1, 2, 1), np.float32)]
+    arrays.append(np.array([[0], [1], [2]], np.float32))
+    with Process(engine_of("openvino"), path) as process:
+        for _ in range(2):
+            answer = process.run(arrays, seconds=60)
+            assert answer.outputs is not None, answer
+            last, every = answer.outputs
+            # The second item has one step: 1 + 3, 4 + 3 + 1, 8 + 3 + 2.
+            assert last.tolist() == [[[28], [13]]]
+            steps = [[[4, 4], [8, 0]], [[12, 8], [17, 0]], [[22, 13], [28, 0]]]
+            assert every.tolist() == [[[[[n] for n in step]] for step in row] for row in steps]
