@@ -133,10 +133,10 @@ def needs_barrier(
 def moving(body: Body) -> set[Value]:
     """The parameters whose memory the next iteration overwrites: all but the invariants."""
     ports = [port for port in body.ports.inputs if not isinstance(port, Invariant)]
-    found = {body.graph.input(port.parameter) for port in ports}
+    parameters = {body.graph.input(port.parameter) for port in ports}
     if body.ports.iteration is not None:
-        found.add(body.graph.input(body.ports.iteration))
-    return found
+        parameters.add(body.graph.input(body.ports.iteration))
+    return parameters
 
 
 def shares_memory_with(value: Value, parameters: AbstractSet[Value]) -> bool:
@@ -156,11 +156,11 @@ def is_overwritten(value: Value, *, viewed: bool = False) -> bool:
     pending = [(value, viewed)]
     seen: set[tuple[Value, bool]] = set()
     while pending:
-        item = pending.pop()
-        if item in seen:
+        place = pending.pop()
+        if place in seen:
             continue
-        seen.add(item)
-        value, viewed = item
+        seen.add(place)
+        value, viewed = place
         for user, position in value.uses:
             if isinstance(user.op, (Result, *OWN_MEMORY)) or _is_plain_copy(user):
                 continue

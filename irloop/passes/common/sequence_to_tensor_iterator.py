@@ -45,12 +45,12 @@ class SequenceToTensorIterator(NodePass):
 def cell_of(op: Op) -> Op:
     """The cell that a sequence runs in each step."""
     assert isinstance(op, recurrent.Recurrent)
-    given = (op.hidden_size, op.activations, op.activations_alpha, op.activations_beta, op.clip)
+    settings = (op.hidden_size, op.activations, op.activations_alpha, op.activations_beta, op.clip)
     if isinstance(op, recurrent.LSTMSequence):
-        return recurrent.LSTMCell(*given)
+        return recurrent.LSTMCell(*settings)
     if isinstance(op, recurrent.GRUSequence):
-        return recurrent.GRUCell(*given, op.linear_before_reset)
-    return recurrent.RNNCell(*given)
+        return recurrent.GRUCell(*settings, op.linear_before_reset)
+    return recurrent.RNNCell(*settings)
 
 
 class _SequenceOfCells(SequenceSteps):
