@@ -316,13 +316,13 @@ def may_share(value: Value, moving: AbstractSet[Value]) -> bool:
     """
 
     def onward(item: tuple[Value, bool]) -> Iterator[tuple[Value, bool]]:
-        found, viewed = item
-        node = found.producer
+        current, viewed = item
+        node = current.producer
         if isinstance(node.op, OWN_MEMORY):
             return
         is_part = joins_in_place(node) or _splits_in_place(node)
         for one in node.inputs:
-            if one is not None and (is_part or _may_be_as_large(one, found)):
+            if one is not None and (is_part or _may_be_as_large(one, current)):
                 yield one, viewed or is_view(node) or is_part
 
     return any(viewed and one in moving for one, viewed in reached([(value, False)], onward))
