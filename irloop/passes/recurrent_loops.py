@@ -45,15 +45,15 @@ class SequenceSteps(ABC):
 
         None if an input is missing, or if X or a state is not known to have rank 3.
         """
-        op, given = node.op, [value for value in node.inputs if value is not None]
+        op, operands = node.op, [value for value in node.inputs if value is not None]
         assert isinstance(op, recurrent.Recurrent)
         count = len(node.outputs) - 1
-        x, states, lengths = given[0], given[1 : 1 + count], given[1 + count]
+        x, states, lengths = operands[0], operands[1 : 1 + count], operands[1 + count]
         known = all(shape_of(value).rank == 3 for value in (x, *states))
-        if len(given) < len(node.inputs) or not known:
+        if len(operands) < len(node.inputs) or not known:
             return None
         c = OpenVinoNodeWriter(w.rewriter, node, node.name)
-        made = cls(node, op, c, x, states, None, given[2 + count :])
+        made = cls(node, op, c, x, states, None, operands[2 + count :])
         if not reach_the_end(lengths, x, c.constant_of):
             # A length beyond the end means the end.
             whole = c.convert(lengths, ElementType.I32)

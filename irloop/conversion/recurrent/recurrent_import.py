@@ -141,11 +141,11 @@ def import_recurrent(c: Import, op: onnx.Recurrent, *inputs: Value | None) -> li
     """
     layer = _layer(c, op, inputs)
     first, *others = op.functions()
-    if all(item == first for item in others):
+    if all(function == first for function in others):
         return _in_source_layout(c, op, _sequence(c, layer, op.direction.lower(), first))
     made = [
-        _sequence(c, _one_direction(c, layer, at), direction, item)
-        for at, (direction, item) in enumerate(
+        _sequence(c, _one_direction(c, layer, at), direction, function)
+        for at, (direction, function) in enumerate(
             zip(("forward", "reverse"), (first, *others), strict=True)
         )
     ]
