@@ -67,10 +67,10 @@ def smallest() -> Model:
     x, h, weight = m.input("x", 2, 2, 1), m.input("h", 1, 1, 1), m.input("w", 1, 1, 1)
     loop = m.tensor_iterator()
     inner = m.inside(loop)
-    item, state, same = loop.slice(x, 0), loop.state(h), loop.invariant(weight)
+    element, state, same = loop.slice(x, 0), loop.state(h), loop.invariant(weight)
     lengths, bias = inner.constant([2], ElementType.I64), inner.constant([[0]])
     op = RNNSequence(hidden_size=1, activations=("relu",))
-    node = inner.builder.emit(op, item, state, lengths, same, same, bias, n_outputs=2)
+    node = inner.builder.emit(op, element, state, lengths, same, same, bias, n_outputs=2)
     y, last = node.outputs
     loop.carry(state, last)
     loop.joined(y, 0)
