@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from irloop.analysis.operands import integers_in
-from irloop.dialects.openvino.gather import Gather, Gather7, Gather8
+from irloop.dialects.openvino.gather import GATHERS
 from irloop.dialects.openvino.matmul import MatMul
 from irloop.dialects.openvino.reduction import Reduction
 from irloop.dialects.openvino.shape import Broadcast3, ShapeOf, ShapeOf3, Squeeze, Unsqueeze
@@ -19,15 +19,13 @@ from irloop.graph.builder import shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Parameter
 
-__all__ = ["is_free_size"]
+__all__ = ["Place", "is_free_size", "size_given_by"]
 
 #: At most so many sizes are looked at.
 MOST = 64
 
 #: A value and an axis of it.
 Place = tuple[Value, int]
-
-GATHERS = (Gather, Gather7, Gather8)
 
 
 def is_free_size(value: Value, axis: int, outer: Mapping[Value, Value]) -> bool:
@@ -42,10 +40,10 @@ def is_free_size(value: Value, axis: int, outer: Mapping[Value, Value]) -> bool:
         if place in seen:
             continue
         seen.add(place)
-        found = _given_by(*place, outer) if len(seen) <= MOST else None
-        if found is None:
+        origins = _given_by(*place, outer) if len(seen) <= MOST else None
+        if origins is None:
             return False
-        pending += found
+        pending += origins
     return True
 
 
@@ -62,22 +60,22 @@ def _given_by(value: Value, axis: int, outer: Mapping[Value, Value]) -> list[Pla
     if node.op.elementwise:
         return _of_operands(node, axis - len(dims))
     if isinstance(node.op, Broadcast3) and node.op.mode == "numpy":
-        return _of_number(node.inputs[1], axis)
+        return size_given_by(node.inputs[1], axis)
     operand = _size_source(node, axis, len(dims))
     return None if operand is None else [operand]
 
 
 def _of_operands(node: Node, axis: int) -> list[Place] | None:
     """The sizes along a negative axis of operands that are not repeated along it."""
-    found = []
+    sizes = []
     for operand in node.inputs:
         dims = None if operand is None else shape_of(operand).dims
         if operand is None or dims is None:
             return None
         at = axis + len(dims)
         if at >= 0 and dims[at] != 1:
-            found.append((operand, at))
-    return found or None
+            sizes.append((operand, at))
+    return sizes or None
 
 
 def _size_source(node: Node, axis: int, rank: int) -> Place | None:
@@ -115,12 +113,12 @@ def _factor(op: MatMul, factors: tuple[Value, Value], axis: int) -> Place | None
     return (factors[0], left - (1 if op.transpose_a else 2)) if axis == -2 else None
 
 
-def _of_number(value: Value | None, index: int) -> list[Place] | None:
+def size_given_by(value: Value | None, index: int) -> list[Place] | None:
     """The size that an element of a vector is, as a list; None if it is something else."""
     if value is None:
         return None
     if isinstance(value.producer.op, Concat):
-        return _of_number(*_part(value.producer, index))
+        return size_given_by(*_part(value.producer, index))
     gathered = value.producer if isinstance(value.producer.op, GATHERS) else None
     vector = value if gathered is None else gathered.inputs[0]
     shape = None if vector is None else vector.producer

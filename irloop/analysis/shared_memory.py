@@ -133,10 +133,10 @@ def needs_barrier(
 def moving(body: Body) -> set[Value]:
     """The parameters whose memory the next iteration overwrites: all but the invariants."""
     ports = [port for port in body.ports.inputs if not isinstance(port, Invariant)]
-    found = {body.graph.input(port.parameter) for port in ports}
+    parameters = {body.graph.input(port.parameter) for port in ports}
     if body.ports.iteration is not None:
-        found.add(body.graph.input(body.ports.iteration))
-    return found
+        parameters.add(body.graph.input(body.ports.iteration))
+    return parameters
 
 
 def shares_memory_with(value: Value, parameters: AbstractSet[Value]) -> bool:
@@ -156,11 +156,11 @@ def is_overwritten(value: Value, *, viewed: bool = False) -> bool:
     pending = [(value, viewed)]
     seen: set[tuple[Value, bool]] = set()
     while pending:
-        item = pending.pop()
-        if item in seen:
+        place = pending.pop()
+        if place in seen:
             continue
-        seen.add(item)
-        value, viewed = item
+        seen.add(place)
+        value, viewed = place
         for user, position in value.uses:
             if isinstance(user.op, (Result, *OWN_MEMORY)) or _is_plain_copy(user):
                 continue
@@ -316,13 +316,13 @@ def may_share(value: Value, moving: AbstractSet[Value]) -> bool:
     """
 
     def onward(item: tuple[Value, bool]) -> Iterator[tuple[Value, bool]]:
-        found, viewed = item
-        node = found.producer
+        current, viewed = item
+        node = current.producer
         if isinstance(node.op, OWN_MEMORY):
             return
         is_part = joins_in_place(node) or _splits_in_place(node)
         for one in node.inputs:
-            if one is not None and (is_part or _may_be_as_large(one, found)):
+            if one is not None and (is_part or _may_be_as_large(one, current)):
                 yield one, viewed or is_view(node) or is_part
 
     return any(viewed and one in moving for one, viewed in reached([(value, False)], onward))

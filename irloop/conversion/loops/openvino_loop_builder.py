@@ -25,7 +25,6 @@ from irloop.analysis.free_sizes import is_free_size
 from irloop.analysis.shared_memory import needs_barrier, shares_memory_with
 from irloop.analysis.states import changing_axes
 from irloop.conversion.framework.directions import Import
-from irloop.conversion.loops.loop_bounds import cut_if_idle
 from irloop.conversion.loops.loop_builder import LoopBuilder, Outputs
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.wire_ends import INVARIANT, Leaving, joined_port, slice_port
@@ -42,6 +41,7 @@ from irloop.graph.model import Value
 from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import UNKNOWN_DIM, ElementType, Shape, TensorType
+from irloop.passes.loop_bounds import cut_if_idle
 
 __all__ = ["OpenVinoLoopBuilder", "refuse_strings"]
 
@@ -267,7 +267,7 @@ class OpenVinoLoopBuilder(LoopBuilder[Import]):
                 at
                 for at, dim in dims
                 if not (at == axis or isinstance(dim, int))
-                and (self.c.is_nested or not is_free_size(value, at, outer))
+                and (self.c.node.owner is not None or not is_free_size(value, at, outer))
             }
             leaving.value = self._opened(leaving.value, axes)
 
