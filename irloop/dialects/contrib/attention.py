@@ -66,8 +66,8 @@ def attended(
     The scores are query @ transpose(key) * scale, plus the bias and the masks. The argument
     `scores` holds this scale, the bias and the masks. All operands and results are 4-D.
     """
-    product = s.op("MatMul", widened(s, query), s.swap_last(widened(s, key)))
-    logits = s.multiply(product, s.scalar(scores.scale, product))
+    logits = s.op("MatMul", widened(s, query), s.swap_last(widened(s, key)))
+    logits = s.multiply(logits, s.scalar(scores.scale, logits))
     # ONNX Runtime adds the bias before the mask. Where all keys of a query are masked, the large
     # negative number of the mask leaves few digits of the sum.
     if scores.bias is not None:

@@ -281,8 +281,8 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
 
     def _scores(self, s: Steps, q: Value, keys: Value, addend: Value | None, size: int) -> Value:
         scale = self.scale or 1 / math.sqrt(size)
-        product = s.op("MatMul", widened(s, q), s.swap_last(self._shared(s, keys)))
-        scores = s.multiply(product, s.scalar(scale, product))
+        scores = s.op("MatMul", widened(s, q), s.swap_last(self._shared(s, keys)))
+        scores = s.multiply(scores, s.scalar(scale, scores))
         if self.softcap:
             cap = s.scalar(self.softcap, scores)
             scores = s.multiply(s.op("Tanh", s.divide(scores, cap)), cap)

@@ -356,9 +356,9 @@ class GatherBlockQuantized(ContribOp, type="GatherBlockQuantized", inputs=(3, 4)
         else:
             middle = float(1 << (self.bits - 1)) if packed else 0.0
             shift = s.constant(middle, ElementType.F32)
-        codes = s.reshape(s.convert(rows, ElementType.F32), [*lead, blocks, -1])
-        factors = s.unsqueeze(widened(s, factors), [needed_rank(s, factors)])
-        found = s.multiply(s.subtract(codes, shift), factors)
+        numbers = s.reshape(s.convert(rows, ElementType.F32), [*lead, blocks, -1])
+        numbers = s.subtract(numbers, shift)
+        found = s.multiply(numbers, s.unsqueeze(widened(s, factors), [needed_rank(s, factors)]))
         return s.convert(s.reshape(found, [*lead, -1]), needed_element(s, scales))
 
     def _rows(self, s: Steps, table: Value, indices: Value) -> Value:
