@@ -12,6 +12,7 @@ from irloop.conversion.framework.borders import (
     onnx_output_name,
     unchanged,
 )
+from irloop.conversion.framework.size_names import named_sizes
 from irloop.conversion.framework.steps import (
     CarryNarrowElements,
     DropUnread,
@@ -290,7 +291,7 @@ def to_openvino(
             raise _with_choice(model, error) from error
         raise
     result.version = ir_version_of(result)
-    result.metadata = {}
+    result.metadata = named_sizes(result.graph)
     return result, [*converter.notes, *_newer_operations(converter)]
 
 
@@ -327,6 +328,7 @@ def _openvino_passes(
     from irloop.conversion.framework.onnx_steps import ExpandScan8, StandardizeFirst
     from irloop.conversion.framework.openvino_borders import own_producer
     from irloop.conversion.tensors.constant_products import FoldConstantProducts
+    from irloop.passes.common.identity_elimination import PairedReshapes
 
     names = BorderNames(model, lambda node: node.name, lambda node: node.name)
     return [
@@ -350,6 +352,8 @@ def _openvino_passes(
         # A loop that replaces another one takes over the dimensions of its body. Only inference
         # tells which dimensions the new body lacks.
         KeepDeclaredDims(converter),
+        # A body that removes the axis of a slice may add it again.
+        *([Tidied(PairedReshapes())] if any(node.bodies for node in model.graph.nodes) else ()),
         # OpenVINO cannot fold them, because it keeps the weights compressed.
         FoldConstantProducts(),
         # Rewrite forms that OpenVINO computes wrongly or refuses.
