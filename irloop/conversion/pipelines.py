@@ -327,8 +327,9 @@ def _openvino_passes(
     # The passes of one direction only are not imported for the other.
     from irloop.conversion.framework.onnx_steps import ExpandScan8, StandardizeFirst
     from irloop.conversion.framework.openvino_borders import own_producer
+    from irloop.conversion.loops.listed_iteration import ListedIteration
+    from irloop.conversion.loops.paired_reshapes import PairedReshapes
     from irloop.conversion.tensors.constant_products import FoldConstantProducts
-    from irloop.passes.common.identity_elimination import PairedReshapes
 
     names = BorderNames(model, lambda node: node.name, lambda node: node.name)
     return [
@@ -352,8 +353,9 @@ def _openvino_passes(
         # A loop that replaces another one takes over the dimensions of its body. Only inference
         # tells which dimensions the new body lacks.
         KeepDeclaredDims(converter),
-        # A body that removes the axis of a slice may add it again.
+        # A body that removes the axis of a slice may add it again, or make a list of a number.
         *([Tidied(PairedReshapes())] if any(node.bodies for node in model.graph.nodes) else ()),
+        ListedIteration(),
         # OpenVINO cannot fold them, because it keeps the weights compressed.
         FoldConstantProducts(),
         # Rewrite forms that OpenVINO computes wrongly or refuses.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-__all__ = ["IdentityElimination", "PairedReshapes"]
+__all__ = ["SQUEEZES", "UNSQUEEZES", "IdentityElimination"]
 
 #: Operations that return their operand if there is only one.
 JOINING = classes_of("Concat", "Max", "Mean", "Min", "Sum")
@@ -101,24 +101,6 @@ class IdentityElimination(NodePass):
         elif not is_output:
             rewriter.replace_value(node.outputs[0], source)
             rewriter.erase(node)
-
-
-class PairedReshapes(IdentityElimination):
-    """Removes Squeeze and Unsqueeze where what is before them has the shape that comes out.
-
-    Given::
-
-        Loop(x [5,2]):  s [1,2]: x[axis 0]    y = Relu(Unsqueeze(Squeeze(s, 0), 0))
-
-    Result::
-
-        Loop(x [5,2]):  s [1,2]: x[axis 0]    y = Relu(s)
-
-    Other operations without effect may be there for the sake of an engine.
-    """
-
-    name = "paired_reshapes"
-    operations = (*SQUEEZES, *UNSQUEEZES)
 
 
 def _may_be_confused(value: Value) -> bool:
