@@ -69,13 +69,13 @@ class Baseline:
         """
         left = self.known.copy()
         new, known = [], []
-        for item in findings:
-            key = self._key(item)
+        for finding in findings:
+            key = self._key(finding)
             if left[key] > 0:
                 left[key] -= 1
-                known.append(replace(item, suppressed_by=self.path))
+                known.append(replace(finding, suppressed_by=self.path))
             else:
-                new.append(item)
+                new.append(finding)
         return new, known
 
     def gone(self, findings: Iterable[Diagnostic], files: Sequence[str]) -> int:
@@ -112,10 +112,10 @@ class Baseline:
         ]
         write_whole(self.path, report_json.dump({"schema": SCHEMA, "findings": rows}))
 
-    def _key(self, item: Diagnostic) -> Key:
-        place = item.location
+    def _key(self, finding: Diagnostic) -> Key:
+        place = finding.location
         name = place.path or ("" if place.layer_id is None else f"layer {place.layer_id}")
-        return (item.code, self._place(place.file or ""), name, item.message)
+        return (finding.code, self._place(place.file or ""), name, finding.message)
 
     def _place(self, file: str) -> str:
         folder = os.path.dirname(os.path.abspath(self.path))

@@ -116,12 +116,12 @@ def command(
         console.progress(f"{engine}: {done} of {total} cases")
         console.counted("", done, total)
 
-    found = conform(engine, features=features, cases=cases, progress=progress, **options)
+    conformance = conform(engine, features=features, cases=cases, progress=progress, **options)
     console.done()
     for write, file in writers:
-        write_whole(file, write(found))
+        write_whole(file, write(conformance))
     if style == "text":
-        click.echo(report_conformance.text(found))
+        click.echo(report_conformance.text(conformance))
     else:
-        write_whole("-", report_conformance.json(found))
-    ctx.exit(Exit.FINDINGS if found.faults else Exit.FINE)
+        write_whole("-", report_conformance.json(conformance))
+    ctx.exit(Exit.FINDINGS if conformance.faults else Exit.FINE)

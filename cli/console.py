@@ -106,13 +106,14 @@ class Console:
             text = text.replace(path, name).replace(os.fspath(weights_beside(path)), weights)
         return text
 
-    def shown(self, item: Diagnostic) -> Diagnostic:
+    def shown(self, finding: Diagnostic) -> Diagnostic:
         """Replace the names of temporary files in a finding."""
-        place = item.location
-        message = self.named(item.message)
+        place = finding.location
+        message = self.named(finding.message)
         if place.file is None or place.file not in self.copies:
-            return item if message == item.message else replace(item, message=message)
-        return replace(item, message=message, location=replace(place, file=self.named(place.file)))
+            return finding if message == finding.message else replace(finding, message=message)
+        place = replace(place, file=self.named(place.file))
+        return replace(finding, message=message, location=place)
 
     @property
     def shows_progress(self) -> bool:

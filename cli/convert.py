@@ -331,11 +331,11 @@ class _Job:
 
         self.console.progress(f"converting {self.source}")
         converted, notes = convert(model, self.to_dialect, **vars(self.options))
-        for item in notes:
-            if item.code == "CNV106":
-                self.console.note(item.message)
+        for note in notes:
+            if note.code == "CNV106":
+                self.console.note(note.message)
             else:
-                self.notes.append(item.in_file(self.source))
+                self.notes.append(note.in_file(self.source))
         return converted
 
     def _save_equal(self, model: Model) -> tuple[str, ...]:

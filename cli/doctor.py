@@ -30,8 +30,8 @@ def command(style: str) -> None:
     """
     from irloop import environment
 
-    found = environment()
+    versions = environment()
     if style == "json":
-        click.echo(report_json.report("doctor", (), environment=found.to_dict()))
+        click.echo(report_json.report("doctor", (), environment=versions.to_dict()))
     else:
-        say(str(found))
+        say(str(versions))

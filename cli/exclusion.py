@@ -62,14 +62,14 @@ def _rule(line: str) -> Rule | None:
 
 def _name(text: str) -> str:
     """Write a name of a .gitignore, in which a backslash quotes a character, for fnmatch."""
-    quoted, found = False, ""
+    quoted, pattern = False, ""
     for char in text:
         if quoted:
-            found += f"[{char}]" if char in "*?[" else char
+            pattern += f"[{char}]" if char in "*?[" else char
         elif char != "\\":
-            found += char
+            pattern += char
         quoted = char == "\\" and not quoted
-    return found.replace("[^", "[!")
+    return pattern.replace("[^", "[!")
 
 
 def _matches(wanted: Sequence[str], parts: Sequence[str]) -> bool:
@@ -105,10 +105,10 @@ class Exclusion:
 
     def leaves_out(self, path: str, *, is_folder: bool) -> bool:
         """Return whether to leave out a file or folder that was found."""
-        whole = os.path.abspath(path)
-        if any(item.leaves_out(whole, is_folder=is_folder) for item in self.patterns):
+        absolute = os.path.abspath(path)
+        if any(item.leaves_out(absolute, is_folder=is_folder) for item in self.patterns):
             return True
-        if not self.respects_git or not self._git_ignores(whole, is_folder=is_folder):
+        if not self.respects_git or not self._git_ignores(absolute, is_folder=is_folder):
             return False
         self.left_out += 1
         return True

@@ -114,15 +114,15 @@ def _proof(model: str, weights: str | None, fixed: Fixed) -> str:
         file = os.path.join(folder, os.path.basename(model))
         Path(file).write_bytes(fixed.after)
         try:
-            found = compare(before, read_model(file, bin_file), engines="numpy", seeds=1)
+            report = compare(before, read_model(file, bin_file), engines="numpy", seeds=1)
         except IrloopError as error:
             return f"not proved: {error.message}"
-    if found.differs:
-        return f"changed: {str(found).splitlines()[0]}"
-    if not found.equal:
-        why = next(iter((*found.problems, *found.not_exercised)), "nothing could be compared")
+    if report.differs:
+        return f"changed: {str(report).splitlines()[0]}"
+    if not report.equal:
+        why = next(iter((*report.problems, *report.not_exercised)), "nothing could be compared")
         return f"not proved: {why}"
-    return f"proved: the same results in {len(found.trials)} trials"
+    return f"proved: the same results in {len(report.trials)} trials"
 
 
 def _write(path: str, bin_file: str | PathBelow, fixed: Fixed) -> None:

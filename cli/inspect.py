@@ -165,16 +165,16 @@ class _Operations:
     def _items(self, items: Sequence[Item], indent: str, depth: int | None) -> Iterator[str]:
         from irloop.graph.outline import Group, members
 
-        for item in items:
-            if not isinstance(item, Group):
-                yield from self._node(item, indent, depth)
+        for part in items:
+            if not isinstance(part, Group):
+                yield from self._node(part, indent, depth)
                 continue
             deeper = indent
-            if len(item.copies) > 1:
+            if len(part.copies) > 1:
                 deeper = f"{indent}  "
-                count = sum(1 for _ in members(item)) // len(item.copies)
-                yield f"{indent}{len(item.copies)} times{_names(item)}, {count} operations each:"
-            yield from self._items(item.copies[0], deeper, depth)
+                count = sum(1 for _ in members(part)) // len(part.copies)
+                yield f"{indent}{len(part.copies)} times{_names(part)}, {count} operations each:"
+            yield from self._items(part.copies[0], deeper, depth)
 
     def _node(self, node: Node, indent: str, depth: int | None) -> Iterator[str]:
         from .graph_text import attributes, iterations, operand, wires
@@ -269,9 +269,9 @@ def _node_tree(node: Node, depth: int | None) -> dict[str, Any]:
     return tree
 
 
-def _value(item: Any) -> Any:
-    if isinstance(item, (str, int, float, bool)) or item is None:
-        return item
-    if isinstance(item, (list, tuple)):
-        return [_value(part) for part in item]
-    return str(item)
+def _value(value: Any) -> Any:
+    if isinstance(value, (str, int, float, bool)) or value is None:
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_value(part) for part in value]
+    return str(value)

@@ -60,14 +60,14 @@ def by_name(
     def read(
         context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
     ) -> dict[str, Any]:
-        found = {}
+        values = {}
         for text in texts:
             name, equals, value = text.rpartition("=")
             is_named = bool(name and equals) or (for_all and not equals)
-            found[name] = parse(value) if is_named else None
-            if found[name] is None:
+            values[name] = parse(value) if is_named else None
+            if values[name] is None:
                 raise click.BadParameter(f"{text!r} is not {what}")
-        return found
+        return values
 
     return read
 

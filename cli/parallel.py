@@ -44,10 +44,10 @@ def outcomes(
     with Workers([[jobs[at] for at in group] for group in groups], processes) as workers:
         places = {at: (g, n) for g, group in enumerate(groups) for n, at in enumerate(group)}
         for at in range(len(jobs)):
-            found = workers.outcome(*places[at])
-            if isinstance(found, IrloopFailure):
-                raise UsageError(found.message, diagnostics=found.diagnostics)
-            yield found
+            outcome = workers.outcome(*places[at])
+            if isinstance(outcome, IrloopFailure):
+                raise UsageError(outcome.message, diagnostics=outcome.diagnostics)
+            yield outcome
 
 
 def _by_weights(jobs: Sequence[Job]) -> list[list[int]]:

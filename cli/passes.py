@@ -76,11 +76,11 @@ def command(name: str | None, dialect: str | None, style: str) -> None:
         say(line)
 
 
-def _row(item: PassInfo) -> tuple[str, str, str]:
-    where = "both" if len(item.dialects) > 1 else item.dialects[0]
-    off = "" if item.enabled else " (only on request)"
-    foreign = "" if item.origin == "irloop" else f" [{item.origin}]"
-    return item.name, where, f"{item.summary}{off}{foreign}"
+def _row(info: PassInfo) -> tuple[str, str, str]:
+    where = "both" if len(info.dialects) > 1 else info.dialects[0]
+    off = "" if info.enabled else " (only on request)"
+    foreign = "" if info.origin == "irloop" else f" [{info.origin}]"
+    return info.name, where, f"{info.summary}{off}{foreign}"
 
 
 def _page(info: PassInfo) -> Iterator[str]:

@@ -38,11 +38,11 @@ def uri(file: str) -> str:
     return path.as_uri()
 
 
-def fingerprint(item: Diagnostic) -> str:
+def fingerprint(finding: Diagnostic) -> str:
     """Return a hash that identifies a finding even after its line has moved.
 
     The hash covers the code, the file, the path, the element and the message, but not the line.
     """
-    place = item.location
-    parts = (item.code, uri(place.file or ""), place.path, place.element, item.message)
+    place = finding.location
+    parts = (finding.code, uri(place.file or ""), place.path, place.element, finding.message)
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]

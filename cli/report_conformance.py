@@ -31,10 +31,10 @@ code { overflow-wrap: anywhere; }
 """
 
 
-def _head(found: Conformance) -> str:
-    whole = found.rows[-1]
-    right = whole.total - len(found.faults)
-    return f"{found.title}: {right} of {whole.total} cases are right"
+def _head(conformance: Conformance) -> str:
+    total = conformance.rows[-1]
+    right = total.total - len(conformance.faults)
+    return f"{conformance.title}: {right} of {total.total} cases are right"
 
 
 def _columns(found: Conformance) -> list[str]:
@@ -50,16 +50,16 @@ def _short(detail: str) -> str:
     return flat if len(flat) <= LONGEST else f"{flat[:LONGEST]}..."
 
 
-def text(found: Conformance) -> str:
+def text(conformance: Conformance) -> str:
     """Format a table with a row per feature, followed by the details of each failed case."""
-    columns = _columns(found)
-    rows = _counts(found)
+    columns = _columns(conformance)
+    rows = _counts(conformance)
     width = max(len(name) for name, _ in rows)
-    lines = [_head(found), "", " " * width + "".join(f"{name:>9}" for name in columns)]
+    lines = [_head(conformance), "", " " * width + "".join(f"{name:>9}" for name in columns)]
     for name, numbers in rows:
         cells = "".join(f"{number or '-':>9}" for number in numbers)
         lines.append(f"{name:<{width}}{cells}")
-    for outcome in found.faults:
+    for outcome in conformance.faults:
         case = outcome.case
         lines += [
             "",
@@ -107,34 +107,34 @@ def junit(conformance: Conformance) -> str:
         '<?xml version="1.0" encoding="UTF-8"?>',
         f"<testsuite name={quoteattr(f'irloop conformance {conformance.title}')} {counts}>",
     ]
-    for item in conformance.outcomes:
-        place = f"classname={quoteattr(item.case.feature)} name={quoteattr(item.case.name)}"
-        if item.verdict.value == "right":
+    for outcome in conformance.outcomes:
+        place = f"classname={quoteattr(outcome.case.feature)} name={quoteattr(outcome.case.name)}"
+        if outcome.verdict.value == "right":
             lines.append(f"  <testcase {place}/>")
             continue
-        message = quoteattr(f"{item.verdict.value}: {_short(item.detail)}")
+        message = quoteattr(f"{outcome.verdict.value}: {_short(outcome.detail)}")
         lines += [
             f"  <testcase {place}>",
-            f"    <failure message={message}>{escape(item.case.text)}</failure>",
+            f"    <failure message={message}>{escape(outcome.case.text)}</failure>",
             "  </testcase>",
         ]
     return "\n".join([*lines, "</testsuite>"])
 
 
-def markdown(found: Conformance) -> str:
+def markdown(conformance: Conformance) -> str:
     """Format the results as Markdown: a table by feature, and a table of the faulty cases."""
-    lines = [f"## {found.title}", "", f"{_head(found)}.", ""]
+    lines = [f"## {conformance.title}", "", f"{_head(conformance)}.", ""]
     lines += _markdown_table(
-        ["feature", *_columns(found)],
-        ([name, *(str(number or "") for number in numbers)] for name, numbers in _counts(found)),
+        ["feature", *_columns(conformance)],
+        ([name, *(str(count or "") for count in counts)] for name, counts in _counts(conformance)),
     )
-    if found.faults:
+    if conformance.faults:
         lines += ["", "Cases that are not right:", ""]
         lines += _markdown_table(
             ["case", "verdict", "result"],
             (
                 [f"`{item.case.name}`", item.verdict.value, f"`{_short(item.detail)}`"]
-                for item in found.faults
+                for item in conformance.faults
             ),
         )
     return "\n".join(lines)

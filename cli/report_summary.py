@@ -31,11 +31,12 @@ def render(
     return "\n".join(lines)
 
 
-def _row(item: Diagnostic) -> str:
-    place = item.location
+def _row(finding: Diagnostic) -> str:
+    place = finding.location
     where = f"{place.file or ''}{'' if place.line is None else f':{place.line}'}"
-    told = item.message + (f" — {item.fix}" if item.fix else "")
-    cells = (_SIGNS[item.severity], item.code, f"<code>{_escaped(where)}</code>", _escaped(told))
+    told = finding.message + (f" — {finding.fix}" if finding.fix else "")
+    sign, where = _SIGNS[finding.severity], f"<code>{_escaped(where)}</code>"
+    cells = (sign, finding.code, where, _escaped(told))
     return f"| {' | '.join(one_line(cell) for cell in cells)} |"
 
 

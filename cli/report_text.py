@@ -33,12 +33,12 @@ def summary(
     also = f", {left_out(suppressed)}" if suppressed else ""
     if not findings:
         return f"no findings {where}{also}"
-    found = [
+    counts = [
         count(number, severity.value)
         for severity in Severity
         if (number := sum(1 for item in findings if item.severity is severity))
     ]
-    return f"{', '.join(found)} {where}{also}"
+    return f"{', '.join(counts)} {where}{also}"
 
 
 def left_out(suppressed: Iterable[Diagnostic]) -> str:

@@ -99,10 +99,10 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     set_input_shapes(loaded, options["shapes"])
     if options["types"] or options["shapes"]:
         infer(loaded)
-    given = [options["inputs"]] if options["inputs"] else []
+    sources = [options["inputs"]] if options["inputs"] else []
     for written in (options["outputs"], options["profile_trace"]):
         if written not in (None, "-"):
-            require_free(written, [model, *given, *weight_files(loaded)])
+            require_free(written, [model, *sources, *weight_files(loaded)])
     profile = RunProfile() if measured else None
     tracer = TextTracer(sys.stderr) if options["trace"] else None
     # A trace shows every node in its body, even if hoisting could run it once for all iterations.

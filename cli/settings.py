@@ -50,11 +50,11 @@ class Settings:
         """Divide `findings` into those that are reported, and those that the settings suppress."""
         listed: list[Diagnostic] = []
         suppressed: list[Diagnostic] = []
-        for item in findings:
-            if self._wants(item.code):
-                listed.append(item)
+        for finding in findings:
+            if self._wants(finding.code):
+                listed.append(finding)
             else:
-                suppressed.append(replace(item, suppressed_by=self.file))
+                suppressed.append(replace(finding, suppressed_by=self.file))
         return listed, suppressed
 
     def _wants(self, code: str) -> bool:
@@ -73,11 +73,11 @@ class Settings:
         groups = sorted(self.severity, key=len, reverse=True)
         return [self._judged(item, groups) for item in findings]
 
-    def _judged(self, item: Diagnostic, groups: list[str]) -> Diagnostic:
+    def _judged(self, finding: Diagnostic, groups: list[str]) -> Diagnostic:
         for group in groups:
-            if item.code.startswith(group):
-                return replace(item, severity=self.severity[group])
-        return item
+            if finding.code.startswith(group):
+                return replace(finding, severity=self.severity[group])
+        return finding
 
 
 def find_settings() -> Settings:

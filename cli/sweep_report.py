@@ -171,10 +171,10 @@ def _families(found: Summary) -> list[Sequence[Any]]:
     return sorted(rows, key=lambda row: (-row[2], -row[3], row[0]))[:FAMILIES]
 
 
-def _text(found: Summary) -> str:
-    lines = [f"{found.models:,} models, {found.findings:,} findings"]
-    lines += [f"  {text}: {count:,}" for text, count in sorted(found.versions.items())]
-    for title, head, rows in _tables(found, SHOWN):
+def _text(summary: Summary) -> str:
+    lines = [f"{summary.models:,} models, {summary.findings:,} findings"]
+    lines += [f"  {text}: {count:,}" for text, count in sorted(summary.versions.items())]
+    for title, head, rows in _tables(summary, SHOWN):
         cells = [[one_line(str(cell)) for cell in row] for row in rows[:SHOWN]]
         widths = [max(map(len, column)) for column in zip(*cells, head, strict=True)]
         lines += ["", title]
@@ -186,16 +186,16 @@ def _text(found: Summary) -> str:
     return "\n".join(lines)
 
 
-def _json(found: Summary) -> str:
+def _json(summary: Summary) -> str:
     content: dict[str, Any] = {
         "schema": "irloop-sweep/1",
-        "models": found.models,
-        "findings": found.findings,
-        "versions": dict(found.versions),
+        "models": summary.models,
+        "findings": summary.findings,
+        "versions": dict(summary.versions),
     }
     content["tables"] = {
         title.lower().replace(" ", "_"): [dict(zip(head, row, strict=True)) for row in rows]
-        for title, head, rows in _tables(found, 1000)
+        for title, head, rows in _tables(summary, 1000)
     }
     return report_json.dump(content)
 

@@ -57,13 +57,13 @@ class _Moment(NamedTuple):
 def _moments(
     context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
 ) -> list[_Moment]:
-    found = []
+    moments = []
     for text in texts:
         when, equals, name = (f"after={ALL}" if text == ALL else text).partition("=")
         if when not in ("before", "after") or not equals or not name:
             raise click.BadParameter(f"{text!r} is neither before=PASS nor after=PASS nor all")
-        found.append(_Moment(when, name.replace("-", "_")))
-    return found
+        moments.append(_Moment(when, name.replace("-", "_")))
+    return moments
 
 
 @click.command("transform", epilog=EPILOG, short_help="Run passes on a model.")

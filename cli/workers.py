@@ -149,11 +149,11 @@ class _Worker:
         """
         try:
             if self.pipe.poll():
-                found: Outcome | IrloopFailure = self.pipe.recv()
+                outcome: Outcome | IrloopFailure = self.pipe.recv()
                 place, _ = self.sent.popleft()
                 if self.sent:
                     self._begin()
-                return place, found
+                return place, outcome
         except (EOFError, OSError):
             return self._ended()
         if time.monotonic() < self.deadline:

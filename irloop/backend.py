@@ -128,10 +128,10 @@ def run_node(
         raise UsageError(f"the executor does not run on {device!r}", expected="CPU")
     outer = {name: value for name, value in (context or {}).items() if name not in node.input}
     if isinstance(inputs, Mapping):
-        given: Any = {**inputs, **outer}
+        operands: Any = {**inputs, **outer}
     else:
-        given = [*(inputs if isinstance(inputs, list | tuple) else [inputs]), *outer.values()]
-    return IrloopBackendRep(model_of_node(node, opset_version, outer)).run(given)
+        operands = [*(inputs if isinstance(inputs, list | tuple) else [inputs]), *outer.values()]
+    return IrloopBackendRep(model_of_node(node, opset_version, outer)).run(operands)
 
 
 def supports_device(device: str) -> bool:

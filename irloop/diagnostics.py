@@ -81,13 +81,13 @@ def html_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def html_text(item: object) -> str:
+def html_text(value: object) -> str:
     """The text of an item as escaped HTML, with invisible characters shown as escapes."""
     # `html` is imported here, because only notebooks need it, and its table of entities would be
     # loaded at every start.
     from html import escape
 
-    return "" if item is None else escape(one_line(str(item)))
+    return "" if value is None else escape(one_line(str(value)))
 
 
 def html_picture(svg: str) -> str:
@@ -241,15 +241,15 @@ class Cap:
         #: The location of the first finding that is not listed.
         self._places: dict[tuple[str | None, str, Severity], Location] = {}
 
-    def wants(self, item: Diagnostic) -> bool:
+    def wants(self, finding: Diagnostic) -> bool:
         """Return whether a finding should be listed; False if it is only counted."""
         if self._most is None:
             return True
-        key = (item.location.file, item.code, item.severity)
+        key = (finding.location.file, finding.code, finding.severity)
         count = self._counts[key] = self._counts.get(key, 0) + 1
         if count <= self._most:
             return True
-        self._places.setdefault(key, item.location)
+        self._places.setdefault(key, finding.location)
         return False
 
     def rest(self) -> Iterator[Diagnostic]:
@@ -313,15 +313,15 @@ class Report:
         """The findings as a table, for notebooks."""
         counts = [(self.count(item), item.value) for item in Severity]
         head = ", ".join(f"{count} {word}" for count, word in counts if count) or "no findings"
-        found = self.sorted()
-        if not found:
+        findings = self.sorted()
+        if not findings:
             return f"<p><b>{head}</b></p>"
         columns = ("severity", "code", "place", "finding", "expected", "found", "fix")
         rows = (
             (i.severity.value, i.code, i.location, i.message, i.expected, i.found, i.fix)
-            for i in found[:SHOWN_ROWS]
+            for i in findings[:SHOWN_ROWS]
         )
-        more = len(found) - SHOWN_ROWS
+        more = len(findings) - SHOWN_ROWS
         tail = f"<p>and {more} more</p>" if more > 0 else ""
         return f"<p><b>{head}</b></p>{html_table(columns, rows)}{tail}"
 

@@ -142,11 +142,11 @@ def replacing(*targets: Path) -> Iterator[tuple[BinaryIO, ...]]:
             sweep(folder)
         pending = [stack.enter_context(_pending(target)) for target in targets]
         yield tuple(item.stream for item in pending)
-        for item in pending:
-            item.stream.flush()
+        for file in pending:
+            file.stream.flush()
         with _together(targets):
-            for item in reversed(pending):
-                item.place()
+            for file in reversed(pending):
+                file.place()
 
 
 def move_together(moves: Sequence[tuple[str, str]]) -> None:
@@ -237,14 +237,14 @@ class _Pending:
 
 @contextmanager
 def _pending(target: Path) -> Iterator[_Pending]:
-    item: _Pending | None = None
+    file: _Pending | None = None
     try:
         with _undisturbed():
-            item = _Pending(target)
-        yield item
+            file = _Pending(target)
+        yield file
     finally:
-        if item is not None:
-            item.drop()
+        if file is not None:
+            file.drop()
 
 
 def _unnamed(folder: str) -> int | None:

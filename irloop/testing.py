@@ -107,7 +107,7 @@ def assert_equivalent(
     return comparison
 
 
-def _called(given: Model | Path) -> str:
+def _called(model: Model | Path) -> str:
     from irloop.graph.model import Model
 
-    return repr(given.graph.name or "model") if isinstance(given, Model) else str(given)
+    return repr(model.graph.name or "model") if isinstance(model, Model) else str(model)

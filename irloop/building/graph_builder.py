@@ -274,11 +274,11 @@ class OperationBuilder:
 
         The values already have readers, because they were created before the node.
         """
-        given = list(inputs)
-        while given and given[-1] is None:
-            given.pop()
+        operands = list(inputs)
+        while operands and operands[-1] is None:
+            operands.pop()
         node = self.graph.add_node(
-            op, self._inner.names.fresh(name or op.type), tuple(given), len(wired), bodies=bodies
+            op, self._inner.names.fresh(name or op.type), tuple(operands), len(wired), bodies=bodies
         )
         for index, value in enumerate(wired):
             value.producer, value.index = node, index

@@ -128,13 +128,13 @@ class LoopBody(OperationBuilder):
         source = self._around._local(value)
         low, high, stride = self._range(start, end, part_size, reverse)
         shape = source.type.shape if isinstance(source.type, TensorType) else Shape(None)
-        at = _axis(axis, shape.rank)
+        position = _axis(axis, shape.rank)
         element = builder.element_of(source)
-        seen = shape.with_dim(at, part_size)
+        seen = shape.with_dim(position, part_size)
         if self._kind == "Scan" and shape.dims is not None:
-            seen = Shape(shape.dims[:at] + shape.dims[at + 1 :])
-        port = slice_port(at, low, high, stride, part_size)
-        wanted = element_port(at, reverse) if self._kind == "Scan" else port
+            seen = Shape(shape.dims[:position] + shape.dims[position + 1 :])
+        port = slice_port(position, low, high, stride, part_size)
+        wanted = element_port(position, reverse) if self._kind == "Scan" else port
         return self._enter(source, name, wanted, TensorType(element, seen))
 
     @guarded("building an invariant input")

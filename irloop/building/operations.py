@@ -40,11 +40,11 @@ def make_op(
                 found=name,
             )
         typed[field] = _converted(f"{cls.type}-{cls.since}", known[field], value)
-    for field, item in known.items():
+    for field, attribute in known.items():
         if field not in typed and field not in cls._defaults and field not in cls._factories:
             raise UsageError(
-                f"{cls.type}-{cls.since} needs the attribute {item.name!r}",
-                expected=item.description,
+                f"{cls.type}-{cls.since} needs the attribute {attribute.name!r}",
+                expected=attribute.description,
                 found="nothing",
                 fix=f"add {field}=... to the call",
             )

@@ -158,25 +158,25 @@ def _with_refusals(
     ]
 
 
-def read_side(given: Model | Path) -> Model:
+def read_side(source: Model | Path) -> Model:
     """Return the model itself, or read it from its path.
 
     Raises:
         ReadError: when the file is not the model it claims to be.
     """
-    if isinstance(given, Model):
-        return given
-    return model_files.read(given)
+    if isinstance(source, Model):
+        return source
+    return model_files.read(source)
 
 
 def _dialect(given: Model | Path) -> str:
     return given.dialect if isinstance(given, Model) else detect_for_engines(given)
 
 
-def _side(given: Model | Path) -> Side:
-    if isinstance(given, Model):
-        return Side(given, None)
-    return Side(read_side(given), None if is_onnx_text(given) else os.fspath(given))
+def _side(source: Model | Path) -> Side:
+    if isinstance(source, Model):
+        return Side(source, None)
+    return Side(read_side(source), None if is_onnx_text(source) else os.fspath(source))
 
 
 def _with_input_types(
@@ -230,10 +230,10 @@ def _structure(sides: tuple[Side, Side]) -> Iterator[str]:
         if len(left) != len(right):
             yield f"{len(left)} {what} against {len(right)}"
             return
-    for node, at in zip(first.parameters, input_positions(first, second), strict=True):
-        if at is None:
+    for node, position in zip(first.parameters, input_positions(first, second), strict=True):
+        if position is None:
             continue
-        mine, other = node.outputs[0].type, second.input(at).type
+        mine, other = node.outputs[0].type, second.input(position).type
         if not _accept_the_same(mine, other):
             yield f"input {node.name!r} is {mine} in the first model and {other} in the second"
 
@@ -372,14 +372,14 @@ class _Work:
             shown = numbers[best]
             divergence = self._divergence(pairs[best])
         else:
-            at = tally.stopped
-            if at is None and not tally.has_compared and tally.outcome() == INCONCLUSIVE:
-                at = 0 if tally.limited is None and trials else tally.limited
-            if at is not None:
-                arrays = trials[at].arrays, others[at].arrays
+            traced = tally.stopped
+            if traced is None and not tally.has_compared and tally.outcome() == INCONCLUSIVE:
+                traced = 0 if tally.limited is None and trials else tally.limited
+            if traced is not None:
+                arrays = trials[traced].arrays, others[traced].arrays
                 # If a limit ended this trial, trace fewer iterations, so that the trace does not
                 # reach the same limit.
-                most = self.iterations // FEWER if own[at].late else None
+                most = self.iterations // FEWER if own[traced].late else None
                 cause = self._cause(arrays, most)
         # If there is no report, `problems` already contains the first reason why a trial was
         # skipped, so leave it out here.
@@ -437,13 +437,13 @@ class _Work:
         of the second model.
         """
         ran = next((at for at, run in enumerate(own) if run.outputs is not None), None)
-        at = next((at for at in (shown, tally.stopped, ran) if at is not None), None)
-        if at is None:
+        number = next((at for at in (shown, tally.stopped, ran) if at is not None), None)
+        if number is None:
             return None
         return Evidence(
-            trials[at].label,
+            trials[number].label,
             (self._sides[0].model, self._sides[1].model),
-            (trials[at].arrays, others[at].arrays),
+            (trials[number].arrays, others[number].arrays),
             self._tolerance,
             self._seconds,
             self.widen,
@@ -492,10 +492,10 @@ class _Work:
         shows such a cause, returns 0 and the result for the first pair: a cause or None.
         """
         causes = []
-        for at, arrays in enumerate(pairs):
+        for index, arrays in enumerate(pairs):
             causes.append(self._cause(arrays))
             if causes[-1] is not None and causes[-1].kind != "shape":
-                return at, causes[-1]
+                return index, causes[-1]
         return 0, causes[0]
 
     def _cause(

@@ -39,12 +39,12 @@ def computed_alike(
     for operands, values in left.items():
         others = right.get(operands, [])
         for value in values:
-            found = [item for item in others if _may_correspond(value.producer, item.producer)]
-            rivals = found and [
-                item for item in values if _may_correspond(item.producer, found[0].producer)
+            partners = [item for item in others if _may_correspond(value.producer, item.producer)]
+            rivals = partners and [
+                item for item in values if _may_correspond(item.producer, partners[0].producer)
             ]
-            if len(found) == len(rivals) == 1:
-                yield value, found[0]
+            if len(partners) == len(rivals) == 1:
+                yield value, partners[0]
 
 
 def _by_operands(graph: Graph, names: Mapping[Value, str]) -> dict[tuple[str, ...], list[Value]]:

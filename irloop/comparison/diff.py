@@ -203,10 +203,10 @@ class _Differ:
                 yield from _metadata_changes(node_path(right), left.info, right.info)
         # A difference in the results of a body is reported at the wires that read these results.
         results = () if self._new.owner else zip(self._old.results, self._new.results, strict=False)
-        for at, (left, right) in enumerate(results):
+        for index, (left, right) in enumerate(results):
             if not self._same_source(left.inputs[0], right.inputs[0]):
                 message = _sources_in_words(left.inputs[0], right.inputs[0])
-                yield Change("changed", f"{node_path(right)} (result {at})", message)
+                yield Change("changed", f"{node_path(right)} (result {index})", message)
         for node in self._old.nodes:
             if node not in self._partner:
                 yield Change("removed", node_path(node), node.op.label)
@@ -230,10 +230,10 @@ class _Differ:
             Counter(node.name for node in graph.nodes if self._is_free(node))
             for graph in (self._old, self._new)
         ]
-        found = {node.name: node for node in self._new.nodes if self._is_free(node)}
+        named = {node.name: node for node in self._new.nodes if self._is_free(node)}
         for node in self._old.nodes:
             once = names[0][node.name] == names[1][node.name] == 1
-            other = found.get(node.name)
+            other = named.get(node.name)
             if self._is_free(node) and once and other and other.op.type == node.op.type:
                 self._pair(node, other)
 
@@ -427,16 +427,16 @@ def _fingerprints(graph: Graph, places: Mapping[Node, int] | None = None) -> dic
     Names do not affect the digests. A parameter is identified by its number in `places` or, by
     default, by its position.
     """
-    found: dict[Node, bytes] = {}
+    prints: dict[Node, bytes] = {}
     for at, node in enumerate(graph.parameters):
         place = at if places is None else places.get(node)
-        found[node] = _digest(["parameter", str(place)])
+        prints[node] = _digest(["parameter", str(place)])
     nodes: Iterable[Node] = graph.nodes
     if graph.owner is None:
         nodes = counted("nodes", nodes, len(graph), every=64)
     for node in nodes:
-        found[node] = _print_of(node, found)
-    return found
+        prints[node] = _print_of(node, prints)
+    return prints
 
 
 def _print_of(node: Node, found: dict[Node, bytes]) -> bytes:

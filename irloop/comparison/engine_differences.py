@@ -2,13 +2,12 @@
 
 Reasons are tried in this order: rounding, measured against a run in double precision; the int8
 kernels of OpenVINO and of ONNX Runtime; state left over from the previous inference; faults of the
-engine, which a rewritten copy of the model avoids; optimisations of ONNX Runtime; and a model that
-itself amplifies rounding.
+engine, which a rewritten copy of the model avoids; optimisations of ONNX Runtime; 64-bit integers
+in OpenVINO; and a model that itself amplifies rounding.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,11 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from irloop.comparison.distance import are_floats, are_steps, distance, error_of
 from irloop.comparison.inputs import Trial
 from irloop.comparison.judge import Judge
 from irloop.comparison.lanes import NUMPY, Lane, Lanes, Side
+from irloop.comparison.long_integers import first_long_integer
 from irloop.comparison.runs import Run, limits_of, run_outside, written
 from irloop.comparison.twin import safe_twin
+from irloop.diagnostics import one_line
 from irloop.dialects.classes import classes_of
 from irloop.dialects.contrib.base import ContribOp
 from irloop.errors import IrloopError
@@ -121,12 +123,19 @@ class Explainer:
         return self._reasons[key]
 
     def _search_reason(self, lane: Lane, number: int, place: int, wanted: Any) -> Reason | None:
-        found = self.judge.ordered(lane, self.runs[lane][number])[place]
+        actual = self.judge.ordered(lane, self.runs[lane][number])[place]
         looks = [self._rounding, self._one_step]
         if lane.engine != NUMPY:
-            looks += [self._int8, self._saturated, self._alone, self._twin, self._optimized]
+            looks += [
+                self._int8,
+                self._saturated,
+                self._alone,
+                self._twin,
+                self._optimized,
+                self._long,
+            ]
         for look in (*looks, self._amplified):
-            reason = look(lane, number, place, wanted, found)
+            reason = look(lane, number, place, wanted, actual)
             if reason is not None:
                 return reason
         return None
@@ -134,7 +143,7 @@ class Explainer:
     def _rounding(
         self, lane: Lane, number: int, place: int, wanted: Any, made: Any
     ) -> Reason | None:
-        if not _are_floats(wanted, made) or self.judge.tolerance.is_given:
+        if not are_floats(wanted, made) or self.judge.tolerance.is_given:
             return None
         if not self.trials[0][number].reset:
             # The model's variables hold values of the previous trial.
@@ -142,14 +151,14 @@ class Explainer:
         exact = self._in_numpy("double", number)
         if exact is None:
             return None
-        own = _error(made, exact[place])
+        own = error_of(made, exact[place])
         if own is None or own > ROUNDING:
             return None
         if lane.side == 1 and self._is_other_even_in_double(number, place, exact[place], own):
             return None
         best, who = 0.0, ""
         for other, values in self._rivals(lane, number, place):
-            error = _error(values, exact[place])
+            error = error_of(values, exact[place])
             if error is not None and best < error <= ROUNDING:
                 best, who = error, other
         if not best or own > TIMES * best:
@@ -166,7 +175,7 @@ class Explainer:
         size when it is computed in double precision.
         """
         second = self._in_numpy("double", number, 1)
-        error = None if second is None else _error(second[self.judge.places[place]], exact)
+        error = None if second is None else error_of(second[self.judge.places[place]], exact)
         return error is not None and error * TIMES > own
 
     def _one_step(
@@ -182,12 +191,12 @@ class Explainer:
         """
         if self.judge.tolerance.is_given or not self._is_quantized():
             return None
-        if not _are_steps(wanted, computed):
+        if not are_steps(wanted, computed):
             return None
         exact = self._in_numpy("double", number)
-        if exact is None or not _are_steps(exact[place], computed):
+        if exact is None or not are_steps(exact[place], computed):
             return None
-        if not _are_steps(wanted, exact[place]):
+        if not are_steps(wanted, exact[place]):
             return None
         count = int(np.count_nonzero(wanted != computed))
         if count > max(1, STEPS * wanted.size):
@@ -248,7 +257,7 @@ class Explainer:
         return self._exact[key]
 
     def _int8(self, lane: Lane, number: int, place: int, wanted: Any, made: Any) -> Reason | None:
-        if lane.engine.name != "openvino" or not _are_floats(wanted, made):
+        if lane.engine.name != "openvino" or not are_floats(wanted, made):
             return None
         if not self._is_quantized():
             return None
@@ -256,7 +265,7 @@ class Explainer:
         if run.outputs is None:
             return None
         plain = self.judge.ordered(lane, run)[place]
-        error = _error(made, plain)
+        error = error_of(made, plain)
         if error is None or not self.judge.agree(wanted, plain):
             return None
         apart = float(np.abs(made.astype(np.float64) - plain.astype(np.float64)).max())
@@ -284,7 +293,7 @@ class Explainer:
         plain = self.judge.ordered(lane, run)[place]
         if not self.judge.agree(wanted, plain) or np.array_equal(computed, plain):
             return None
-        error = _error(computed, plain)
+        error = error_of(computed, plain)
         same = self.sides[0].model.dialect == self.sides[1].model.dialect
         small = error is not None and error <= INT8
         return Reason(
@@ -307,12 +316,28 @@ class Explainer:
         if run.outputs is None:
             return None
         plain = self.judge.ordered(lane, run)[place]
-        rest, apart = _distance(wanted, plain), _distance(plain, made)
+        rest, apart = distance(wanted, plain), distance(plain, made)
         if not self.judge.agree(wanted, plain) and (rest > ROUNDING or rest * TIMES > apart):
             return None
         return Reason(
             f"ONNX Runtime differs by {apart:.2g} of the largest value from "
             "itself without graph optimisations, where it agrees (ORT_DISABLE_ALL)",
+            harmless=self._is_source(lane),
+        )
+
+    def _long(self, lane: Lane, number: int, place: int, wanted: Any, made: Any) -> Reason | None:
+        """Return a reason if OpenVINO differs in integers and the model computes long ones.
+
+        No option of OpenVINO's CPU computes them in 64 bits, so the reason is not proved by a run.
+        """
+        if lane.engine.name != "openvino" or not _are_integers(wanted, made):
+            return None
+        model, arrays = self.sides[lane.side].model, self.trials[lane.side][number].arrays
+        path, reached = first_long_integer(model, arrays, limits_of(self.seconds))
+        if not path:
+            return None
+        return Reason(
+            f"{one_line(path)} computes {reached}, and OpenVINO's CPU computes i64 in 32 bits",
             harmless=self._is_source(lane),
         )
 
@@ -412,7 +437,7 @@ class Explainer:
         # Whether a code of a quantised value is rounded up or down is a matter of chance, and so is
         # how much this changes.
         spread = max(spreads) if self._is_quantized() and all(spreads) else min(spreads)
-        apart = _distance(wanted, made)
+        apart = distance(wanted, made)
         if not spread or not (spread > ROUNDING or spread * TIMES >= apart):
             return None
         return Reason(
@@ -426,7 +451,7 @@ class Explainer:
 
         The output in the declared precision is compared with that in double precision, and with
         those for inputs that differ in their last bits. The result is relative to the largest value
-        (see `_distance`), and 0 where all of them agree.
+        (see `distance`), and 0 where all of them agree.
         """
         plain = self._in_numpy("as declared", number, side)
         if plain is None:
@@ -435,7 +460,7 @@ class Explainer:
         for how in ("double", *range(NUDGES)):
             other = self._in_numpy(how, number, side)
             if other is not None and not self.judge.agree(plain[place], other[place]):
-                spread = max(spread, _distance(plain[place], other[place]))
+                spread = max(spread, distance(plain[place], other[place]))
         return spread
 
     def _again(self, lane: Lane, how: str, options: dict[str, str]) -> list[Run]:
@@ -471,63 +496,5 @@ def _nudged(arrays: Sequence[Any], seed: int) -> tuple[Any, ...]:
     return tuple(made)
 
 
-def _distance(x: Any, y: Any) -> float:
-    """Return the largest difference of two values, divided by the largest magnitude in `x`.
-
-    Infinite if they differ in shape, or in the positions of numbers that are not finite.
-    """
-    if not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray) or x.shape != y.shape:
-        return math.inf
-    if x.dtype.kind in "OSU":
-        return math.inf
-    a, b = x.astype(np.float64), y.astype(np.float64)
-    known = np.isfinite(a)
-    if (np.isfinite(b) != known).any() or not known.any():
-        return math.inf
-    scale = float(np.abs(a[known]).max())
-    apart = float(np.abs(a[known] - b[known]).max())
-    return apart / scale if scale else math.inf if apart else 0.0
-
-
-def _are_floats(x: Any, y: Any) -> bool:
-    if not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray):
-        return False
-    return x.shape == y.shape and x.size > 0 and x.dtype == y.dtype and x.dtype.kind in "fV"
-
-
-def _are_steps(x: Any, y: Any) -> bool:
-    """Return whether each element of `x` differs by at most 1 from that of `y`.
-
-    False unless both are arrays of the same shape and the same 8-bit or 16-bit integer type.
-    """
-    if not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray):
-        return False
-    narrow = x.dtype.kind in "iu" and x.dtype.itemsize <= 2
-    if not narrow or x.dtype != y.dtype or x.shape != y.shape:
-        return False
-    return bool((np.abs(x.astype(np.int64) - y.astype(np.int64)) <= 1).all())
-
-
-def _error(value: Any, exact: Any) -> float | None:
-    """Return the largest absolute error of `value`, divided by the largest magnitude in `exact`.
-
-    Both maxima are taken over the finite elements. Returns None in these cases:
-
-    - One of the two is not an array, or their shapes differ.
-    - `value` is not a float array.
-    - Some position is finite in only one of them, or no position is finite.
-    - All finite elements of `exact` are 0, but `value` differs from them.
-    """
-    if not isinstance(value, np.ndarray) or not isinstance(exact, np.ndarray):
-        return None
-    if value.shape != exact.shape or value.dtype.kind in "OSUbiuc":
-        return None
-    a, b = value.astype(np.float64), exact.astype(np.float64)
-    known = np.isfinite(b)
-    if not known.any() or (np.isfinite(a) != known).any():
-        return None
-    scale = float(np.abs(b[known]).max())
-    error = float(np.abs(a[known] - b[known]).max())
-    if not scale:
-        return 0.0 if not error else None
-    return error / scale
+def _are_integers(*values: Any) -> bool:
+    return all(isinstance(value, np.ndarray) and value.dtype.kind in "iu" for value in values)

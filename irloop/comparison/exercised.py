@@ -40,13 +40,13 @@ def reached(runs: Iterable[Run]) -> set[Way]:
     A way is a number of iterations (zero, one or many), the end of a loop by its condition, or a
     branch that was taken. Only runs of the NumPy engine report them.
     """
-    found: set[Way] = set()
+    ways: set[Way] = set()
     for run in runs:
         for node, counts in run.counts.items():
-            found |= {(node, ("zero", "one")[count] if count < 2 else "many") for count in counts}
-        found |= {(node, STOP) for node in run.stopped}
-        found |= {(node, label) for node, labels in run.branches.items() for label in labels}
-    return found
+            ways |= {(node, ("zero", "one")[count] if count < 2 else "many") for count in counts}
+        ways |= {(node, STOP) for node in run.stopped}
+        ways |= {(node, label) for node, labels in run.branches.items() for label in labels}
+    return ways
 
 
 def reachable(model: Model) -> list[Way]:
@@ -64,16 +64,16 @@ def exercised(model: Model, runs: Sequence[Run]) -> list[str]:
 
     A line names the numbers of iterations, or the branches that were taken.
     """
-    found = reached(runs)
+    ways = reached(runs)
     lines = []
     for node in all_nodes(model.graph):
         path = node_path(node)
-        taken = [body.label for body in node.bodies if (node, body.label) in found]
+        taken = [body.label for body in node.bodies if (node, body.label) in ways]
         counts = {count for run in runs for count in run.counts.get(node, ())}
         if isinstance(node.op, ov.If | onnx.If) and taken:
             lines.append(f"branch {' and '.join(taken)} of {path}")
         elif counts:
-            stop = ", with an early stop" if (node, STOP) in found else ""
+            stop = ", with an early stop" if (node, STOP) in ways else ""
             lines.append(f"loop {path}: ran {_listed(counts)} times{stop}")
     return lines
 

@@ -41,13 +41,13 @@ def error_of_file(
         # model without constants (IRL301) is not known, and does not matter.
         ignored = ("IRL109",) if weights else ("IRL109", "IRL301")
         report = engine.validate(file, weights=weights, ignore=ignored)
-        found = [item for item in report.sorted() if item.severity is Severity.ERROR]
-        if not found or not (unchanged or _is_in_file(model, file, weights)):
+        errors = [item for item in report.sorted() if item.severity is Severity.ERROR]
+        if not errors or not (unchanged or _is_in_file(model, file, weights)):
             return error
     except IrloopError:
         # The file was removed or replaced in the meantime.
         return error
-    return type(error)(found[0].message, diagnostics=found)
+    return type(error)(errors[0].message, diagnostics=errors)
 
 
 def _is_in_file(model: Model, file: str, weights: Path | None) -> bool:

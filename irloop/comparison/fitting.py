@@ -183,11 +183,11 @@ def _gaps(operands: Sequence[Extents], *, closed: bool = False) -> Iterator[tupl
         if a == b:
             continue
         least = min(len(one), len(two))
-        found = [("right", -axis, -axis) for axis in range(1, least + 1)]
-        found += [("left", axis, axis) for axis in range(least)]
+        axes = [("right", -axis, -axis) for axis in range(1, least + 1)]
+        axes += [("left", axis, axis) for axis in range(least)]
         if least > 1:
-            found += [("inner", -1, -2), ("inner", -2, -1)]
-        for word, left, right in found:
+            axes += [("inner", -1, -2), ("inner", -2, -1)]
+        for word, left, right in axes:
             gap = one[left] - two[right]
             broadcast = word == "right" and 1 in (one[left], two[right])
             if closed or (gap and not broadcast):

@@ -17,6 +17,7 @@ from irloop import budget
 from irloop.comparison.roles import Role, roles
 from irloop.comparison.sizes import RANK, Sizes, image_axes, key_of
 from irloop.errors import UsageError
+from irloop.execution.session import bound
 from irloop.graph.model import Model
 from irloop.graph.record import Record
 from irloop.graph.types import (
@@ -100,10 +101,10 @@ def made_trials(
     whose role is not known. Floats are positive if `sign` is 1, and of any sign if it is 0. `twin`
     is another model that runs with the same inputs.
     """
-    found = roles(model, twin)
+    input_roles = roles(model, twin)
     types = [value.type for value in model.graph.inputs]
-    plans = _plans(found, types, seeds, trips, integers)
-    return _trials(types, found, sizes, (_signed(plan, sign) for plan in plans))
+    plans = _plans(input_roles, types, seeds, trips, integers)
+    return _trials(types, input_roles, sizes, (_signed(plan, sign) for plan in plans))
 
 
 def other_trials(model: Model, sizes: Sizes, seed: int, twin: Model | None = None) -> list[Trial]:
@@ -161,12 +162,12 @@ def positive_trials(
 
     `twin` is another model that runs with the same inputs.
     """
-    found = roles(model, twin)
+    input_roles = roles(model, twin)
     types = [value.type for value in model.graph.inputs]
     plans = [
         _signed(_Plan(f"seed {seed}", seed, TRIPS[0], True, 1.0, INTEGERS[0]), 1) for seed in seeds
     ]
-    return _trials(types, found, sizes, plans if _has_floats(types) else ())
+    return _trials(types, input_roles, sizes, plans if _has_floats(types) else ())
 
 
 def _trials(
@@ -195,7 +196,7 @@ def with_arrays(model: Model, inputs: Any) -> list[Trial]:
     trials = []
     for number, given in enumerate(sets):
         label = "given inputs" if len(sets) == 1 else f"given inputs {number}"
-        trials.append(Trial(label, tuple(_positional(model, given))))
+        trials.append(Trial(label, tuple(bound(model.graph, _positional(model, given)))))
     return trials
 
 
@@ -244,14 +245,14 @@ def _signed(plan: _Plan, sign: int) -> _Plan:
 
 
 def _plans(
-    found: Sequence[Role],
+    input_roles: Sequence[Role],
     types: Sequence[ValueType],
     seeds: Sequence[int],
     trips: Sequence[int],
     integers: tuple[int, int],
 ) -> Iterator[_Plan]:
-    counts = tuple(trips) if any(role.trip for role in found) else (max(trips, default=1),)
-    pairs = zip(found, types, strict=True)
+    counts = tuple(trips) if any(role.trip for role in input_roles) else (max(trips, default=1),)
+    pairs = zip(input_roles, types, strict=True)
     has_condition = any(
         role.condition and isinstance(type, TensorType) and type.element is ElementType.BOOLEAN
         for role, type in pairs
@@ -285,7 +286,7 @@ def _label(
 
 def _arrays(
     types: Sequence[ValueType],
-    found: Sequence[Role],
+    input_roles: Sequence[Role],
     sizes: Sizes,
     plan: _Plan,
 ) -> Iterator[Any]:
@@ -294,40 +295,40 @@ def _arrays(
     largest = max(counts, default=0)
     budget.reserve(largest * BYTES_TO_MAKE + sum(counts) * BYTES_TO_KEEP, "making inputs")
     budget.spend(sum(counts) // ELEMENTS_A_STEP, "making inputs")
-    for at, (type, role) in enumerate(zip(types, found, strict=True)):
+    for at, (type, role) in enumerate(zip(types, input_roles, strict=True)):
         value = _value(type, role, sizes, at, plan, random)
         # Arithmetic on arrays of rank 0 results in NumPy scalars, which engines refuse.
         yield np.asarray(value) if isinstance(value, np.generic) else value
 
 
-def _elements(type: ValueType, sizes: Sizes, at: int) -> int:
-    """Estimate the work of generating input number `at`, as a number of elements.
+def _elements(type: ValueType, sizes: Sizes, position: int) -> int:
+    """Estimate the work of generating the input at `position`, as a number of elements.
 
     A sequence counts as three of its items, an element of a string tensor as 16 elements.
     """
     if isinstance(type, OptionalType):
-        return _elements(type.item, sizes, at)
+        return _elements(type.item, sizes, position)
     if isinstance(type, SequenceType):
-        return 3 * _elements(type.item, sizes, at)
+        return 3 * _elements(type.item, sizes, position)
     # A string is a Python object, made from a generated number.
     weight = 16 if type.element is ElementType.STRING else 1
     # NumPy refuses a shape with huge dimensions even if another dimension is 0.
-    return weight * math.prod(max(size, 1) for size in _shape(type, sizes, at))
+    return weight * math.prod(max(size, 1) for size in _shape(type, sizes, position))
 
 
 def _value(
     type: ValueType,
     role: Role,
     sizes: Sizes,
-    at: int,
+    position: int,
     plan: _Plan,
     random: np.random.Generator,
 ) -> Any:
     if isinstance(type, OptionalType):
-        return _value(type.item, role, sizes, at, plan, random)
+        return _value(type.item, role, sizes, position, plan, random)
     if isinstance(type, SequenceType):
-        return [_value(type.item, role, sizes, at, plan, random) for _ in range(3)]
-    shape = _shape(type, sizes, at)
+        return [_value(type.item, role, sizes, position, plan, random) for _ in range(3)]
+    shape = _shape(type, sizes, position)
     element = ElementType.F32 if type.element is ElementType.DYNAMIC else type.element
     if role.mask and (element is ElementType.BOOLEAN or element.is_integer):
         return _mask(shape, plan).astype(element.numpy())
@@ -362,10 +363,10 @@ def _mask(shape: tuple[int, ...], plan: _Plan) -> Array:
     If the seed is odd, the second half of the last axis is 0, so that these elements are masked
     out.
     """
-    found = np.ones(shape, np.int64)
+    mask = np.ones(shape, np.int64)
     if plan.seed % 2 and shape:
-        found[..., (shape[-1] + 1) // 2 :] = 0
-    return found
+        mask[..., (shape[-1] + 1) // 2 :] = 0
+    return mask
 
 
 def _chosen(

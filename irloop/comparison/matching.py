@@ -74,15 +74,15 @@ def _names(result: Node) -> set[str]:
 
 
 def _matched(left: Sequence[set[str]], right: Sequence[set[str]]) -> list[int | None]:
-    found: list[int | None] = [None] * len(left)
+    partners: list[int | None] = [None] * len(left)
     free = dict.fromkeys(range(len(right)))
-    for at, names in enumerate(left):
+    for index, names in enumerate(left):
         fitting = [other for other in free if names & right[other]]
         if len(fitting) == 1:
-            found[at] = fitting[0]
+            partners[index] = fitting[0]
             del free[fitting[0]]
     rest = iter(list(free))
-    return [next(rest, None) if at is None else at for at in found]
+    return [next(rest, None) if at is None else at for at in partners]
 
 
 def converted(value: Any, type: ValueType) -> Any:

@@ -267,11 +267,11 @@ class _Allowed:
 
 def _largest(x: Array) -> float:
     """The largest absolute value of the finite elements."""
-    found = 0.0
+    largest = 0.0
     for _, part, _ in _blocks(x, x):
         size = np.abs(_wide(part))
-        found = max(found, float(size.max(initial=0.0, where=np.isfinite(size))))
-    return found
+        largest = max(largest, float(size.max(initial=0.0, where=np.isfinite(size))))
+    return largest
 
 
 def _apart(x: Array, y: Array) -> tuple[Array, Array, Array]:

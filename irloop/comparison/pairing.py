@@ -102,12 +102,12 @@ class Pairs:
     def _pair_results(self, first: Model, second: Model) -> None:
         """Pair the values that corresponding outputs return, whatever their names."""
         results = second.graph.results
-        for at, place in enumerate(output_positions(first.graph, second.graph)):
+        for index, place in enumerate(output_positions(first.graph, second.graph)):
             if place is None:
                 continue
-            left, right = first.graph.results[at].inputs[0], results[place].inputs[0]
+            left, right = first.graph.results[index].inputs[0], results[place].inputs[0]
             if left is not None and right is not None:
-                self._add(f"output {at}", left, right)
+                self._add(f"output {index}", left, right)
 
     def _enter(self, first: Node, second: Node) -> None:
         """Pair the outputs of two corresponding loops or Ifs, and the values of their bodies."""
@@ -234,12 +234,12 @@ def _fed(node: Node, body: Body) -> dict[Value, Value]:
 
     Outer values that feed several parameters are left out.
     """
-    found: dict[Value, list[Value]] = {}
+    parameters: dict[Value, list[Value]] = {}
     for port in body.ports.inputs:
         outer = node.inputs[port.external]
         if outer is not None:
-            found.setdefault(outer, []).append(body.graph.input(port.parameter))
-    return {outer: inner[0] for outer, inner in found.items() if len(inner) == 1}
+            parameters.setdefault(outer, []).append(body.graph.input(port.parameter))
+    return {outer: inner[0] for outer, inner in parameters.items() if len(inner) == 1}
 
 
 def _slices(node: Node, body: Body) -> dict[Value, Value]:
@@ -258,11 +258,11 @@ def _is_gathered(value: Value) -> bool:
 
 def _owners(model: Model) -> dict[str, Node]:
     """The nodes with bodies, keyed by name; names that occur twice are left out."""
-    found: dict[str, list[Node]] = {}
+    named: dict[str, list[Node]] = {}
     for node in all_nodes(model.graph):
         if node.bodies:
-            found.setdefault(node.name, []).append(node)
-    return {name: nodes[0] for name, nodes in found.items() if len(nodes) == 1}
+            named.setdefault(node.name, []).append(node)
+    return {name: nodes[0] for name, nodes in named.items() if len(nodes) == 1}
 
 
 def _names(model: Model) -> dict[str, Value]:
@@ -299,11 +299,11 @@ def _unique_names(values: Sequence[Value]) -> dict[str, Value]:
         # outputs.
         if len(value.producer.outputs) == 1 and not (value.producer.bodies and value.names):
             by_node.setdefault(value.producer.name, []).append(value)
-    found = {name: items[0] for name, items in by_tensor.items() if len(items) == 1}
+    unique = {name: items[0] for name, items in by_tensor.items() if len(items) == 1}
     for name, items in by_node.items():
         if len(items) == 1 and name not in by_tensor:
-            found[name] = items[0]
-    return found
+            unique[name] = items[0]
+    return unique
 
 
 def traced(

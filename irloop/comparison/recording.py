@@ -76,15 +76,15 @@ class Recording:
         """Keep the values of a body's parameters, including parameters that no node reads."""
         if self._left < 0:
             return
-        at = event.iterations
+        numbers = event.iterations
         inputs = event.loop.bodies[0].graph.inputs
         for value, made in zip(inputs, event.parameters, strict=False):
             if made is not None:
-                self._keep(value, at, made)
+                self._keep(value, numbers, made)
         if self._left < 0:
             return
-        self._counts[event.loop, at[:-1]] = at[-1] + 1
-        self.events.append(Event(event.loop, at, is_iteration=True))
+        self._counts[event.loop, numbers[:-1]] = numbers[-1] + 1
+        self.events.append(Event(event.loop, numbers, is_iteration=True))
 
     def clear(self) -> None:
         """Release all values."""

@@ -52,10 +52,10 @@ class OutputReport:
         if not self.equal and (self.engine, self.model) != ("numpy", "second"):
             text += f" in the {self.model} model in {self.engine}"
         if self.difference is not None:
-            found = self.difference
-            text += f", max abs {found.absolute:.3g}, max rel {found.relative:.3g}"
-            text += "" if found.ulp is None else f", {found.ulp} ULP"
-            text += f", rtol = atol = {found.smallest:.3g} suffices" if found.absolute else ""
+            gap = self.difference
+            text += f", max abs {gap.absolute:.3g}, max rel {gap.relative:.3g}"
+            text += "" if gap.ulp is None else f", {gap.ulp} ULP"
+            text += f", rtol = atol = {gap.smallest:.3g} suffices" if gap.absolute else ""
         if not self.equal:
             text += f" ({self.trial}): {self.verdict}"
             text += f", {self.detail}" if self.detail else ""
@@ -282,13 +282,14 @@ class Comparison:
         }
 
 
-def _row(item: OutputReport) -> tuple[object, ...]:
-    found = item.difference
-    name = item.name if item.name == item.other else f"{item.name} / {item.other}"
+def _row(output: OutputReport) -> tuple[object, ...]:
+    difference = output.difference
+    name = output.name if output.name == output.other else f"{output.name} / {output.other}"
     numbers: tuple[object, ...] = (None, None, None)
-    if found is not None:
-        numbers = (f"{found.absolute:.3g}", f"{found.relative:.3g}", found.ulp)
-    return (name, item.type, "yes" if item.equal else "NO", *numbers, item.trial, item.detail)
+    if difference is not None:
+        numbers = (f"{difference.absolute:.3g}", f"{difference.relative:.3g}", difference.ulp)
+    equal = "yes" if output.equal else "NO"
+    return (name, output.type, equal, *numbers, output.trial, output.detail)
 
 
 def _output_dict(report: OutputReport) -> dict[str, Any]:

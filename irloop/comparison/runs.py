@@ -224,7 +224,7 @@ def run_trial(session: Session, trial: Trial, seconds: float, iterations: int = 
     if trial.reset:
         session.reset()
     try:
-        found = session.run(trial.arrays, limits=limits_of(seconds, iterations))
+        outputs = session.run(trial.arrays, limits=limits_of(seconds, iterations))
     except InternalError:
         raise
     except LimitError as error:
@@ -233,7 +233,7 @@ def run_trial(session: Session, trial: Trial, seconds: float, iterations: int = 
         return Run(reason=reason_of(error))
     undefined = any(note.code == UNDEFINED for note in session.notes)
     return Run(
-        list(found.values()),
+        list(outputs.values()),
         undefined=undefined,
         counts=session.counts,
         branches=session.branches,

@@ -189,15 +189,15 @@ class Settler:
         The list is empty if the model cannot run with other sizes.
         """
         for sizes in other_sizes(settled.sizes, self._groups, self._dims):
-            found = replace(settled, sizes=sizes)
+            variant = replace(settled, sizes=sizes)
             try:
-                run = self._run(found)
+                run = self._run(variant)
             except UsageError:
                 continue
             if run.late:
                 return []
             if worth_of(run) > 1:
-                trial = self._trial(found)
+                trial = self._trial(variant)
                 return [replace(trial, label=f"{trial.label}, other sizes")]
         return []
 

@@ -104,13 +104,13 @@ def require_dimensions(sizes: Mapping[str, int] | None, models: Sequence[Model])
 
 
 def sizes_of(
-    models: Sequence[Model], given: Mapping[str, int] | None = None
+    models: Sequence[Model], fixed: Mapping[str, int] | None = None
 ) -> Iterator[dict[DynamicDim | int | Place, int]]:
     """Yield assignments of sizes to the unknown dimensions of the inputs, the likeliest first.
 
-    `given` fixes dimensions by name; its key "?" fixes the dimensions without a name.
+    `fixed` fixes dimensions by name; its key "?" fixes the dimensions without a name.
     """
-    named = dict(given or {})
+    named = dict(fixed or {})
     unknown = dict.fromkeys(pair for model in models for pair in _unknown(model))
     images = {key for key, image in unknown if image}
     others = {key for key, _ in unknown} - images
@@ -124,12 +124,12 @@ def sizes_of(
     seen = []
     for rank in ranks:
         for other, image in pairs:
-            found: dict[DynamicDim | int | Place, int] = {RANK: rank}
-            found |= {key: _sized(key, other, named) for key in others}
-            found |= {key: _sized(key, image, named) for key in images}
-            if found not in seen:
-                seen.append(found)
-                yield found
+            sizes: dict[DynamicDim | int | Place, int] = {RANK: rank}
+            sizes |= {key: _sized(key, other, named) for key in others}
+            sizes |= {key: _sized(key, image, named) for key in images}
+            if sizes not in seen:
+                seen.append(sizes)
+                yield sizes
 
 
 def placed(model: Model, sizes: Sizes) -> dict[DynamicDim | int | Place, int]:
@@ -139,34 +139,34 @@ def placed(model: Model, sizes: Sizes) -> dict[DynamicDim | int | Place, int]:
     size that `sizes` has for the dimension on this axis. If `sizes` already has an entry for the
     axis, that entry stays.
     """
-    found = dict(sizes)
-    for at, value in enumerate(model.graph.inputs):
+    extended = dict(sizes)
+    for index, value in enumerate(model.graph.inputs):
         type = tensor_within(value.type)
         image = image_axes(type)
         for axis, dim in enumerate(type.shape.dims or ()):
             if isinstance(dim, DynamicDim):
-                found.setdefault((at, axis), sizes[key_of(dim, axis in image)])
-    return found
+                extended.setdefault((index, axis), sizes[key_of(dim, axis in image)])
+    return extended
 
 
 def other_sizes(
-    sizes: Sizes, groups: Sequence[Variable], given: Mapping[str, int] | None = None
+    sizes: Sizes, groups: Sequence[Variable], fixed: Mapping[str, int] | None = None
 ) -> Iterator[dict[DynamicDim | int | Place, int]]:
     """Yield assignments of sizes to unknown dimensions, each different from `sizes`.
 
     The first assignments change every dimension; after them, each assignment changes only one group
     of axes. `sizes` maps every unknown axis, as the pair (input, axis), to its size, as `placed`
-    returns it. `groups` are the axes that change together. `given` maps names of dimensions to
+    returns it. `groups` are the axes that change together. `fixed` maps names of dimensions to
     required sizes; the name "?" means all dimensions without a name.
     """
-    named = dict(given or {})
+    named = dict(fixed or {})
     keys = [key for key in sizes if isinstance(key, DynamicDim) or key == IMAGE]
 
     def changed(change: Callable[[int, int], int]) -> dict[DynamicDim | int | Place, int]:
-        found = dict(sizes)
+        resized = dict(sizes)
         for at, group in enumerate(groups):
-            found |= {place: group.fit(change(sizes[place], at)) for place in group.places}
-        return found | {key: _sized(key, change(sizes[key], len(groups)), named) for key in keys}
+            resized |= {place: group.fit(change(sizes[place], at)) for place in group.places}
+        return resized | {key: _sized(key, change(sizes[key], len(groups)), named) for key in keys}
 
     changes: list[Callable[[int, int], int]] = [
         lambda size, at: size + 1 + at,
@@ -179,10 +179,10 @@ def other_sizes(
     ]
     seen = [dict(sizes)]
     for change in changes:
-        found = changed(change)
-        if found not in seen:
-            seen.append(found)
-            yield found
+        resized = changed(change)
+        if resized not in seen:
+            seen.append(resized)
+            yield resized
 
 
 def _total_stride(model: Model) -> int:
@@ -221,11 +221,11 @@ def _unknown(model: Model) -> Iterator[tuple[DynamicDim | int, bool]]:
     dimensions without name and bounds, and False.
     """
     for value in model.graph.inputs:
-        item = tensor_within(value.type)
-        if item.shape.dims is None:
+        tensor = tensor_within(value.type)
+        if tensor.shape.dims is None:
             yield DynamicDim(), False
-        image = image_axes(item)
-        for at, dim in enumerate(item.shape.dims or ()):
+        image = image_axes(tensor)
+        for at, dim in enumerate(tensor.shape.dims or ()):
             if isinstance(dim, DynamicDim):
                 yield key_of(dim, at in image), at in image
 
@@ -250,27 +250,27 @@ class Variable(Record):
         return max(self.low, size if self.high is None else min(size, self.high))
 
 
-def groups_of(model: Model, given: Mapping[str, int] | None = None) -> list[Variable]:
+def groups_of(model: Model, fixed: Mapping[str, int] | None = None) -> list[Variable]:
     """Return the unknown sizes of a model's inputs, each with all axes that have this size.
 
     Axes with the same symbol have the same size. So do unnamed axes at the same position of inputs
-    with the same element type and declared shape. Dimensions that `given` fixes by name are left
-    out; the name "?" in `given` fixes all unnamed dimensions.
+    with the same element type and declared shape. Dimensions that are `fixed` by name are left
+    out; the name "?" in `fixed` fixes all unnamed dimensions.
     """
-    fixed = set(given or {})
+    names = set(fixed or {})
     members: dict[object, list[tuple[Place, DynamicDim]]] = {}
-    for at, value in enumerate(model.graph.inputs):
+    for index, value in enumerate(model.graph.inputs):
         type = tensor_within(value.type)
         for axis, dim in enumerate(type.shape.dims or ()):
-            if isinstance(dim, DynamicDim) and (dim.symbol or "?") not in fixed:
-                members.setdefault(dim.symbol or (type, axis), []).append(((at, axis), dim))
-    found = []
+            if isinstance(dim, DynamicDim) and (dim.symbol or "?") not in names:
+                members.setdefault(dim.symbol or (type, axis), []).append(((index, axis), dim))
+    groups = []
     for key, pairs in members.items():
         low = max(1, *(dim.low for _, dim in pairs))
         high = min((dim.high for _, dim in pairs if dim.high is not None), default=None)
         places = tuple(place for place, _ in pairs)
-        found.append(Variable(places, low, high, named=isinstance(key, str)))
-    return found
+        groups.append(Variable(places, low, high, named=isinstance(key, str)))
+    return groups
 
 
 def single_axes(groups: Sequence[Variable]) -> list[Variable]:

@@ -338,10 +338,10 @@ class Tally:
         that never ran. `lane` is the engine with the model it runs, and `number` the position of
         the trial.
         """
-        found = self._judge.ordered(lane, self._runs[lane][number])
+        outputs = self._judge.ordered(lane, self._runs[lane][number])
         undefined = any(runs[number].undefined for runs in self._runs.values())
         reports = []
-        for place, item in enumerate(self._judge.outputs(trial, wanted, lane, found)):
+        for place, item in enumerate(self._judge.outputs(trial, wanted, lane, outputs)):
             report = replace(item, engine=lane.engine.name, model=lane.model)
             if report.difference is not None and report.equal:
                 self._apart[lane] = max(self._apart[lane], report.difference.absolute)
@@ -414,11 +414,11 @@ class Tally:
         self._notes.setdefault(text, []).append(trial.label)
 
 
-def _grouped(found: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _grouped(labelled: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield each text with its first label and the number of its other labels.
 
-    `found` maps each text to the labels of the trials in which it occurs.
+    `labelled` maps each text to the labels of the trials in which it occurs.
     """
-    for text, labels in found.items():
+    for text, labels in labelled.items():
         more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
         yield f"{text} ({labels[0]}{more})"

@@ -65,10 +65,10 @@ def verdict_of(
     `starts` holds initial values of states: an output that equals one of them was never updated.
     Unless `loops`, no loop computes the values, and the verdict says nothing of iterations.
     """
-    found, detail = _classified(x, y, tolerance, starts if loops else ())
-    if not loops and found in (Verdict.COUNT, Verdict.ZERO_SHAPE):
+    verdict, detail = _classified(x, y, tolerance, starts if loops else ())
+    if not loops and verdict in (Verdict.COUNT, Verdict.ZERO_SHAPE):
         return Verdict.SHAPE, detail
-    return found, detail
+    return verdict, detail
 
 
 def _classified(x: Any, y: Any, tolerance: Tolerance, starts: Sequence[Any]) -> tuple[Verdict, str]:
@@ -90,11 +90,11 @@ def _classified(x: Any, y: Any, tolerance: Tolerance, starts: Sequence[Any]) -> 
         if x.shape[axis] > 2:
             head, tail = slice(None, -1), slice(1, None)
             for mine, other, way in ((head, tail, "later"), (tail, head, "earlier")):
-                at = (slice(None),) * axis
+                before = (slice(None),) * axis
                 # Neighbouring parts that are equal look the same whether they are shifted or not,
                 # so they prove nothing.
-                alike = _same(x[(*at, head)], x[(*at, tail)], tolerance)
-                if not alike and _same(x[(*at, mine)], y[(*at, other)], tolerance):
+                alike = _same(x[(*before, head)], x[(*before, tail)], tolerance)
+                if not alike and _same(x[(*before, mine)], y[(*before, other)], tolerance):
                     return Verdict.SHIFTED, f"one {way} along axis {axis} in the second model"
     return _of_values(x, y)
 
@@ -114,11 +114,11 @@ def _of_shapes(x: Array, y: Array, tolerance: Tolerance) -> tuple[Verdict, str]:
 
 def _one_begins_the_other(x: Array, y: Array, axis: int, tolerance: Tolerance) -> bool:
     common = min(x.shape[axis], y.shape[axis])
-    at = (slice(None),) * axis
-    first = x[(*at, slice(common))], y[(*at, slice(common))]
+    before = (slice(None),) * axis
+    first = x[(*before, slice(common))], y[(*before, slice(common))]
     last = (
-        x[(*at, slice(x.shape[axis] - common, None))],
-        y[(*at, slice(y.shape[axis] - common, None))],
+        x[(*before, slice(x.shape[axis] - common, None))],
+        y[(*before, slice(y.shape[axis] - common, None))],
     )
     return _same(*first, tolerance) or _same(*last, tolerance)
 

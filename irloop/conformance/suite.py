@@ -98,15 +98,15 @@ def _run_case(
 ) -> Outcome:
     model, path = write_case(case, folder)
     with Process(engine, path, memory=memory) as process:
-        for number, item in enumerate(case.runs):
-            feeds = arrays_of(item.inputs, model.graph.inputs)
+        for number, inference in enumerate(case.runs):
+            feeds = arrays_of(inference.inputs, model.graph.inputs)
             answer = process.run(feeds, seconds=seconds)
             refused = answer.failure in (Failure.REFUSED, Failure.RAISED)
             if refused and case.may_be_refused:
                 return Outcome(case, Verdict.RIGHT, _where(case, number, answer.words))
             if answer.failure is not None:
                 return Outcome(case, _FAILURES[answer.failure], _where(case, number, answer.words))
-            wrong = judge(answer, item, model.graph)
+            wrong = judge(answer, inference, model.graph)
             if wrong:
                 return Outcome(case, Verdict.WRONG, _where(case, number, wrong))
     return Outcome(case, Verdict.RIGHT)
@@ -146,12 +146,12 @@ def judge(answer: Answer, wanted: Run, graph: Graph) -> str:
     outputs = answer.outputs or []
     if len(outputs) != len(wanted.outputs):
         return f"{len(outputs)} outputs, expected {len(wanted.outputs)}"
-    for found, value, declared in zip(outputs, wanted.outputs, graph.outputs, strict=True):
+    for output, value, declared in zip(outputs, wanted.outputs, graph.outputs, strict=True):
         if value is None:
             continue
         assert isinstance(declared.type, TensorType)
         expected = _array(value, declared.type)
-        wrong = _difference(np.asarray(found), expected, declared.type.element)
+        wrong = _difference(np.asarray(output), expected, declared.type.element)
         if wrong:
             return f"output {declared.name!r} {wrong}"
     return ""

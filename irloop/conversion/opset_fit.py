@@ -97,15 +97,15 @@ def misfit(node: Node, opset: int) -> str:
         return "" if stays else "irloop does not know this operation"
     if ONNX.find(op.type, opset) is not type(op):
         return "the opset has another version of the operation"
-    found = signature_of(op.type, opset, "")
-    if found is None:  # an operation that only ONNX Runtime has in this opset
+    signature = signature_of(op.type, opset, "")
+    if signature is None:  # an operation that only ONNX Runtime has in this opset
         return "" if isinstance(op, OnnxOp) and op.of_runtime else "the opset lacks the operation"
-    if found.deprecated and op.type not in RUN_ANYWAY:
+    if signature.deprecated and op.type not in RUN_ANYWAY:
         return "the opset has removed the operation"
     newer = next((since for cls, since, uses in _LATER if isinstance(op, cls) and uses(node)), 0)
     if opset < newer:
         return f"{op.type} means this since opset {newer} only"
-    return next(_misfits(node, found), "")
+    return next(_misfits(node, signature), "")
 
 
 def _domain_of(op: Op) -> str:
@@ -131,10 +131,9 @@ def _misfits(node: Node, signature: Signature) -> Iterator[str]:
     last = len(folded.outputs) if signature.outputs[1] is None else signature.outputs[1]
     if any(value.is_used for value in folded.outputs[last:] if value is not None):
         yield f"the opset has it with {last} outputs"
-    for at, value in enumerate(inputs):
+    for index, value in enumerate(inputs):
         text = "" if value is None else type_text(value.type)
-        allowed = (
-            signature.types[min(at, len(signature.types) - 1)] if signature.types else frozenset()
-        )
+        types = signature.types
+        allowed = types[min(index, len(types) - 1)] if types else frozenset()
         if text and allowed and text not in allowed:
             yield f"the opset has it without the element type {text}"

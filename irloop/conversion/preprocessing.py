@@ -165,14 +165,14 @@ def _named(value: Any) -> Mapping[str, Any]:
 
 def _by_input(model: Model, what: str, settings: Mapping[str, Any], parse: Any) -> dict[Node, Any]:
     """Settings by input; one for a name replaces the one for every input."""
-    found: dict[Node, Any] = {}
+    by_node: dict[Node, Any] = {}
     if "" in settings:
-        found = {node: parse(what, node, settings[""]) for node in model.graph.parameters}
+        by_node = {node: parse(what, node, settings[""]) for node in model.graph.parameters}
     for name in settings:
         if name:
             node = input_called(model, name, setting=what).producer
-            found[node] = parse(what, node, settings[name])
-    return found
+            by_node[node] = parse(what, node, settings[name])
+    return by_node
 
 
 def _numbers(what: str, node: Node, value: Any) -> tuple[float, ...]:

@@ -47,15 +47,15 @@ class Attribute(NamedTuple):
         default = "required" if self.required else f"default {_text(self.default)}"
         if self.absent is not None:
             default = f"required; without it OpenVINO takes {self.absent or 'ones'}"
-        found = [", ".join(self.words) if self.words else self.kind, default]
+        facts = [", ".join(self.words) if self.words else self.kind, default]
         if self.least is not None and self.most is None:
-            found.append(f"{self.least} or more")
+            facts.append(f"{self.least} or more")
         elif self.least is not None:
-            found.append(f"{self.least} to {self.most}")
+            facts.append(f"{self.least} to {self.most}")
         least, most = self.entries
         if least:
-            found.append(f"{least} entries" if most == least else f"{least} or more entries")
-        return "; ".join(found)
+            facts.append(f"{least} entries" if most == least else f"{least} or more entries")
+        return "; ".join(facts)
 
 
 class Operand(NamedTuple):
@@ -154,21 +154,21 @@ def operands_of(cls: type[Op]) -> tuple[tuple[Operand, ...], tuple[Operand, ...]
         return _operands(inputs, "input", variables), _operands(outputs, "output", variables)
     least, most = cls.arity
     count = least if most is None else most
-    found = [Operand(f"input {at}", "any", optional=at >= least) for at in range(count)]
+    operands = [Operand(f"input {at}", "any", optional=at >= least) for at in range(count)]
     if most is None:
-        found.append(Operand("more inputs", "any", variadic=True))
+        operands.append(Operand("more inputs", "any", variadic=True))
     if cls.n_outputs is None:
-        return tuple(found), (Operand("outputs", "any", variadic=True),)
-    return tuple(found), tuple(Operand(f"output {at}", "any") for at in range(cls.n_outputs))
+        return tuple(operands), (Operand("outputs", "any", variadic=True),)
+    return tuple(operands), tuple(Operand(f"output {at}", "any") for at in range(cls.n_outputs))
 
 
 def _operands(text: str, what: str, variables: Mapping[str, str]) -> tuple[Operand, ...]:
     operands = []
     items = [item.strip() for item in text.split(",") if item.strip()]
-    for at, item in enumerate(items):
-        name, colon, types = item.partition(":")
+    for at, declaration in enumerate(items):
+        name, colon, types = declaration.partition(":")
         name = name if colon else what if len(items) == 1 else f"{what} {at}"
-        types = (types if colon else item).strip()
+        types = (types if colon else declaration).strip()
         optional, variadic = name.endswith("?"), name.endswith("...")
         variable = types if types in variables else ""
         types = variables.get(types, types)

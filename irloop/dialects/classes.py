@@ -15,10 +15,10 @@ def classes_of(*types: str) -> tuple[type[Op], ...]:
     Raises:
         KeyError: for a type that neither dialect has.
     """
-    found: list[type[Op]] = []
+    classes: list[type[Op]] = []
     for name in types:
         versions = (*ONNX.versions(name), *OPENVINO.versions(name))
         if not versions:
             raise KeyError(name)
-        found += versions
-    return tuple(found)
+        classes += versions
+    return tuple(classes)

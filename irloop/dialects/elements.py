@@ -41,10 +41,10 @@ _WORDS = {
 
 
 def _allowed(types: str) -> frozenset[ElementType]:
-    found: frozenset[ElementType] = frozenset()
+    allowed: frozenset[ElementType] = frozenset()
     for item in types.split(" | "):
-        found |= _WORDS[item] if item in _WORDS else {ElementType(item)}
-    return found
+        allowed |= _WORDS[item] if item in _WORDS else {ElementType(item)}
+    return allowed
 
 
 _KNOWN: dict[type[Op], list[tuple[Operand, frozenset[ElementType]]]] = {}

@@ -51,16 +51,17 @@ def gathered(
         )
     if axis is None:
         return Shape.of_rank(rank - 1 + len(indices.dims) - batch)
-    at = inference.axis_in(args, axis, rank)
-    assert at is not None
-    if at < batch:
+    position = inference.axis_in(args, axis, rank)
+    assert position is not None
+    if position < batch:
         raise args.error(
             "axis is one of the batch axes", f"{batch} or more", str(axis), kind="range"
         )
     lead = Shape(data.dims[:batch]).refine(Shape(indices.dims[:batch]))
     if lead is None or lead.dims is None:
         raise args.error("batches differ", str(data), str(indices))
-    return Shape((*lead.dims, *data.dims[batch:at], *indices.dims[batch:], *data.dims[at + 1 :]))
+    before, after = data.dims[batch:position], data.dims[position + 1 :]
+    return Shape((*lead.dims, *before, *indices.dims[batch:], *after))
 
 
 def gathered_list(args: Arguments, axis: int | None) -> tuple[Dim, ...] | None:

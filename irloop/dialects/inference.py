@@ -294,11 +294,11 @@ def require_within(
     Raises:
         InferenceError: when an element is out of range; NaN always is.
     """
-    found = args.constant(position) if args.has(position) else None
-    if found is None:
+    numbers = args.constant(position) if args.has(position) else None
+    if numbers is None:
         return
     limit = most if isinstance(most, int | float) else math.inf
-    for number in found.reshape(-1).tolist():
+    for number in numbers.reshape(-1).tolist():
         if not least <= number <= limit:
             expected = f"{least} or more" if limit == math.inf else f"{least} to {limit}"
             raise args.error(

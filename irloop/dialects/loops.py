@@ -305,15 +305,15 @@ def infer_branches(
         left, right = (_infer_branch(args, body) for body in args.bodies)
         return [widen(*pair) for pair in zip(left, right, strict=True)]
     taken = "then" if bool(condition.reshape(-1)[0]) else "else"
-    found: list[ValueType] = []
+    types: list[ValueType] = []
     for body in args.bodies:
         if body.label == taken:
-            found = _infer_branch(args, body)
+            types = _infer_branch(args, body)
             continue
         # Shape errors in a branch that is not taken do not matter.
         with args.errors_ignored():
             _infer_branch(args, body)
-    return found
+    return types
 
 
 def _infer_branch(args: Arguments, body: Body) -> list[ValueType]:

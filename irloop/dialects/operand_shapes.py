@@ -40,10 +40,10 @@ class _Pattern(Record):
         if self.or_scalar and not dims:
             return []
         end = len(dims) - len(self.after)
-        found = list(zip(self.before, dims, strict=False))
+        matched = list(zip(self.before, dims, strict=False))
         if self.rest not in ("", "..."):
-            found.append((self.rest, dims[len(self.before) : end]))
-        return found + list(zip(self.after, dims[end:], strict=True))
+            matched.append((self.rest, dims[len(self.before) : end]))
+        return matched + list(zip(self.after, dims[end:], strict=True))
 
 
 def _pattern(text: str) -> _Pattern | None:

@@ -23,12 +23,12 @@ def padded(
     if shape.dims is None:
         known = begins if begins is not None else ends
         return UNKNOWN_SHAPE if known is None else Shape.of_rank(len(known))
-    for given in (begins, ends):
-        if given is not None and len(given) != len(shape.dims):
+    for pads in (begins, ends):
+        if pads is not None and len(pads) != len(shape.dims):
             raise args.error(
                 "there must be one begin and one end per axis",
                 str(len(shape.dims)),
-                str(len(given)),
+                str(len(pads)),
             )
     if begins is None or ends is None:
         return Shape.of_rank(len(shape.dims))
@@ -91,8 +91,8 @@ def padded_axes(
     begins: list[Dim] = [0] * rank
     ends: list[Dim] = [0] * rank
     for index, axis in enumerate(axes):
-        at = inference.axis_in(args, axis, rank)
-        assert at is not None
-        begins[at] = UNKNOWN_DIM if pads is None else pads[index]
-        ends[at] = UNKNOWN_DIM if pads is None else pads[len(axes) + index]
+        position = inference.axis_in(args, axis, rank)
+        assert position is not None
+        begins[position] = UNKNOWN_DIM if pads is None else pads[index]
+        ends[position] = UNKNOWN_DIM if pads is None else pads[len(axes) + index]
     return padded(args, shape, tuple(begins), tuple(ends))

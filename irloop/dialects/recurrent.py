@@ -46,10 +46,10 @@ def known(name: str) -> tuple[int, float, float]:
     Raises:
         ValueError: for an unknown activation.
     """
-    found = ACTIVATIONS.get(name.lower())
-    if found is None:
+    activation = ACTIVATIONS.get(name.lower())
+    if activation is None:
         raise ValueError(f"activation {name!r} is not one of {', '.join(sorted(ACTIVATIONS))}")
-    return found
+    return activation
 
 
 def by_position(
@@ -133,16 +133,16 @@ def dims_of(args: Arguments, position: int, rank: int, name: str) -> tuple[Dim, 
     return shape.dims
 
 
-def agree(args: Arguments, name: str, found: Sequence[Dim], wanted: Sequence[Dim]) -> None:
-    """Check that the known dimensions in `found` and `wanted` are equal.
+def agree(args: Arguments, name: str, dims: Sequence[Dim], wanted: Sequence[Dim]) -> None:
+    """Check that the known dimensions in `dims` and `wanted` are equal.
 
     Raises:
         InferenceError: when two of them differ.
     """
-    for left, right in zip(found, wanted, strict=True):
+    for left, right in zip(dims, wanted, strict=True):
         if isinstance(left, int) and isinstance(right, int) and left != right:
             raise args.error(
-                f"{name} has a wrong shape", str(Shape(tuple(wanted))), str(Shape(tuple(found)))
+                f"{name} has a wrong shape", str(Shape(tuple(wanted))), str(Shape(tuple(dims)))
             )
 
 

@@ -23,10 +23,10 @@ def mode_of(mode: str) -> str:
     Raises:
         ValueError: for an unknown mode.
     """
-    found = _MODES.get(mode.lower())
-    if found is None:
+    known = _MODES.get(mode.lower())
+    if known is None:
         raise ValueError(f"mode {mode!r} is not one of {', '.join(sorted(_MODES))}")
-    return found
+    return known
 
 
 def grid_sample_types(args: Arguments, mode: str) -> list[ValueType]:

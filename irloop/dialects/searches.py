@@ -15,15 +15,15 @@ def best(args: Arguments, shape: Shape, axis: int, k: Dim) -> Shape:
     Raises:
         InferenceError: when the axis is out of range or k exceeds its size.
     """
-    at = inference.axis_in(args, axis, shape.rank)
-    if at is None:
+    position = inference.axis_in(args, axis, shape.rank)
+    if position is None:
         return UNKNOWN_SHAPE
-    dim = shape.dim(at)
+    dim = shape.dim(position)
     if isinstance(k, int) and k < 0:
         raise args.error("k is negative", "0 or more", str(k), kind="range")
     if isinstance(k, int) and isinstance(dim, int) and k > dim:
         raise args.error("k is larger than the axis", f"{dim} at most", str(k), kind="range")
-    return shape.with_dim(at, k)
+    return shape.with_dim(position, k)
 
 
 def counted(args: Arguments, position: int) -> Dim:

@@ -250,11 +250,11 @@ def squeezed(
         return Shape(tuple(dim for dim in shape.dims if dim != 1))
     chosen = {inference.axis_in(args, axis, len(shape.dims)) for axis in axes}
     kept = []
-    for at, dim in enumerate(shape.dims):
+    for index, dim in enumerate(shape.dims):
         other = isinstance(dim, int) and dim != 1
-        if at in chosen and other and not lenient:
-            raise args.error(f"axis {at} cannot be squeezed", "a dimension of 1", str(shape))
-        if at not in chosen or other:
+        if index in chosen and other and not lenient:
+            raise args.error(f"axis {index} cannot be squeezed", "a dimension of 1", str(shape))
+        if index not in chosen or other:
             kept.append(dim)
     return Shape(tuple(kept))
 
@@ -305,13 +305,13 @@ def broadcast_to(args: Arguments, shape: Shape, target: Shape, *, both_ways: boo
     Raises:
         InferenceError: when they do not match.
     """
-    found = broadcast_shapes((shape, target))
-    if found is None:
+    joint = broadcast_shapes((shape, target))
+    if joint is None:
         raise args.error(
             "shape cannot be broadcast", f"a shape that broadcasts to {target}", str(shape)
         )
     if both_ways or target.dims is None or shape.dims is None:
-        return found if both_ways else target
+        return joint if both_ways else target
     if len(shape.dims) > len(target.dims):
         raise args.error("rank is too large", f"{len(target.dims)} at most", str(shape))
     for dim, wanted in zip(reversed(shape.dims), reversed(target.dims), strict=False):

@@ -113,12 +113,12 @@ def sliced(args: Arguments, shape: Shape, bounds: SliceBounds) -> Shape:
     dims = list(shape.dims)
     seen: set[int] = set()
     for start, end, axis, step in zip(bounds.starts, bounds.ends, axes, bounds.steps, strict=True):
-        at = inference.axis_in(args, axis, len(dims))
-        assert at is not None
-        if at in seen:
+        position = inference.axis_in(args, axis, len(dims))
+        assert position is not None
+        if position in seen:
             raise args.error("axes are not unique", "different axes", str(list(axes)), kind="range")
-        seen.add(at)
-        dims[at] = sliced_dim(dims[at], start, end, step)
+        seen.add(position)
+        dims[position] = sliced_dim(dims[position], start, end, step)
     return Shape(tuple(dims))
 
 
@@ -155,15 +155,15 @@ def equal_parts(args: Arguments, shape: Shape, axis: int | None, count: int) -> 
         raise args.error("the number of parts is not positive", "1 or more", str(count))
     if axis is None:
         return [UNKNOWN_SHAPE if shape.rank is None else Shape.of_rank(shape.rank)] * count
-    at = inference.axis_in(args, axis, shape.rank)
-    if at is None:
+    position = inference.axis_in(args, axis, shape.rank)
+    if position is None:
         return [UNKNOWN_SHAPE] * count
-    dim = shape.dim(at)
+    dim = shape.dim(position)
     if not isinstance(dim, int):
-        return [shape.with_dim(at, dim if count == 1 else UNKNOWN_DIM)] * count
+        return [shape.with_dim(position, dim if count == 1 else UNKNOWN_DIM)] * count
     if dim % count:
-        raise args.error(f"axis {at} cannot be divided", f"a multiple of {count}", str(dim))
-    return [shape.with_dim(at, dim // count)] * count
+        raise args.error(f"axis {position} cannot be divided", f"a multiple of {count}", str(dim))
+    return [shape.with_dim(position, dim // count)] * count
 
 
 def parts(
@@ -181,14 +181,15 @@ def parts(
     if axis is None:
         unknown = UNKNOWN_SHAPE if shape.rank is None else Shape.of_rank(shape.rank)
         return [unknown] * args.n_outputs
-    at = inference.axis_in(args, axis, shape.rank)
-    if at is None:
+    position = inference.axis_in(args, axis, shape.rank)
+    if position is None:
         return [UNKNOWN_SHAPE] * args.n_outputs
     if lengths is None:
-        return [shape.with_dim(at, UNKNOWN_DIM)] * args.n_outputs
+        return [shape.with_dim(position, UNKNOWN_DIM)] * args.n_outputs
     if len(lengths) != args.n_outputs:
         raise args.error("lengths and outputs differ", str(args.n_outputs), str(len(lengths)))
-    return [shape.with_dim(at, size) for size in _resolved(args, shape.dim(at), lengths)]
+    sizes = _resolved(args, shape.dim(position), lengths)
+    return [shape.with_dim(position, size) for size in sizes]
 
 
 def _resolved(args: Arguments, dim: Dim, lengths: tuple[Dim, ...]) -> list[Dim]:

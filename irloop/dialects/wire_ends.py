@@ -124,10 +124,10 @@ def inward(node: Node, body: Body) -> list[Inward]:
     """
     made = []
     for port in body.ports.inputs:
-        at = port.external
-        outer = node.inputs[at] if at < len(node.inputs) else None
+        external = port.external
+        outer = node.inputs[external] if external < len(node.inputs) else None
         result = body.graph.results[port.result] if isinstance(port, Carried) else None
-        made.append(Inward(port, (node, at), outer, body.graph.input(port.parameter), result))
+        made.append(Inward(port, (node, external), outer, body.graph.input(port.parameter), result))
     return made
 
 

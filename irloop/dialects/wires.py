@@ -118,12 +118,12 @@ class Wires:
             if isinstance(node.op, onnx.Loop) and port.parameter == 1:
                 self.running = parameter
                 continue
-            at = port.external
-            outer = node.inputs[at] if at < len(node.inputs) else None
+            external = port.external
+            outer = node.inputs[external] if external < len(node.inputs) else None
             if outer is None:
-                raise LooseEndError(f"input {at} is not connected")
+                raise LooseEndError(f"input {external} is not connected")
             plain = replace(from_front(port, shape_of(outer).rank), external=0, parameter=0)
-            entering = Entering(self._ends, (node, at), parameter, plain)
+            entering = Entering(self._ends, (node, external), parameter, plain)
             if isinstance(port, Carried):
                 entering.port, entering._result = STATE, (results[port.result], 0)
                 states.setdefault(port.result, entering)
@@ -274,13 +274,15 @@ class Wires:
         results = [value for value, _ in numbers]
         externals: list[Value | None] = [self.trip, self.starts] if is_loop else []
         inputs: list[InputPort] = []
-        for item in self.inputs:
+        for entering in self.inputs:
             # A port must not read input 1, the condition: OpenVINO would remove that input
             # (OVN148).
-            port = replace(item.port, external=len(externals), parameter=position[item.parameter])
+            port = replace(
+                entering.port, external=len(externals), parameter=position[entering.parameter]
+            )
             if isinstance(port, Carried):
-                port = replace(port, result=numbers[states[item]])
-            externals.append(item.outer)
+                port = replace(port, result=numbers[states[entering]])
+            externals.append(entering.outer)
             inputs.append(port)
         outputs = [
             replace(item.port, result=numbers[leavings[item]], external=at)
@@ -332,15 +334,15 @@ class Wires:
         outputs: list[OutputPort] = []
         shown: list[list[Leaving]] = []
         each = self.shown_by_each()
-        for item in [*self.states, *self.slices, *self.invariants]:
-            port = replace(item.port, external=len(externals), parameter=len(parameters))
-            parameters.append(item.parameter)
-            externals.append(item.outer)
+        for entering in [*self.states, *self.slices, *self.invariants]:
+            port = replace(entering.port, external=len(externals), parameter=len(parameters))
+            parameters.append(entering.parameter)
+            externals.append(entering.outer)
             if isinstance(port, Carried):
                 port = replace(port, result=len(results))
                 outputs.append(LastValue(len(results), len(shown)))
-                results.append(item.following)
-                shown.append(each[item])
+                results.append(entering.following)
+                shown.append(each[entering])
             inputs.append(port)
         for leaving in self.outputs:
             if not isinstance(leaving.port, LastValue):

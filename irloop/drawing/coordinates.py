@@ -29,7 +29,7 @@ def horizontal(
     `bends` marks vertices that are bends of long edges: two consecutive bends stay in line.
     """
     conflicts = _conflicts(layers, above, bends)
-    found = []
+    layouts = []
     for downwards in (True, False):
         ordered = layers if downwards else layers[::-1]
         neighbours = above if downwards else below
@@ -37,8 +37,8 @@ def horizontal(
             turned = ordered if leftwards else [layer[::-1] for layer in ordered]
             root = _aligned(turned, neighbours, conflicts, len(widths))
             places = _compacted(turned, root, widths, gap)
-            found.append(places if leftwards else [-x for x in places])
-    return _balanced(found, widths)
+            layouts.append(places if leftwards else [-x for x in places])
+    return _balanced(layouts, widths)
 
 
 def _positions(layers: Layers) -> dict[int, int]:

@@ -145,7 +145,7 @@ def _ranked(scene: Scene) -> tuple[list[Link], list[int]]:
 
 
 def _rows(
-    found: Layered, placed: list[Placed], backs: int
+    layering: Layered, placed: list[Placed], backs: int
 ) -> tuple[list[float], list[float], float]:
     """Return the y coordinates of the top and bottom of each layer, and the total height.
 
@@ -154,11 +154,11 @@ def _rows(
     """
     tops, bottoms = [], []
     y = 0.0
-    for layer in found.layers:
-        high = max((placed[v].height for v in layer if v < found.count), default=0.0)
+    for layer in layering.layers:
+        high = max((placed[v].height for v in layer if v < layering.count), default=0.0)
         tops.append(y)
         bottoms.append(y + high)
-        around = {placed[v].box.kind for v in layer if v < found.count} & {"pin", "result"}
+        around = {placed[v].box.kind for v in layer if v < layering.count} & {"pin", "result"}
         y += high + RISE + (TRACK * backs if backs and around else 0.0)
     return tops, bottoms, bottoms[-1] if bottoms else 0.0
 
@@ -182,24 +182,24 @@ def _line(
     return Line(tuple(points))
 
 
-def _exit(item: Placed, output: int) -> float:
+def _exit(placed: Placed, output: int) -> float:
     """The horizontal position at which the link of output `output` leaves a box."""
-    pin = item.box.exits.get(output)
+    pin = placed.box.exits.get(output)
     if pin is not None:
-        return item.x + _pin_middle(item, pin)
-    return item.x + item.width * (output + 1) / (item.box.n_outputs + 1)
+        return placed.x + _pin_middle(placed, pin)
+    return placed.x + placed.width * (output + 1) / (placed.box.n_outputs + 1)
 
 
-def _entry(item: Placed, link: Link) -> float:
+def _entry(placed: Placed, link: Link) -> float:
     """The x coordinate at which a link enters a box.
 
     This is above the pin of the body to which the link leads. In a box without pins, the links are
     distributed evenly over the width.
     """
-    if item.box.entries:
-        return item.x + _pin_middle(item, item.box.entries[link.entry])
-    count = item.box.n_links
-    return item.x + item.width * (link.entry + 1) / (count + 1)
+    if placed.box.entries:
+        return placed.x + _pin_middle(placed, placed.box.entries[link.entry])
+    count = placed.box.n_links
+    return placed.x + placed.width * (link.entry + 1) / (count + 1)
 
 
 def _pin_middle(item: Placed, pin: tuple[int, int]) -> float:

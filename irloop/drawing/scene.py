@@ -188,18 +188,18 @@ class _Builder:
 
     def _pin(self, lines: tuple[str, ...], layer: int | None) -> int:
         title, *rest = lines
-        at = len(self.scene.boxes)
+        number = len(self.scene.boxes)
         self.scene.boxes.append(
             Box("pin", title, tuple(clipped(line, LINE) for line in rest if line))
         )
         if layer is None:
-            self.scene.last[at] = 1
+            self.scene.last[number] = 1
         else:
-            self.scene.first[at] = layer
-        return at
+            self.scene.first[number] = layer
+        return number
 
     def _add(self, node: Node, box: Box) -> int:
-        at = len(self.scene.boxes)
+        number = len(self.scene.boxes)
         box.path = node_path(node)
         box.title = clipped(box.title, LINE)
         box.lines = tuple(clipped(line, LINE) for line in box.lines)
@@ -207,8 +207,8 @@ class _Builder:
         box.n_outputs = max(1, len(node.outputs))
         self.scene.boxes.append(box)
         for value in node.outputs:
-            self.made[value] = (at, value.index)
-        return at
+            self.made[value] = (number, value.index)
+        return number
 
     def _link(self, source: int, output: int, target: int, entry: int) -> None:
         self.scene.links.append(Link(source, output, target, entry))

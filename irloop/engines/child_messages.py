@@ -80,11 +80,11 @@ def _read(message: Any, stream: IO[bytes]) -> Any:
     dtype = np.dtype(message["dtype"] if own is None else own)
     array = np.empty(shape, dtype)
     view = array.reshape(-1).view(np.uint8).data
-    at = 0
-    while at < len(view):
-        part = stream.read(len(view) - at)
+    start = 0
+    while start < len(view):
+        part = stream.read(len(view) - start)
         if not part:
             raise EOFError
-        view[at : at + len(part)] = part
-        at += len(part)
+        view[start : start + len(part)] = part
+        start += len(part)
     return array

@@ -126,11 +126,11 @@ def _engine(name: str) -> EngineState:
         return EngineState(name, version, installed=True, measured=False)
     try:
         # A build number may follow: 2026.4.1-123.
-        found = faults_of(f"{name}-{version.split('-')[0].split('+')[0]}")
+        faults = faults_of(f"{name}-{version.split('-')[0].split('+')[0]}")
         measured = True
     except UsageError:
-        found, measured = faults_of(name), False
-    listed = tuple((item.code, f"{item.title} ({item.effect.value})") for item in found)
+        faults, measured = faults_of(name), False
+    listed = tuple((item.code, f"{item.title} ({item.effect.value})") for item in faults)
     return EngineState(name, version, True, measured, listed, known)
 
 

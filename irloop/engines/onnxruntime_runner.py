@@ -99,11 +99,11 @@ def _plain(value: Any) -> Any:
 
 
 def _dense(sparse: Any) -> Array:
-    found, places = sparse.values(), sparse.get_coo_data().indices()
-    dense = np.zeros(sparse.dense_shape(), found.dtype)
+    elements, places = sparse.values(), sparse.get_coo_data().indices()
+    dense = np.zeros(sparse.dense_shape(), elements.dtype)
     if places.ndim == 2:
         places = np.ravel_multi_index(tuple(places.T), dense.shape)
-    dense.reshape(-1)[places] = found
+    dense.reshape(-1)[places] = elements
     return dense
 
 

@@ -46,11 +46,11 @@ class OpenVinoRunner:
         if len(values) != len(self._types):
             raise TypeError(f"the model has {len(self._types)} inputs in OpenVINO")
         tensors = []
-        for at, (type, value) in enumerate(zip(self._types, values, strict=True)):
+        for index, (type, value) in enumerate(zip(self._types, values, strict=True)):
             if isinstance(value, list) or value is None:
                 raise TypeError("OpenVINO accepts tensors only")
             tensors.append(_tensor(type, value))
-            self._request.set_input_tensor(at, tensors[-1])
+            self._request.set_input_tensor(index, tensors[-1])
         self._request.infer()
         numbers = range(len(self.output_names))
         outputs = [_array(self._request.get_output_tensor(at)) for at in numbers]

@@ -128,10 +128,10 @@ class Process:
                 return told
             self._names = tuple(map(str, told[0].get("names", ())))
             self._ready = True
-        found = self._exchange({"reset": reset}, values, seconds, Failure.RAISED)
-        if isinstance(found, Answer):
-            return found
-        return Answer(self._engine, found[1], names=self._names)
+        reply = self._exchange({"reset": reset}, values, seconds, Failure.RAISED)
+        if isinstance(reply, Answer):
+            return reply
+        return Answer(self._engine, reply[1], names=self._names)
 
     def close(self) -> None:
         """End the child process."""

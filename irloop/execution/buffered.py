@@ -193,11 +193,11 @@ def _stable(
     """
     made = {slot for step in steps for slot in step.outs}
     states = {before for before, _ in carries}
-    given = {slot for step in steps for slot in step.ins} - made - states - {CONTEXT}
-    given.update(after for _, after in carries if after not in made and after not in states)
+    entering = {slot for step in steps for slot in step.ins} - made - states - {CONTEXT}
+    entering.update(after for _, after in carries if after not in made and after not in states)
     steady = set(states)
     while True:
-        stable = given | steady
+        stable = entering | steady
         for step in steps:
             known = _writes(step) or _is_view(step, fixed) or step.node.op.elementwise
             if known and stable.issuperset(step.ins):
@@ -241,7 +241,7 @@ def _one_call_for_parts(steps: Sequence[Step]) -> list[Step]:
             if 2 * sum(step.size or 0 for step in group) < (split.size or 0):
                 continue
             of_part = {step.ins[0]: step.outs[0] for step in group}
-            whole, free = free, free + 1
+            joint, free = free, free + 1
             parts = []
             for slot in split.outs:
                 parts.append(of_part.get(slot, free))
@@ -249,8 +249,8 @@ def _one_call_for_parts(steps: Sequence[Step]) -> list[Step]:
             first = group[0]
             at = rewritten.index(split) + 1
             rewritten[at:at] = [
-                first._replace(ins=split.ins[:1], outs=(whole,), size=split.size),
-                split._replace(ins=(whole, *split.ins[1:]), outs=tuple(parts)),
+                first._replace(ins=split.ins[:1], outs=(joint,), size=split.size),
+                split._replace(ins=(joint, *split.ins[1:]), outs=tuple(parts)),
             ]
             rewritten = [step for step in rewritten if step not in group]
     return rewritten

@@ -424,12 +424,12 @@ def _with_frees(steps: Sequence[Step], keep: Iterable[int]) -> tuple[Step, ...]:
     released.
     """
     seen = set(keep)
-    found = []
+    freeing = []
     for step in reversed(steps):
         slots = dict.fromkeys((*step.ins, *step.outs))
-        found.append(step._replace(frees=tuple(slot for slot in slots if slot not in seen)))
+        freeing.append(step._replace(frees=tuple(slot for slot in slots if slot not in seen)))
         seen.update(slots)
-    return tuple(reversed(found))
+    return tuple(reversed(freeing))
 
 
 def body_types(graph: Graph) -> dict[Value, ValueType]:

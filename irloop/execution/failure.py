@@ -32,12 +32,12 @@ def extents_of(values: Sequence[Any]) -> tuple[Extents, ...]:
     integers. The second part is empty for all others, and both parts are empty for a sequence or an
     omitted input.
     """
-    found: list[Extents] = []
+    extents: list[Extents] = []
     for value in values:
         shape = tuple(np.shape(value)) if isinstance(value, np.ndarray | np.generic) else ()
         whole = len(shape) == 1 and shape[0] <= LONGEST_SHAPE and value.dtype.kind in "iu"
-        found.append((shape, tuple(map(int, value)) if whole else ()))
-    return tuple(found)
+        extents.append((shape, tuple(map(int, value)) if whole else ()))
+    return tuple(extents)
 
 
 class StepError(Exception):
@@ -118,10 +118,10 @@ def failure_of(node: Node, error: Exception) -> StepError:
         return StepError(node, f"not enough memory: {error}", limit=True)
     if isinstance(error, OverflowError) or str(error).startswith(_TOO_BIG):
         return StepError(node, f"sizes that no memory can hold: {error}", limit=True)
-    given = ", ".join("none" if value is None else str(value.type) for value in node.inputs)
+    types = ", ".join("none" if value is None else str(value.type) for value in node.inputs)
     return StepError(
         node,
         plain_reason(error) or "its attributes and inputs contradict each other",
-        found=f"inputs of the types {given}" if given else "",
+        found=f"inputs of the types {types}" if types else "",
         fix="validate the model",
     )

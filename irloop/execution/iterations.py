@@ -194,13 +194,13 @@ class Iterations:
             slots[slot] = source[index, ...]
         if plan.counter is not None:
             slots[plan.counter.slot] = plan.counter.value(index)
-        given = [slots[slot] for slot in plan.parameters] if self._observer else []
+        parameters = [slots[slot] for slot in plan.parameters] if self._observer else []
         produced = run(plan.steps, slots, self._context)
         self._cost = self._context.last_cost + AN_ITERATION
         if self._observer is not None:
             made = tuple(slots[slot] for slot in plan.results)
             place = tuple(self._context.iterations)
-            self._observer.iteration(IterationEvent(plan.node, place, tuple(given), made))
+            self._observer.iteration(IterationEvent(plan.node, place, tuple(parameters), made))
         for slot, stack in self._gathers:
             stack.add(index, slots[slot])
         if index == 0:

@@ -132,13 +132,13 @@ class Loop:
 
     def finish(self, context: Context, outcome: Outcome) -> Any:
         """The outputs of the loop after its iterations: one value, or a tuple of several."""
-        found: list[Any] = [None] * len(self.node.outputs)
+        outputs: list[Any] = [None] * len(self.node.outputs)
         for port in self.ports.outputs:
             if isinstance(port, LastValue):
-                found[port.external] = outcome.results[port.result]
+                outputs[port.external] = outcome.results[port.result]
             else:
-                found[port.external] = join(outcome.gathered[port.external], port)
-        return found[0] if len(found) == 1 else tuple(found)
+                outputs[port.external] = join(outcome.gathered[port.external], port)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def without_iterations(self, context: Context, inputs: Sequence[Any]) -> Any:
         """Return the outputs of a loop that runs zero times.
@@ -213,14 +213,14 @@ class Loop:
         stop = min(bounds, default=None)
         if condition is None and trip is None and slices is None:
             self._require_end(stop)
-        plan, given = self._plan, feeds
+        plan, sources = self._plan, feeds
         if self._worth_it(context, feeds, stop):
             assert self._whole_plan is not None
-            plan, given = self._whole_plan, self._at_once(context, slots, feeds, trip)
+            plan, sources = self._whole_plan, self._at_once(context, slots, feeds, trip)
         if exact is not None:
             context.levels[-1] = self.node, exact
             refuse_too_many(context.levels)
-        count, ended = Iterations(plan, context, slots, given, gathers, condition, stop).run()
+        count, ended = Iterations(plan, context, slots, sources, gathers, condition, stop).run()
         if not ended and count != trip:
             raise self._stopped(context, feeds, count, slices)
         context.counted(self.node, count)

@@ -66,11 +66,11 @@ def owned_bytes(value: Any) -> int:
 def static_bytes(types: list[ValueType]) -> int | None:
     """The bytes that values of these types take; None if the size of one is not known."""
     total = 0
-    for item in types:
-        count = item.shape.count() if isinstance(item, TensorType) else None
-        if count is None or not isinstance(item, TensorType) or item.element.bits == 0:
+    for tensor in types:
+        count = tensor.shape.count() if isinstance(tensor, TensorType) else None
+        if count is None or not isinstance(tensor, TensorType) or tensor.element.bits == 0:
             return None
-        total += count * max(1, item.element.bits // 8)
+        total += count * max(1, tensor.element.bits // 8)
     return total
 
 

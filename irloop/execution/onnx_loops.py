@@ -146,13 +146,13 @@ class BatchedScan(OnnxScan):
             )
         return lengths
 
-    def _cut(self, inputs: Sequence[Any], item: int, length: int) -> list[Any]:
+    def _cut(self, inputs: Sequence[Any], number: int, length: int) -> list[Any]:
         own = list(inputs)
         for port in self.ports.inputs:
             if isinstance(port, Carried):
-                own[port.external] = inputs[port.external][item, ...]
+                own[port.external] = inputs[port.external][number, ...]
             elif isinstance(port, ScanInput):
-                own[port.external] = inputs[port.external][item, :length]
+                own[port.external] = inputs[port.external][number, :length]
         return own
 
     def _item(

@@ -107,10 +107,10 @@ class OpenVinoLoop(_OpenVino):
     def _slices(self, port: Sliced, value: Any) -> Array:
         array, axis = self.source(port, value)
         step = max(1, abs(port.stride))
-        whole = array.shape[axis] // step * step
+        length = array.shape[axis] // step * step
         # In reverse order, an incomplete slice remains at the front.
-        first = 0 if port.stride > 0 else array.shape[axis] - whole
-        return _cut(array, axis, (first, first + whole), port)
+        first = 0 if port.stride > 0 else array.shape[axis] - length
+        return _cut(array, axis, (first, first + length), port)
 
 
 class TensorIterator(_OpenVino):

@@ -78,13 +78,13 @@ class RunProfile:
         Here `total` equals `own`: the time that a loop spends in its body is counted for the types
         of the operations in the body.
         """
-        found: dict[str, Timing] = {}
-        for item in self._nodes.values():
-            timing = found.setdefault(item.operation, Timing(item.operation, item.operation))
-            timing.calls += item.calls
-            timing.own += item.own
-            timing.total += item.own
-        return sorted(found.values(), key=lambda item: -item.own)
+        by_type: dict[str, Timing] = {}
+        for node in self._nodes.values():
+            timing = by_type.setdefault(node.operation, Timing(node.operation, node.operation))
+            timing.calls += node.calls
+            timing.own += node.own
+            timing.total += node.own
+        return sorted(by_type.values(), key=lambda item: -item.own)
 
     def table(self, rows: int = 20) -> str:
         """Two tables as text: by operation and by node, with at most `rows` lines each."""
@@ -115,11 +115,12 @@ class RunProfile:
 
 def _lines(title: str, timings: Sequence[Timing], rows: int, seconds: float) -> list[str]:
     lines = [f"{'own ms':>10} {'share':>6} {'total ms':>10} {'calls':>8}  {title}"]
-    for item in timings[:rows]:
-        name = item.name if item.name == item.operation else f"{item.name} ({item.operation})"
+    for timing in timings[:rows]:
+        name, type = timing.name, timing.operation
+        shown = name if name == type else f"{name} ({type})"
         lines.append(
-            f"{item.own * 1e3:10.3f} {item.own / seconds:6.1%} {item.total * 1e3:10.3f} "
-            f"{item.calls:8}  {one_line(name)}"
+            f"{timing.own * 1e3:10.3f} {timing.own / seconds:6.1%} {timing.total * 1e3:10.3f} "
+            f"{timing.calls:8}  {one_line(shown)}"
         )
     rest = timings[rows:]
     if rest:

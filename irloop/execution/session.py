@@ -33,7 +33,7 @@ from irloop.graph.types import (
 from irloop.kernels.precision import silence
 from irloop.progress import listener, told
 
-__all__ = ["Session", "input_names", "output_names", "run"]
+__all__ = ["Session", "bound", "input_names", "output_names", "run"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Inputs = Mapping[str, Any] | Sequence[Any]
@@ -124,7 +124,7 @@ class Session:
             UsageError: for an input that is missing, unknown, or of another type or shape.
             ExecutionError: naming the node and the iteration in which running went wrong.
         """
-        arguments = _bound(self._graph, inputs)
+        arguments = bound(self._graph, inputs)
         if self._wider:
             arguments = [widened(value, self._wider) for value in arguments]
         allowed = limits or Limits()
@@ -166,14 +166,14 @@ def output_names(graph: Graph) -> tuple[str, ...]:
     known = {*names}
     twice = {name for name, count in Counter(names).items() if count > 1}
     seen: Counter[str] = Counter()
-    found = []
+    unique = []
     for name in names:
         # Another output may have the name with this number.
         while name in twice and f"{name}#{seen[name]}" in known:
             seen[name] += 1
-        found.append(f"{name}#{seen[name]}" if name in twice else name)
+        unique.append(f"{name}#{seen[name]}" if name in twice else name)
         seen[name] += 1
-    return tuple(found)
+    return tuple(unique)
 
 
 def _output(value: Any) -> Any:
@@ -182,7 +182,7 @@ def _output(value: Any) -> Any:
     return np.asarray(value)
 
 
-def _bound(graph: Graph, inputs: Inputs) -> list[Any]:
+def bound(graph: Graph, inputs: Inputs) -> list[Any]:
     """The values of the parameters, in order, checked against their types."""
     if isinstance(inputs, Mapping):
         ordered = _by_name(graph, inputs)
@@ -266,24 +266,24 @@ def _as_array(node: Node, value: Any, type: TensorType) -> Array:
 def _refused(node: Node, type: ValueType, value: Any, wanted: str = "") -> UsageError:
     """The error for a value that does not fit; `wanted` is a type to which it can be cast."""
     if isinstance(value, np.ndarray):
-        found = f"{value.dtype.name}{list(value.shape)}"
+        actual = f"{value.dtype.name}{list(value.shape)}"
     else:
-        found = "nothing" if value is None else f"{value!r:.60}"
+        actual = "nothing" if value is None else f"{value!r:.60}"
     return UsageError(
         f"input {node.name!r} does not fit the model",
         location=Location(node.location.file, node.location.line, node.name),
         expected=str(type),
-        found=found,
+        found=actual,
         fix=f"cast it: inputs[{node.name!r}].astype({wanted!r})" if wanted else "",
     )
 
 
-def _fits(shape: Shape, found: tuple[int, ...]) -> bool:
+def _fits(shape: Shape, sizes: tuple[int, ...]) -> bool:
     if shape.dims is None:
         return True
-    if len(shape.dims) != len(found):
+    if len(shape.dims) != len(sizes):
         return False
-    return all(map(_dim_fits, shape.dims, found))
+    return all(map(_dim_fits, shape.dims, sizes))
 
 
 def _dim_fits(dim: int | DynamicDim, size: int) -> bool:

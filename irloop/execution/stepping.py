@@ -131,10 +131,10 @@ def _stepping(
     thread = threading.Thread(target=context.run, args=(work,), daemon=True)
     thread.start()
     try:
-        while (item := steps.found.get()) is not None:
-            if isinstance(item, BaseException):
-                raise item
-            yield item
+        while (iteration := steps.found.get()) is not None:
+            if isinstance(iteration, BaseException):
+                raise iteration
+            yield iteration
             steps.goes_on.release()
     finally:
         steps.stopped = True

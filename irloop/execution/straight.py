@@ -180,15 +180,15 @@ def _calls(
     to variables, and gets the new variables. If the output slot of a step is in `written`, the line
     assigns nothing: the step writes into the existing array, its last argument.
     """
-    for at, (_, ins, outs, node) in enumerate(pieces):
+    for number, (_, ins, outs, node) in enumerate(pieces):
         values = ", ".join(names.get(slot) or f"slots[{slot}]" for slot in ins)
         if outs[0] in written:
-            yield f"f{at}({values}, {names[outs[0]]})", node
+            yield f"f{number}({values}, {names[outs[0]]})", node
             continue
         # If there are more values than outputs, the surplus values are dropped.
         targets = ", ".join(f"s{slot}" for slot in outs) + (", *_" if len(outs) > 1 else "")
         names.update((slot, f"s{slot}") for slot in outs)
-        yield f"{targets} = f{at}({values})", node
+        yield f"{targets} = f{number}({values})", node
 
 
 @lru_cache(maxsize=64)

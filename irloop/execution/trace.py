@@ -104,12 +104,12 @@ def describe(value: Any, *, clean: bool = True) -> str:
     if array.dtype.kind in "bc":
         return f"{text} first {array.reshape(-1)[0]}"
     numbers = array if array.dtype.kind in "iuf" else array.astype(np.float32)
-    found = int(np.isnan(numbers).sum()) if numbers.dtype.kind == "f" else 0
-    known = numbers[~np.isnan(numbers)] if found else numbers
+    nans = int(np.isnan(numbers).sum()) if numbers.dtype.kind == "f" else 0
+    known = numbers[~np.isnan(numbers)] if nans else numbers
     if known.size:
         text += f" min {known.min()} max {known.max()}"
-    if found:
-        text += f" NaN {found} of {numbers.size}" + (", first here" if clean else "")
+    if nans:
+        text += f" NaN {nans} of {numbers.size}" + (", first here" if clean else "")
     return text
 
 

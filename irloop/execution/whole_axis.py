@@ -55,14 +55,14 @@ def _binary(kernel: Kernel, whole: Sequence[bool]) -> Kernel:
     return apply
 
 
-def _aligned(operand: Array, whole: bool, rank: int) -> Array:
+def _aligned(operand: Array, stacked: bool, rank: int) -> Array:
     """Insert axes of size 1 after axis 0, so that all slices broadcast like a single slice.
 
-    If `whole` is true, `operand` holds all slices of a loop, one after another along axis 0. The
+    If `stacked` is true, `operand` holds all slices of a loop, one after another along axis 0. The
     result then has the rank `rank` + 1, where `rank` is the largest rank of a single slice or other
-    operand. If `whole` is false, `operand` is returned unchanged.
+    operand. If `stacked` is false, `operand` is returned unchanged.
     """
-    if not whole:
+    if not stacked:
         return operand
     count, *dims = operand.shape
     return operand.reshape(count, *(1,) * (rank - len(dims)), *dims)

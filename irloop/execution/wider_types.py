@@ -51,11 +51,11 @@ def widened(value: Any, wider: Wider) -> Any:
     return value if wide is None else value.astype(wide.numpy())
 
 
-def widened_type(found: ValueType, wider: Wider) -> ValueType:
+def widened_type(declared: ValueType, wider: Wider) -> ValueType:
     """The type in which a value is computed: a wider one for narrow floats, else its own."""
-    if isinstance(found, TensorType) and found.element in wider:
-        return TensorType(wider[found.element], found.shape)
-    return found
+    if isinstance(declared, TensorType) and declared.element in wider:
+        return TensorType(wider[declared.element], declared.shape)
+    return declared
 
 
 def widened_op(op: Op, wider: Wider) -> Op:

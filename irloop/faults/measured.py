@@ -99,10 +99,10 @@ def spans(engine: str, code: str) -> str:
     """The releases that have a fault, as text: "2021.4.2, 2023.0.2 to 2026.4.1"."""
     texts: list[str] = []
     first = last = ""
-    for item in (*releases(engine), None):
-        if item is not None and item.has(code):
-            first, last = first or item.version, item.version
-        elif first and (item is None or item.is_right(code)):
+    for release in (*releases(engine), None):
+        if release is not None and release.has(code):
+            first, last = first or release.version, release.version
+        elif first and (release is None or release.is_right(code)):
             texts.append(first if first == last else f"{first} to {last}")
             first = ""
     return ", ".join(texts)
@@ -111,9 +111,9 @@ def spans(engine: str, code: str) -> str:
 def fixed_in(engine: str, code: str) -> str:
     """The first release after all that have the fault; empty if the newest has it."""
     fixed = ""
-    for item in releases(engine):
-        if item.has(code):
+    for release in releases(engine):
+        if release.has(code):
             fixed = ""
-        elif item.is_right(code):
-            fixed = fixed or item.version
+        elif release.is_right(code):
+            fixed = fixed or release.version
     return fixed

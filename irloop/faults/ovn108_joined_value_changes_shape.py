@@ -61,15 +61,15 @@ class JoinedValueChangesShape(
 
 def changing_states(node: Node) -> set[Value]:
     """The body parameters of a loop's states whose shape may change between iterations."""
-    found = set()
+    changing = set()
     for state in states_of(node):
         shapes = [shape_of(state.parameter), shape_of(state.following)]
         if state.outer is not None and shape_of(state.outer).is_static:
             # Inference widens the type of the parameter of a state whose shape changes.
             shapes.append(shape_of(state.outer))
         if any(shape != shapes[0] for shape in shapes):
-            found.add(state.parameter)
-    return found
+            changing.add(state.parameter)
+    return changing
 
 
 def shape_comes_from(value: Value, sources: AbstractSet[Value]) -> bool:

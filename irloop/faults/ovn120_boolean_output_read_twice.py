@@ -56,12 +56,12 @@ class BooleanOutputReadTwice(
 
     def repair(self, node: Node, w: NodeWriter) -> None:
         """Compare the elements with 0, or join a boolean with itself."""
-        (given,) = node.inputs
-        assert given is not None
-        if element_of(given) is ElementType.BOOLEAN:
-            made = w(LogicalOr(), given, given)
+        (data,) = node.inputs
+        assert data is not None
+        if element_of(data) is ElementType.BOOLEAN:
+            made = w(LogicalOr(), data, data)
         else:
-            made = w(NotEqual(), given, w.constant(0, element_of(given)))
+            made = w(NotEqual(), data, w.constant(0, element_of(data)))
         w.rewriter.replace_node(node, [made])
 
 

@@ -55,11 +55,11 @@ class ConvertWithoutEffect(
         The plugin must use the memory of the input without a copy (`taken_over`). A static shape
         does no harm, but the user may change it in the IR.
         """
-        given = node.inputs[0] if isinstance(node.op, Convert) else None
-        if given is None or node.owner is not None:
+        data = node.inputs[0] if isinstance(node.op, Convert) else None
+        if data is None or node.owner is not None:
             return False
-        keeps = element_of(given) is element_of(node.output)
-        return keeps and taken_over(given) and is_result(node.output)
+        keeps = element_of(data) is element_of(node.output)
+        return keeps and taken_over(data) and is_result(node.output)
 
     def repair(self, node: Node, w: NodeWriter) -> None:
         """Replace the Convert by the maximum of the input with itself."""

@@ -193,10 +193,10 @@ def _origin(value: Value) -> Value:
     is returned itself.
     """
     while isinstance(value.producer.op, Convert | Reshape | Squeeze | Unsqueeze):
-        given = value.producer.inputs[0]
-        if given is None:
+        source = value.producer.inputs[0]
+        if source is None:
             break
-        value = given
+        value = source
     return value
 
 

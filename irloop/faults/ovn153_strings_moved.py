@@ -94,14 +94,14 @@ class StringsMoved(
         and so on."""
         inputs, lists = list(node.inputs), list[Value]()
         start = w.constant(0)
-        for at in moved_strings(node):
-            data = node.inputs[at]
+        for position in moved_strings(node):
+            data = node.inputs[position]
             assert data is not None
             lists.append(w(Reshape(), data, w.constant([-1])))
             stop = _stop(w, start, lists[-1])
             numbers = w(Range(), start, stop, w.constant(1))
             shape = w(ShapeOf3(ElementType.I64), data)
-            inputs[at] = w(Reshape(), numbers, shape)
+            inputs[position] = w(Reshape(), numbers, shape)
             start = stop
         strings = lists[0] if len(lists) == 1 else w(Concat(0), *lists)
         moved = w.rewriter.insert(

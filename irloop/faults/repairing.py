@@ -47,14 +47,14 @@ def repairs(dialect: str, target: str | None = None) -> list[Pass]:
         UsageError: when the target was not measured.
     """
     made: list[Pass] = []
-    for item in _in_order(avoided_faults(target or DIALECTS[dialect])):
-        if not isinstance(item, Repair) or not item.leaves_dead_code:
-            made.append(item)
+    for fault in _in_order(avoided_faults(target or DIALECTS[dialect])):
+        if not isinstance(fault, Repair) or not fault.leaves_dead_code:
+            made.append(fault)
         elif made and isinstance(made[-1], DeadCode | Tidied):
-            made.append(Tidied(item))
+            made.append(Tidied(fault))
         else:
             # What the translation and other repairs left unread goes, too.
-            made += [item, DeadCode()]
+            made += [fault, DeadCode()]
     return made
 
 
@@ -109,11 +109,11 @@ def repairs_after(model: Model, inference: Inference, config: PassConfig) -> Man
         own.set_callback(lambda node: (node.name, node.op.type) in left, name)
 
     passes = _in_order(avoided_faults(DIALECTS[model.dialect]))
-    for item in passes:
-        if isinstance(item, Repair):
-            leave(item.name, partial(item.had, known=known))
+    for transformation in passes:
+        if isinstance(transformation, Repair):
+            leave(transformation.name, partial(transformation.had, known=known))
             continue
-        for fault in item.faults:
+        for fault in transformation.faults:
             if not fault.repairs_always:
                 leave(fault.name, partial(_has, fault))
     return Manager(passes, name="repair", config=own)

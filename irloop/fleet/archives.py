@@ -273,10 +273,10 @@ class _Again:
         self.count = 0
 
     def read(self, size: int) -> bytes:
-        found, self._start = self._start[:size], self._start[size:]
-        found = found or bytes(self._rest.read(size))
-        self.count += len(found)
-        return found
+        content, self._start = self._start[:size], self._start[size:]
+        content = content or bytes(self._rest.read(size))
+        self.count += len(content)
+        return content
 
 
 class _Bounded:

@@ -42,12 +42,12 @@ class Tls:
         Raises:
             UsageError: when some of the files are not given, or do not exist.
         """
-        given = (self.ca, self.cert, self.key)
-        if not any(given):
+        files = (self.ca, self.cert, self.key)
+        if not any(files):
             return None
-        if not all(given):
+        if not all(files):
             raise UsageError("--tls-ca, --tls-cert and --tls-key belong together: give all three")
-        for file in filter(None, given):
+        for file in filter(None, files):
             if not os.path.isfile(file):
                 raise UsageError(f"{file}: no such file")
         from distributed.security import Security
@@ -179,13 +179,13 @@ class Cluster:
                 version of irloop than this process.
         """
         try:
-            found = self.client.run(versions)
+            installed = self.client.run(versions)
         except Exception as error:
             raise UsageError(
                 f"the workers cannot run irloop: {type(error).__name__}",
                 fix="install irloop with its extra 'fleet' on each of them",
             ) from error
-        different = set(found.values())
+        different = set(installed.values())
         if len(different) > 1:
             texts = sorted(
                 ", ".join(f"{a} {b or 'missing'}" for a, b in item) for item in different

@@ -28,12 +28,12 @@ def download(address: str, folder: str) -> str:
             f"{shown}: {len(listed)} models, but one is needed",
             fix="give the address of a model; 'irloop sweep' reads folders and archives",
         )
-    (found,) = fetch(listed, folder, MOST)
-    if not found.verdict and found.may_have_data:
-        add_data(found, _names(found.path), MOST)
-    if found.verdict:
-        raise UsageError(f"{shown}: {found.detail}")
-    return found.path
+    (model,) = fetch(listed, folder, MOST)
+    if not model.verdict and model.may_have_data:
+        add_data(model, _names(model.path), MOST)
+    if model.verdict:
+        raise UsageError(f"{shown}: {model.detail}")
+    return model.path
 
 
 def _names(path: str) -> list[str]:

@@ -314,13 +314,13 @@ class _Sweep:
         self._known_written = time.monotonic()
 
     def _copied(self, heads: Sequence[Row]) -> Iterator[Row]:
-        found, named = table.rows_of(
+        rows, named = table.rows_of(
             self._plan.target,
             [row["digest"] for row in heads],
             lambda row: self._fits(row) and row["verdict"] not in self._plan.again | NOT_RUN,
         )
         for head in heads:
-            row = found.get((head["digest"], head["step"]))
+            row = rows.get((head["digest"], head["step"]))
             if row is None:
                 row = failure(
                     "unavailable", "the row of the earlier sweep no longer exists", "SWP002"

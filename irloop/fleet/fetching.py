@@ -85,14 +85,14 @@ def fetch(entries: Sequence[Entry], folder: str, most: int) -> Iterator[Fetched]
     """
     numbered = enumerate(entries)
     for archive, group in itertools.groupby(numbered, key=lambda item: item[1].archive):
-        found = [_new(entry, f"{folder}{os.sep}{number}") for number, entry in group]
+        models = [_new(entry, f"{folder}{os.sep}{number}") for number, entry in group]
         if archive:
-            _extract_all(archive, found, most)
-        for item in found:
-            if not item.verdict:
-                with _problems_of(item, most):
-                    _fetch(item, most)
-            yield item
+            _extract_all(archive, models, most)
+        for model in models:
+            if not model.verdict:
+                with _problems_of(model, most):
+                    _fetch(model, most)
+            yield model
 
 
 def needs_copy(entry: Entry) -> bool:
@@ -241,16 +241,16 @@ def _add(fetched: Fetched, name: str, path: Path, most: int) -> bytes:
     return head
 
 
-def add_data(found: Fetched, names: Sequence[str], most: int) -> None:
-    """Fetch the external data files of an ONNX model and add them to the digest in `found`.
+def add_data(model: Fetched, names: Sequence[str], most: int) -> None:
+    """Fetch the external data files of an ONNX model and add them to the digest in `model`.
 
     `names` are their paths relative to the model, and `most` is the largest size of a file in
-    bytes. If this fails, `found` gets a verdict instead. Names that lead out of the model's folder
+    bytes. If this fails, `model` gets a verdict instead. Names that lead out of the model's folder
     are skipped: the reader will refuse the model.
     """
-    with _problems_of(found, most):
+    with _problems_of(model, most):
         for name in names:
-            _add_data_file(found, name, most)
+            _add_data_file(model, name, most)
 
 
 def _add_data_file(fetched: Fetched, name: str, most: int) -> None:
@@ -271,7 +271,7 @@ def _add_data_file(fetched: Fetched, name: str, most: int) -> None:
         _add_named(fetched, name, path, most)
 
 
-def _add_named(found: Fetched, name: str, path: Path, most: int) -> None:
+def _add_named(model: Fetched, name: str, path: Path, most: int) -> None:
     """Add a file that the model names; one that the reader will refuse is left out."""
     with suppress(RefusedFileError):
-        _add(found, name, path, most)
+        _add(model, name, path, most)

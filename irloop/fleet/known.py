@@ -55,12 +55,12 @@ class Known:
         """
         with cls._LOCK:
             if address not in cls._LOADED:
-                found = cls(())
+                known = cls(())
                 if address:
                     place = place_of(address)
                     with fetching_from(address), place.fs.open(place.path, "rb") as file:
-                        found._keys = np.load(io.BytesIO(file.read()), allow_pickle=False)
+                        known._keys = np.load(io.BytesIO(file.read()), allow_pickle=False)
                 # A worker serves one sweep at a time, so older sets are not needed.
                 cls._LOADED.clear()
-                cls._LOADED[address] = found
+                cls._LOADED[address] = known
             return cls._LOADED[address]

@@ -354,10 +354,10 @@ class Runner:
         """
         together = _decoded(b"[%b]" % b",".join(lines))
         if isinstance(together, list) and len(together) == len(lines):
-            found = together
+            answers = together
         else:
-            found = [_decoded(line) for line in lines]
-        for answer in found:
+            answers = [_decoded(line) for line in lines]
+        for answer in answers:
             if not isinstance(answer, dict):
                 self.close()
                 raise _LostError("crashed", "its answer cannot be read")
@@ -401,10 +401,10 @@ def _given_up(steps: Sequence[str], error: _LostError) -> Iterator[dict[str, Any
     codes = {"timeout": "LIM002", "out-of-memory": "LIM001", "crashed": "SWP001"}
     code = codes[error.verdict]
     verdict = "quarantined" if error.verdict == "crashed" else error.verdict
-    for at, step in enumerate(steps):
+    for number, step in enumerate(steps):
         reason = one_line(str(error))
         detail = f"{reason}, twice" if verdict == "quarantined" else reason
-        if at:
+        if number:
             detail = f"not run: {steps[0]} ended with {verdict}"
-        found = {"code": code, "severity": "error", "message": detail, "line": None, "place": ""}
-        yield {"step": step, "verdict": verdict, "detail": detail, "codes": [found]}
+        reported = {"code": code, "severity": "error", "message": detail, "line": None, "place": ""}
+        yield {"step": step, "verdict": verdict, "detail": detail, "codes": [reported]}

@@ -221,15 +221,15 @@ def _paired(
         elif kind == ".xml" and place.local:
             yield _local_pair(file, f"{stem}.bin")
         elif kind == ".xml":
-            found = waiting.pop(stem, None)
-            if found is None:
+            blob = waiting.pop(stem, None)
+            if blob is None:
                 # In a listing sorted by name, weights precede their model, so this model has none.
                 mark = f"{file.mark}+none" if file.mark and not forgotten else ""
                 yield Entry(place.address(file.path), file.size, mark)
                 continue
-            mark = f"{file.mark}+{found.mark}" if file.mark and found.mark else ""
-            size = file.size + found.size
-            weights = place.address(found.path)
+            mark = f"{file.mark}+{blob.mark}" if file.mark and blob.mark else ""
+            size = file.size + blob.size
+            weights = place.address(blob.path)
             yield Entry(place.address(file.path), size, mark, weights)
         elif kind == ".bin" and not place.local:
             waiting[stem] = file
@@ -255,11 +255,11 @@ def _local_files(folder: str) -> Iterator[Listed]:
     pending = [folder]
     while pending:
         try:
-            found = os.scandir(pending.pop())
+            scan = os.scandir(pending.pop())
         except OSError as error:
             raise UsageError(f"{error.filename}: {error.strerror}") from error
-        with found:
-            for entry in found:
+        with scan:
+            for entry in scan:
                 if entry.is_dir(follow_symlinks=False):
                     pending.append(entry.path)
                     continue
@@ -292,14 +292,14 @@ def _name(item: dict[str, Any]) -> str:
     return str(item["name"])
 
 
-def _listed(item: dict[str, Any]) -> Listed:
-    tags = (item.get(key) for key in ("ETag", "etag", "md5Hash", "sha256", "blob_id"))
+def _listed(info: dict[str, Any]) -> Listed:
+    tags = (info.get(key) for key in ("ETag", "etag", "md5Hash", "sha256", "blob_id"))
     mark = next((str(tag).strip('"') for tag in tags if tag), "")
     if not mark:
-        times = (item.get(key) for key in ("LastModified", "mtime", "created", "last_modified"))
+        times = (info.get(key) for key in ("LastModified", "mtime", "created", "last_modified"))
         time = next((str(time) for time in times if time), "")
-        mark = f"{item.get('size')}-{time}" if time else ""
-    return Listed(_name(item), int(item.get("size") or 0), mark)
+        mark = f"{info.get('size')}-{time}" if time else ""
+    return Listed(_name(info), int(info.get("size") or 0), mark)
 
 
 def _paged(place: Place) -> Iterator[Listed]:
@@ -311,12 +311,12 @@ def _paged(place: Place) -> Iterator[Listed]:
     pages = place.fs._iterdir(bucket, delimiter="", prefix=prefix)
 
     async def page() -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
+        infos: list[dict[str, Any]] = []
         async for item in pages:
-            found.append(item)
-            if len(found) == PAGE:
+            infos.append(item)
+            if len(infos) == PAGE:
                 break
-        return found
+        return infos
 
     while items := sync(place.fs.loop, page):
         yield from (_listed(item) for item in items if item.get("type", "file") == "file")

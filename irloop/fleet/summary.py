@@ -140,13 +140,13 @@ def summarized(target: str, old: str | None = None, *, all_paths: bool = False) 
 
 def _rows(target: str) -> Iterator[Row]:
     counts = table.latest(target)
-    at = 0
+    start = 0
     for day, step, columns in table.scan(target, COLUMNS):
         length = len(columns["path"])
-        for index in np.flatnonzero(counts[at : at + length]):
+        for index in np.flatnonzero(counts[start : start + length]):
             row = {name: values[index] for name, values in columns.items()}
             yield {**row, "step": step, "day": day}
-        at += length
+        start += length
 
 
 def _count(summary: Summary, row: Row) -> None:
@@ -173,11 +173,11 @@ def _count(summary: Summary, row: Row) -> None:
             summary.diagnostics.setdefault(_diagnostic(path, finding))
 
 
-def _diagnostic(path: str, item: Row) -> Diagnostic:
+def _diagnostic(path: str, finding: Row) -> Diagnostic:
     severities = {"error": Severity.ERROR, "warning": Severity.WARNING}
-    severity = severities.get(item["severity"], Severity.INFO)
-    place = Location(file=path, line=item["line"], path=item["place"] or "")
-    return Diagnostic(item["code"], severity, item["message"], place)
+    severity = severities.get(finding["severity"], Severity.INFO)
+    place = Location(file=path, line=finding["line"], path=finding["place"] or "")
+    return Diagnostic(finding["code"], severity, finding["message"], place)
 
 
 class _Tops:
@@ -224,15 +224,15 @@ class _Before:
         verdicts: list[int] = []
         codes: list[int] = []
         self._names: list[str] = []
-        at = 0
+        number = 0
         for _, step, columns in table.scan(target, ("path", "verdict", "codes")):
-            for path, verdict, found in zip(*columns.values(), strict=True):
-                at += 1
-                if not counts[at - 1] or verdict == IGNORED:
+            for path, verdict, findings in zip(*columns.values(), strict=True):
+                number += 1
+                if not counts[number - 1] or verdict == IGNORED:
                     continue
                 keys.append(done_key(path, step))
                 verdicts.append(self._number_of(verdict))
-                codes.append(_codes_key(found))
+                codes.append(_codes_key(findings))
         order = np.argsort(np.array(keys, np.uint64))
         self._keys = np.array(keys, np.uint64)[order]
         self._verdicts = np.array(verdicts, np.uint8)[order]

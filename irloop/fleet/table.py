@@ -99,7 +99,7 @@ def parts(target: str) -> list[tuple[str, str, str]]:
         UsageError: when the results cannot be listed.
     """
     place = place_of(f"{target.rstrip('/')}/table")
-    found: list[tuple[str, str, str]] = []
+    files: list[tuple[str, str, str]] = []
     with fetching_from(target):
         place.fs.invalidate_cache()
         if not place.fs.exists(place.path):
@@ -107,8 +107,8 @@ def parts(target: str) -> list[tuple[str, str, str]]:
         for path in place.fs.find(place.path):
             match = _PART.search(str(path))
             if match is not None:
-                found.append((str(path), match[1], match[2]))
-    return sorted(found, key=lambda item: item[0].rpartition("/")[2])
+                files.append((str(path), match[1], match[2]))
+    return sorted(files, key=lambda item: item[0].rpartition("/")[2])
 
 
 def exists(target: str) -> None:

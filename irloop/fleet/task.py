@@ -97,13 +97,13 @@ def _versions(places: tuple[tuple[str, int], ...]) -> tuple[tuple[str, str], ...
     They are read again only if `places`, the folders of packages with the times of their last
     changes, differ from those of the previous call.
     """
-    found: list[tuple[str, str]] = []
+    installed: list[tuple[str, str]] = []
     for name in PACKAGES:
         try:
-            found.append((name, metadata.version(name)))
+            installed.append((name, metadata.version(name)))
         except metadata.PackageNotFoundError:
-            found.append((name, ""))
-    return tuple(found)
+            installed.append((name, ""))
+    return tuple(installed)
 
 
 def run_batch(orders: Orders, batch: bytes, *, big: bool = False) -> bytes:
@@ -222,12 +222,12 @@ def _ahead(found: Iterator[Fetched]) -> Iterator[Fetched | None]:
         while True:
             if waiting.empty():
                 yield None
-            item = waiting.get()
-            if item is None:
+            fetched = waiting.get()
+            if fetched is None:
                 return
-            if isinstance(item, BaseException):
-                raise item
-            yield item
+            if isinstance(fetched, BaseException):
+                raise fetched
+            yield fetched
     finally:
         stopped.set()
         while thread.is_alive():
@@ -380,15 +380,15 @@ class _Work:
             os.unlink(path)
 
 
-def _not_run(found: Fetched) -> Row:
+def _not_run(fetched: Fetched) -> Row:
     """Return the verdict columns of the row for a model on which no step can run.
 
     The model could not be fetched, or the file is not a model.
     """
-    severity = "info" if found.verdict == "no-model" else "error"
-    code = {"code": "SWP002", "severity": severity, "message": _line(found.detail)}
+    severity = "info" if fetched.verdict == "no-model" else "error"
+    code = {"code": "SWP002", "severity": severity, "message": _line(fetched.detail)}
     codes = [] if severity == "info" else [{**code, "line": None, "place": ""}]
-    return {"verdict": found.verdict, "detail": _line(found.detail), "codes": codes}
+    return {"verdict": fetched.verdict, "detail": _line(fetched.detail), "codes": codes}
 
 
 def head_of(orders: Orders, entry: Entry, step: str) -> Row:

@@ -110,13 +110,13 @@ def other_format(path: str, head: bytes) -> OtherFormat | None:
 
 def other_folder(path: str) -> OtherFormat | None:
     """Recognise a model that is a folder; None if it is none that is known."""
-    whole = os.path.normpath(path)
-    if whole.lower().endswith((".mlpackage", ".mlmodelc")):
+    folder = os.path.normpath(path)
+    if folder.lower().endswith((".mlpackage", ".mlmodelc")):
         return _CORE_ML
-    for name, found in (("saved_model.pb", _SAVED_MODEL), ("model.safetensors", _WEIGHTS)):
-        file = os.path.join(whole, name)
+    for name, kind in (("saved_model.pb", _SAVED_MODEL), ("model.safetensors", _WEIGHTS)):
+        file = os.path.join(folder, name)
         if os.path.isfile(file):
-            return _told(found, file)
+            return _told(kind, file)
     return None
 
 

@@ -79,17 +79,17 @@ class Options(Record):
         Raises:
             UsageError: naming the option and the format that it belongs to.
         """
-        for item in self.given():
-            wanted = self.format_of(item) or to
+        for choice in self.given():
+            wanted = self.format_of(choice) or to
             if wanted != to:
-                name = (item.metadata["told"] or flag_of(item)) if spelled else item.name
+                name = (choice.metadata["told"] or flag_of(choice)) if spelled else choice.name
                 raise UsageError(
                     f"{name} is an option for {_NAMES[wanted]}, but the result is {_NAMES[to]}"
                 )
 
-    def format_of(self, item: Field[Any]) -> str:
+    def format_of(self, choice: Field[Any]) -> str:
         """The only format of a result that a given option fits; "" if both."""
-        return str(item.metadata["to"])
+        return str(choice.metadata["to"])
 
 
 def flag_of(item: Field[Any]) -> str:
@@ -142,10 +142,10 @@ class ConvertOptions(Options):
             item not in (None, {}) for item in (self.mean, self.scale, self.layout)
         )
 
-    def format_of(self, item: Field[Any]) -> str:
+    def format_of(self, choice: Field[Any]) -> str:
         """The format of a result that a given option fits: for a target, the one that it runs."""
-        if item.name != "target":
-            return super().format_of(item)
+        if choice.name != "target":
+            return super().format_of(choice)
         return "onnx" if str(self.target).startswith("onnxruntime") else "openvino"
 
     def require_consistent(self, to: str, opsets: Sequence[int], *, translates: bool) -> None:

@@ -30,12 +30,12 @@ def attributes(node: Node) -> dict[str, Any]:
         return {}
     if isinstance(node.op, UnknownOp):
         return dict(node.op.attributes)
-    found = {}
-    for item in fields(node.op):
-        value = getattr(node.op, item.name)
-        if item.default is MISSING or value != item.default:
-            found[item.metadata.get("name") or item.name] = value
-    return found
+    shown = {}
+    for field in fields(node.op):
+        value = getattr(node.op, field.name)
+        if field.default is MISSING or value != field.default:
+            shown[field.metadata.get("name") or field.name] = value
+    return shown
 
 
 def constant(op: Constant) -> str:
@@ -53,7 +53,7 @@ def constant(op: Constant) -> str:
     return f"const {op.tensor.type}"
 
 
-def _numbers(item: Any) -> str:
-    if isinstance(item, list):
-        return f"[{', '.join(map(_numbers, item))}]"
-    return f"{item:g}" if isinstance(item, float) else str(item)
+def _numbers(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_numbers, value))}]"
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -30,11 +30,11 @@ class Families:
 
     @cached_property
     def _modules(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
+        modules: dict[str, list[str]] = {}
         for module, names in self._table.items():
             for name in names.split():
-                found.setdefault(self._key(name), []).append(module)
-        return found
+                modules.setdefault(self._key(name), []).append(module)
+        return modules
 
     def _key(self, name: str) -> str:
         return name.lower() if self._ignore_case else name
@@ -71,7 +71,7 @@ class Families:
 def _modules_below(package: str) -> Iterator[str]:
     import pkgutil  # takes as long as importing several families
 
-    for item in pkgutil.iter_modules(import_module(package).__path__, f"{package}."):
-        yield item.name
-        if item.ispkg:
-            yield from _modules_below(item.name)
+    for module in pkgutil.iter_modules(import_module(package).__path__, f"{package}."):
+        yield module.name
+        if module.ispkg:
+            yield from _modules_below(module.name)

@@ -96,10 +96,10 @@ class NodeArguments:
         Raises:
             InferenceError: for a sequence or an optional.
         """
-        found = self.type(position)
-        if not isinstance(found, TensorType):
-            raise self.error(f"input {position} is not a tensor", "a tensor", str(found))
-        return found
+        operand = self.type(position)
+        if not isinstance(operand, TensorType):
+            raise self.error(f"input {position} is not a tensor", "a tensor", str(operand))
+        return operand
 
     def element(self, position: int) -> ElementType:
         """The element type of an input; `DYNAMIC` when it is not known."""
@@ -134,13 +134,13 @@ class NodeArguments:
         value = self.node.inputs[position] if position < len(self.types) else None
         if value is None:
             return None
-        found = self._inference.dims(value)
+        numbers = self._inference.dims(value)
         type = self.types[position]
         has_sizes = not isinstance(type, TensorType) or type.element not in _NO_SIZES
         # If the element type is in `_NO_SIZES`, None follows from the type alone, and the elements
         # do not count as read.
-        self.looked |= found is not None or has_sizes
-        return found
+        self.looked |= numbers is not None or has_sizes
+        return numbers
 
     @property
     def outputs(self) -> tuple[ValueType, ...]:
@@ -271,10 +271,10 @@ class Inference:
                 # Otherwise a nested loop would be inferred again for every enclosing loop.
                 return
             self._seen[graph] = seen
-            for node, given in zip(graph.parameters, types, strict=True):
+            for node, entering in zip(graph.parameters, types, strict=True):
                 value = node.outputs[0]
                 self._parameters.setdefault(value, value.type)
-                value.type = given
+                value.type = entering
         for index, node in enumerate(graph.parameters):
             value = node.outputs[0]
             value.type = self._types.setdefault(value.type, value.type)
@@ -338,10 +338,10 @@ class Inference:
             return
         shared = self._types
         for value, inferred in zip(outputs, types, strict=False):
-            found = _completed(inferred, declared[value])
+            completed = _completed(inferred, declared[value])
             if value in self._hints:
-                found = refine_type(found, self._hints[value])
-            value.type = shared.setdefault(found, found)
+                completed = refine_type(completed, self._hints[value])
+            value.type = shared.setdefault(completed, completed)
         self._fold(node, args)
         if key is not None:
             self._keep_types(key, node, args)
@@ -450,11 +450,11 @@ class Inference:
         if value in self._constants:
             return self._constants[value]
         op = value.producer.op
-        found = None
+        array = None
         if isinstance(op, Constant) and op.tensor.count <= FOLD_LIMIT and not op.tensor.is_absent:
-            found = op.tensor.numpy()
-        self._constants[value] = found
-        return found
+            array = op.tensor.numpy()
+        self._constants[value] = array
+        return array
 
     def dims(self, value: Value) -> tuple[Dim, ...] | None:
         """Return the elements of an integer vector or scalar; an element may be unknown.

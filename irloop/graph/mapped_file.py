@@ -113,10 +113,10 @@ class MappedFile:
                 self._view = memoryview(_mapped(opened.handle))
             except (OSError, ValueError) as error:
                 raise ReadError(f"{self.path} cannot be mapped: {error}") from error
-        found = self._view[offset : offset + nbytes]
-        if len(found) < nbytes:
+        part = self._view[offset : offset + nbytes]
+        if len(part) < nbytes:
             raise self._shorter()
-        return found
+        return part
 
     def _small_window(self, offset: int, nbytes: int) -> memoryview:
         """Return a window from the page that was read last, or from a new page that it begins.
@@ -333,10 +333,10 @@ class _Descriptors:
     def get(self, file: MappedFile) -> _Descriptor | None:
         """The open descriptor of `file`; None if it has none."""
         with self._lock:
-            found = self._open.get(id(file))
-            if found is not None:
+            descriptor = self._open.get(id(file))
+            if descriptor is not None:
                 self._open.move_to_end(id(file))
-            return found
+            return descriptor
 
     def keep(self, file: MappedFile, opened: _Descriptor) -> None:
         """Keep the descriptor until `file` is deleted or `OPEN` newer descriptors are kept."""

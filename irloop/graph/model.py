@@ -215,16 +215,16 @@ class Graph:
         values = (node.inputs[0] for node in self.results)
         return tuple(value for value in values if value is not None)
 
-    def input(self, at: int) -> Value:
-        """The input at position `at`; unlike `inputs`, this does not build a list."""
-        return self.parameters[at].outputs[0]
+    def input(self, position: int) -> Value:
+        """The input at `position`; unlike `inputs`, this does not build a list."""
+        return self.parameters[position].outputs[0]
 
-    def output(self, at: int) -> Value:
-        """Return the value that is connected to the result at position `at`.
+    def output(self, position: int) -> Value:
+        """Return the value that is connected to the result at `position`.
 
         The result must be connected.
         """
-        value = self.results[at].inputs[0]
+        value = self.results[position].inputs[0]
         assert value is not None, "a result is not connected"
         return value
 
@@ -354,10 +354,10 @@ class Nodes(Sequence[Node]):
     def __len__(self) -> int:
         return len(self._graph)
 
-    def __contains__(self, item: object) -> bool:
-        if not isinstance(item, Node) or isinstance(item.op, Parameter | Result):
+    def __contains__(self, node: object) -> bool:
+        if not isinstance(node, Node) or isinstance(node.op, Parameter | Result):
             return False
-        return item.graph is self._graph
+        return node.graph is self._graph
 
     @overload
     def __getitem__(self, index: int) -> Node: ...
@@ -369,12 +369,12 @@ class Nodes(Sequence[Node]):
         if isinstance(index, slice):
             return list(self)[index]
         count = len(self)
-        at = index + count if index < 0 else index
-        if not 0 <= at < count:
+        position = index + count if index < 0 else index
+        if not 0 <= position < count:
             raise IndexError(f"the graph has {count} nodes, and no node {index}")
-        if at >= count // 2:
-            return next(islice(reversed(self), count - 1 - at, None))
-        return next(islice(self, at, None))
+        if position >= count // 2:
+            return next(islice(reversed(self), count - 1 - position, None))
+        return next(islice(self, position, None))
 
     def __repr__(self) -> str:
         return f"<{len(self)} nodes of {self._graph!r}>"

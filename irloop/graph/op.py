@@ -87,23 +87,23 @@ class Registry:
     def find(self, type_name: str, opset: int, domain: str = "") -> type[Op] | None:
         """The class for `type_name` in `opset`, or None."""
         key = (*self._key(domain, type_name), opset)
-        found = self._found.get(key)
-        if found is None:
-            found = self._newest(type_name, opset, domain)
-            if found is not None:
-                self._found[key] = found
-        return found
+        newest = self._found.get(key)
+        if newest is None:
+            newest = self._newest(type_name, opset, domain)
+            if newest is not None:
+                self._found[key] = newest
+        return newest
 
     def _newest(self, type_name: str, opset: int, domain: str) -> type[Op] | None:
         self._loaded(type_name, domain)
-        found = None
+        newest = None
         for cls in self._classes.get(self._key(domain, type_name), ()):
             if cls.since > opset:
                 break
-            found = cls
-        if found is not None and found.until is not None and opset > found.until:
+            newest = cls
+        if newest is not None and newest.until is not None and opset > newest.until:
             return None
-        return found
+        return newest
 
     def versions(self, type_name: str, domain: str = "") -> tuple[type[Op], ...]:
         """All classes of one type, oldest first."""
@@ -291,14 +291,14 @@ _BOUNDS: dict[type[Op], list[tuple[str, str, float, float]]] = {}
 def _bounds(cls: type[Op]) -> list[tuple[str, str, float, float]]:
     if cls in _BOUNDS:
         return _BOUNDS[cls]
-    found = []
-    for item in fields(cls):
-        least, most = item.metadata.get("least"), item.metadata.get("most")
+    bounded = []
+    for described in fields(cls):
+        least, most = described.metadata.get("least"), described.metadata.get("most")
         if least is not None or most is not None:
             bounds = -math.inf if least is None else least, math.inf if most is None else most
-            found.append((item.name, item.metadata["name"] or item.name, *bounds))
-    _BOUNDS[cls] = found
-    return found
+            bounded.append((described.name, described.metadata["name"] or described.name, *bounds))
+    _BOUNDS[cls] = bounded
+    return bounded
 
 
 class Parameter(Op, type="Parameter", inputs=0):

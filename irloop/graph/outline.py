@@ -83,11 +83,11 @@ class _Outline:
     def _alive_before(self) -> list[int]:
         """For each node, how many values earlier nodes compute and this or a later one reads."""
         change = [0] * (len(self._nodes) + 2)
-        for at, node in enumerate(self._nodes):
+        for place, node in enumerate(self._nodes):
             for value in node.outputs:
                 readers = [self._places[user] for user, _ in value.uses if user in self._places]
                 if readers:
-                    change[at + 1] += 1
+                    change[place + 1] += 1
                     change[max(readers) + 1] -= 1
         alive, count = [], 0
         for each in change:
@@ -140,11 +140,11 @@ class _Outline:
             repetitions = self._repetitions(level)
             if not repetitions:
                 break
-            items, at = [], 0
+            items, done = [], 0
             for run in repetitions:
-                items += [*level.items[at : run.start], _repeated(level, run)]
-                at = run.end
-            items += level.items[at:]
+                items += [*level.items[done : run.start], _repeated(level, run)]
+                done = run.end
+            items += level.items[done:]
         return items
 
     def _parted(self, items: list[Item]) -> list[Item]:
@@ -155,31 +155,31 @@ class _Outline:
         while len(items) > WIDEST:
             level = _Level(items, [])
             parts: list[Item] = []
-            at = 0
-            while at < len(items):
-                near = range(at + 3 * PART // 4, min(at + 5 * PART // 4, len(items)))
+            start = 0
+            while start < len(items):
+                near = range(start + 3 * PART // 4, min(start + 5 * PART // 4, len(items)))
                 stop = min(near, key=lambda end: self._alive[self._place(level, end)], default=0)
                 stop = stop or len(items)
-                parts.append(Group((f"part {len(parts) + 1}",), (tuple(items[at:stop]),)))
-                at = stop
+                parts.append(Group((f"part {len(parts) + 1}",), (tuple(items[start:stop]),)))
+                start = stop
             items = parts
         return items
 
     def _repetitions(self, level: _Level) -> list[Run]:
-        found: list[Run] = []
+        repetitions: list[Run] = []
         taken = [False] * len(level.items)
         for run in sorted(runs(level.tokens), key=lambda run: (run.period, -level.size(run), run)):
             copies = self._copies(level, run)
             if copies is None or any(taken[copies.start : copies.end]):
                 continue
             taken[copies.start : copies.end] = [True] * (copies.end - copies.start)
-            found.append(copies)
-        return sorted(found)
+            repetitions.append(copies)
+        return sorted(repetitions)
 
-    def _token(self, item: Item) -> int:
-        if isinstance(item, Node):
-            return self._kinds[self._places[item]]
-        nodes = list(members(item))
+    def _token(self, member: Item) -> int:
+        if isinstance(member, Node):
+            return self._kinds[self._places[member]]
+        nodes = list(members(member))
         start = self._places[nodes[0]]
         block = self._block(start, start + len(nodes))
         return -1 - self._blocks.setdefault(block, len(self._blocks))
@@ -211,10 +211,10 @@ class _Outline:
         edges = [self._edges(*self._span(level, at, at + run.period)) for at in stops]
         first = best = 0
         longest = 1
-        for at in range(1, len(edges)):
-            first = first if edges[at] == edges[at - 1] else at
-            if at - first + 1 > longest:
-                best, longest = first, at - first + 1
+        for step in range(1, len(edges)):
+            first = first if edges[step] == edges[step - 1] else step
+            if step - first + 1 > longest:
+                best, longest = first, step - first + 1
         begin = start + best * run.period
         copies = Run(begin, begin + longest * run.period, run.period)
         hidden = level.size(copies) * (longest - 1) // longest

@@ -103,14 +103,14 @@ class Record:
         if not values and not named and len(self._defaults) == len(names):
             self.__dict__.update(self._defaults)
             return
-        found = {**self._defaults, **dict(zip(names, values, strict=False)), **named}
+        content = {**self._defaults, **dict(zip(names, values, strict=False)), **named}
         for name, factory in self._factories.items():
-            if name not in found:
-                found[name] = factory()
+            if name not in content:
+                content[name] = factory()
         twice = values and named and not named.keys().isdisjoint(names[: len(values)])
-        if twice or found.keys() != self._names or len(values) > len(names):
-            raise self._wrong_call(found, len(values))
-        self.__dict__.update(found)
+        if twice or content.keys() != self._names or len(values) > len(names):
+            raise self._wrong_call(content, len(values))
+        self.__dict__.update(content)
 
     def _wrong_call(self, found: Mapping[str, Any], positional: int) -> TypeError:
         missing = [name for name in self._fields if name not in found]

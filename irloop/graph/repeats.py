@@ -32,15 +32,15 @@ def runs(sequence: Sequence[Hashable]) -> set[Run]:
     """
     numbers: dict[Hashable, int] = {}
     names = [numbers.setdefault(element, len(numbers)) for element in sequence]
-    found: set[Run] = set()
+    repeats: set[Run] = set()
     length = 1
     while names and length <= min(LONGEST, len(sequence)):
-        found |= _runs_of_pieces(names, length)
+        repeats |= _runs_of_pieces(names, length)
         pairs: dict[tuple[int, int], int] = {}
         halves = zip(names, names[length:], strict=False)
         names = [pairs.setdefault(pair, len(pairs)) for pair in halves]
         length *= 2
-    return found
+    return repeats
 
 
 def _runs_of_pieces(names: Sequence[int], length: int) -> set[Run]:
@@ -50,13 +50,13 @@ def _runs_of_pieces(names: Sequence[int], length: int) -> set[Run]:
     runs: set[Run] = set()
     last: dict[int, int] = {}
     period = first = 0
-    for at, name in enumerate([*names, -1]):
-        before = at - last.get(name, at)
-        last[name] = at
+    for place, name in enumerate([*names, -1]):
+        before = place - last.get(name, place)
+        last[name] = place
         if before == period:
             continue
-        run = Run(first - period, at - 1 + length, period)
+        run = Run(first - period, place - 1 + length, period)
         if period and run.end - run.start >= 2 * period:
             runs.add(run)
-        period, first = before, at
+        period, first = before, place
     return runs

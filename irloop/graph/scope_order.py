@@ -55,10 +55,10 @@ class _Sorter:
         ]
         self._readers: list[list[int]] = [[] for _ in nodes]
         self._rooted = [isinstance(node.op, Parameter) for node in nodes]
-        for at, sources in enumerate(self._sources):
-            self._rooted[at] |= any(self._rooted[source] for source in sources)
+        for place, sources in enumerate(self._sources):
+            self._rooted[place] |= any(self._rooted[source] for source in sources)
             for source in sources:
-                self._readers[source].append(at)
+                self._readers[source].append(place)
         self.scopes = [_named(node) for node in nodes]
         self._adopt()
         self._waiting = [sum(self._rooted[s] for s in sources) for sources in self._sources]
@@ -89,15 +89,15 @@ class _Sorter:
 
     def sorted(self) -> Iterator[int]:
         """Yield the position of every node once."""
-        for at, node in enumerate(self._nodes):
+        for place, node in enumerate(self._nodes):
             if isinstance(node.op, Parameter):
-                yield from self._take(at)
+                yield from self._take(place)
         current: int | None = None
         while (current := self._next(current)) is not None:
             yield from self._take(current)
-        for at in range(len(self._nodes)):
-            if not self._done[at]:
-                yield from self._take(at)
+        for place in range(len(self._nodes)):
+            if not self._done[place]:
+                yield from self._take(place)
 
     def _next(self, current: int | None) -> int | None:
         for scope in _prefixes(() if current is None else self.scopes[current]):

@@ -330,10 +330,10 @@ def unpack(raw: memoryview | bytes, element: ElementType, shape: tuple[int, ...]
     import numpy as np
 
     kind = element.numpy()
-    whole = kind.itemsize
+    size = kind.itemsize
     for dim in shape:
-        whole *= max(dim, 1)
-    if whole > sys.maxsize:
+        size *= max(dim, 1)
+    if size > sys.maxsize:
         # NumPy refuses such sizes even if there are no elements.
         raise LimitError(
             "an array has sizes that no memory can hold",

@@ -91,25 +91,25 @@ def _output_misfit(node: Node) -> Misfit | None:
     The first such output counts. Returns None if each body returns each output exactly once.
     """
     for body in node.bodies:
-        given = Counter(out.external for out in body.ports.outputs)
+        times = Counter(out.external for out in body.ports.outputs)
         for place in range(len(node.outputs)):
-            if given[place] != 1:
+            if times[place] != 1:
                 return Misfit(
                     f"output {place} of the node is not exactly once in the port map of its body "
                     f"{body.label!r}",
                     "once",
-                    f"{given[place]} times",
+                    f"{times[place]} times",
                 )
     return None
 
 
 def _body_misfit(node: Node, labels: tuple[str, ...]) -> Misfit | None:
-    found = tuple(body.label for body in node.bodies)
-    if sorted(found) != sorted(labels):
+    present = tuple(body.label for body in node.bodies)
+    if sorted(present) != sorted(labels):
         return Misfit(
             "it does not have the bodies that its operation needs",
             ", ".join(labels),
-            ", ".join(found) or "none",
+            ", ".join(present) or "none",
         )
     for body in node.bodies:
         parameters, results = len(body.graph.parameters), len(body.graph.results)

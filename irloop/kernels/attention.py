@@ -270,15 +270,15 @@ def linear_attention(*, rule: str, query_heads: int, key_heads: int, scale: floa
                 state = past.astype(np.float32)
             read = np.empty((count, batch, key_heads, shared, v.shape[-1]), np.float32)
             spend_each(count, 50_000 + 5 * state.size, "linear attention")
-            for at in range(count):
+            for step in range(count):
                 if fading is not None:
-                    state = state * fading[at][..., None]
-                new = v[at]
+                    state = state * fading[step][..., None]
+                new = v[step]
                 if rates is not None:
-                    known = (k[at][..., None, :] @ state)[..., 0, :]
-                    new = rates[at] * (new - known)
-                state = state + k[at][..., None] * new[..., None, :]
-                np.matmul(q[at], state, out=read[at])
+                    known = (k[step][..., None, :] @ state)[..., 0, :]
+                    new = rates[step] * (new - known)
+                state = state + k[step][..., None] * new[..., None, :]
+                np.matmul(q[step], state, out=read[step])
         result = (read * factor).transpose(1, 0, 2, 3, 4).reshape(batch, count, -1)
         kept = query.dtype if past is None else past.dtype
         return result.astype(query.dtype, copy=False), state.astype(kept, copy=False)

@@ -165,13 +165,13 @@ def _truth(x: Array) -> Array:
             than 64 bits.
     """
     spend_each(x.size, 400, "reading numbers from text")
-    found = []
+    truths = []
     for text in x.reshape(-1).tolist():
         match = _INTEGER.match(str(text))
         if match is None or len(match[1].lstrip("0")) > 20 or int(match[1]) >= 1 << 64:
             raise ValueError(f"ONNX Runtime cannot convert {text!r} to a boolean")
-        found.append(int(match[1]) != 0)
-    return np.array(found, bool).reshape(x.shape)
+        truths.append(int(match[1]) != 0)
+    return np.array(truths, bool).reshape(x.shape)
 
 
 def _wide(x: Array) -> Array:

@@ -259,14 +259,14 @@ def _layout_of(window: Window, sizes: Dims) -> _Layout:
 
 @lru_cache(maxsize=256)
 def _places(window: Window, steps: Dims) -> tuple[tuple[Dims, int], ...]:
-    found = []
+    places = []
     strides, dilations = window.strides, window.dilations
     for position in all_of(*map(range, window.kernel)):
         reached = [k * d for k, d in zip(position, dilations, strict=True)]
         phase = tuple(at % s for at, s in zip(reached, strides, strict=True))
         parts = zip(reached, strides, steps, strict=True)
-        found.append((phase, sum(at // s * step for at, s, step in parts)))
-    return tuple(found)
+        places.append((phase, sum(at // s * step for at, s, step in parts)))
+    return tuple(places)
 
 
 def _copy_strided(

@@ -51,13 +51,13 @@ def in_tiles(
     rows, step = min(_ROWS, height), window.strides[0]
     filters = _left_operands(w.reshape(len(w), *window.kernel), window, rows)
     images = _Shifted(x, window, begins, (height, width), fill)
-    whole = height // rows
-    done = whole * rows
+    tiles = height // rows
+    done = tiles * rows
     for first in range(0, len(x), images.most):
         block = images.block(first)
         left, made = filters[first : first + len(block)], target[first : first + len(block)]
         np.matmul(
-            left, _right_operands(block, rows, whole, window), out=_as_tiles(made, rows, whole)
+            left, _right_operands(block, rows, tiles, window), out=_as_tiles(made, rows, tiles)
         )
         if done < height:
             rest = _right_operands(block, height - done, 1, window, done * step)

@@ -73,11 +73,11 @@ def suppressed(boxes: Array, threshold: float, share: Function) -> list[int]:
     """
     alive = np.ones(len(boxes), bool)
     kept = []
-    for at in range(len(boxes)):
-        if alive[at]:
-            spend_overlaps(len(boxes) - at, 40)
-            kept.append(at)
-            alive[at + 1 :] &= share(boxes[at + 1 :], boxes[at]) <= np.float32(threshold)
+    for index in range(len(boxes)):
+        if alive[index]:
+            spend_overlaps(len(boxes) - index, 40)
+            kept.append(index)
+            alive[index + 1 :] &= share(boxes[index + 1 :], boxes[index]) <= np.float32(threshold)
     return kept
 
 
@@ -135,12 +135,12 @@ def _limited(how: Detection, rows: list[tuple[int, int]], scores: Array) -> list
     return sorted(ranked, key=lambda row: row[0])
 
 
-def _priors(how: Detection, priors: Array, item: int) -> tuple[Array, Array]:
+def _priors(how: Detection, priors: Array, image: int) -> tuple[Array, Array]:
     """Return the priors of one batch item as corners in 0..1, and their variances, each [P, 4].
 
     If the input has no variances, because the predicted offsets contain them, all variances are 1.
     """
-    rows = priors[item if len(priors) > 1 else 0]
+    rows = priors[image if len(priors) > 1 else 0]
     width = 4 if how.normalized else 5
     count = rows.shape[1] // width
     boxes = rows[0].reshape(count, width)[:, width - 4 :]
@@ -173,15 +173,15 @@ def detect(how: Detection, rows: Callable[[int, int, int], int]) -> Function:
         boxes = _decoded(boxes, variances, moves, centred=how.centred)
         return np.clip(boxes, 0, 1) if how.clip_before else boxes
 
-    def item_rows(item: int, boxes: Array, scores: Array) -> list[list[float]]:
+    def item_rows(image: int, boxes: Array, scores: Array) -> list[list[float]]:
         chosen = (_by_box if how.by_box else _by_class)(how, boxes, scores)
-        found = []
+        detections = []
         for label, prior in _limited(how, chosen, scores):
             box = boxes[0 if how.shared else label, prior]
             box = np.clip(box, 0, 1) if how.clip_after else box
             shown = label - 1 if how.by_box else label
-            found.append([item, shown, float(scores[prior, label]), *box.tolist()])
-        return found
+            detections.append([image, shown, float(scores[prior, label]), *box.tolist()])
+        return detections
 
     def apply(
         moves: Array,
@@ -206,10 +206,10 @@ def detect(how: Detection, rows: Callable[[int, int, int], int]) -> Function:
             worth = np.where(shown, worth, nothing)
         detections: list[list[float]] = []
         with np.errstate(all="ignore"):
-            for item in range(items):
-                refined = None if first is None else first[item]
-                boxes = decoded(widened(priors), item, wide[item], refined)
-                detections += item_rows(item, boxes, worth[item])
+            for image in range(items):
+                refined = None if first is None else first[image]
+                boxes = decoded(widened(priors), image, wide[image], refined)
+                detections += item_rows(image, boxes, worth[image])
         result = np.zeros((1, 1, rows(items, count, classes), 7), dtype=moves.dtype)
         if detections:
             result[0, 0, : len(detections)] = detections

@@ -58,11 +58,11 @@ def prior_grid(size: tuple[int, int], strides: tuple[float, float], *, flatten: 
         x = ((np.arange(width) + 0.5) * along).astype(np.float32)
         shift = np.stack(np.broadcast_arrays(x, y, x, y), axis=-1)
         boxes = (widened(priors) + shift[:, :, None]).astype(priors.dtype)
-        whole = (*features.shape[2:], len(priors), 4)
-        result = np.zeros((int(np.prod(whole[:3])), 4), dtype=priors.dtype)
+        shape = (*features.shape[2:], len(priors), 4)
+        result = np.zeros((int(np.prod(shape[:3])), 4), dtype=priors.dtype)
         rows = boxes.reshape(-1, 4)[: len(result)]
         result[: len(rows)] = rows
-        return result if flatten else result.reshape(whole)
+        return result if flatten else result.reshape(shape)
 
     return apply
 
@@ -153,11 +153,11 @@ def detections(final: Final) -> Function:
             rows = rows[: final.per_image]
         labels = np.array([row[0] for row in rows], dtype=np.int64)
         places = np.array([row[1] for row in rows], dtype=np.int64)
-        found = np.zeros((final.per_image, 4), dtype=rois.dtype)
+        corners = np.zeros((final.per_image, 4), dtype=rois.dtype)
         classes = np.zeros(final.per_image, dtype=np.int32)
         values = np.zeros(final.per_image, dtype=scores.dtype)
-        found[: len(rows)] = boxes[places, labels]
+        corners[: len(rows)] = boxes[places, labels]
         classes[: len(rows)], values[: len(rows)] = labels, worth[places, labels]
-        return found, classes, values
+        return corners, classes, values
 
     return apply

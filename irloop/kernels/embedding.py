@@ -160,7 +160,7 @@ def sparse_fill_empty_rows(
     empty[indices[:, 0]] = False
     missing = np.flatnonzero(empty).astype(indices.dtype)
     added = np.stack([missing, np.zeros_like(missing)], axis=1)
-    whole = np.concatenate([indices, added])
+    filled = np.concatenate([indices, added])
     filler = np.full(len(missing), default.reshape(-1)[0], dtype=values.dtype)
-    order = np.argsort(whole[:, 0], kind="stable")
-    return whole[order], np.concatenate([values, filler])[order], empty
+    order = np.argsort(filled[:, 0], kind="stable")
+    return filled[order], np.concatenate([values, filler])[order], empty

@@ -137,11 +137,11 @@ def gather_nd(batch_dims: int, merge: bool = False) -> Callable[[Array, Array], 
         rows = indices.reshape(count, math.prod(inner), depth)
         flat = data.reshape(count, *data.shape[batch_dims:])
         batch = np.broadcast_to(np.arange(count)[:, None], rows.shape[:2])
-        found: Array = flat[(batch, *(rows[..., at] for at in range(depth)))]
+        gathered: Array = flat[(batch, *(rows[..., at] for at in range(depth)))]
         lead = indices.shape[:batch_dims]
         if merge and batch_dims > 1:
             lead = (count,)
-        return found.reshape((*lead, *inner, *data.shape[batch_dims + depth :]))
+        return gathered.reshape((*lead, *inner, *data.shape[batch_dims + depth :]))
 
     return run
 

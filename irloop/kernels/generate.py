@@ -127,11 +127,11 @@ def one_hot(axis: int, wrap: bool) -> Callable[[Array, Array, Array, Array], Arr
 
     def run(indices: Array, depth: Array, on: Array, off: Array) -> Array:
         size = int(depth.reshape(-1)[0])
-        at = axis % (indices.ndim + 1)
-        where = np.expand_dims(indices, at)
+        position = axis % (indices.ndim + 1)
+        where = np.expand_dims(indices, position)
         if wrap:
             where = np.where(where < 0, where + size, where)
-        counter = np.arange(size).reshape([-1] + [1] * (indices.ndim - at))
+        counter = np.arange(size).reshape([-1] + [1] * (indices.ndim - position))
         hot = where == counter
         return np.where(hot, on.reshape(()), off.reshape(())).astype(on.dtype, copy=False)
 

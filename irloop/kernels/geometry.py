@@ -26,10 +26,10 @@ def normalised_auto_pad(text: str) -> str:
     Raises:
         ValueError: for a word that neither dialect knows.
     """
-    found = _AUTO_PADS.get(text.lower())
-    if found is None:
+    known = _AUTO_PADS.get(text.lower())
+    if known is None:
         raise ValueError(f"auto_pad {text!r} is not one of NOTSET, SAME_UPPER, SAME_LOWER, VALID")
-    return found
+    return known
 
 
 def _filled(values: Sequence[int], rank: int, default: int) -> tuple[int, ...]:

@@ -77,10 +77,10 @@ def classifier(
         scores = score(x)
         if rows > 1:
             return chosen(scores.argmax(axis=1), labels), transformed(scores, transform)
-        found = chosen(scores[:, 0] > 0, labels)
+        predicted = chosen(scores[:, 0] > 0, labels)
         if transform == "LOGISTIC":
             scores = transformed(scores, transform)
         both = of_two(scores, share=True)
-        return found, transformed(both, transform) if transform == "PROBIT" else both
+        return predicted, transformed(both, transform) if transform == "PROBIT" else both
 
     return apply

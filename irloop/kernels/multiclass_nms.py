@@ -105,11 +105,11 @@ def _sorted(limits: Limits, rows: Array, values: Array) -> Array:
     For "score" the best scores come first; for "classid" the rows are sorted by class, then by item
     and score. For any other order the rows stay in place.
     """
-    item, label, box = rows.T
+    image, label, box = rows.T
     if limits.order == "score":
-        return np.lexsort((box, label, item, -values))
+        return np.lexsort((box, label, image, -values))
     if limits.order == "classid":
-        return np.lexsort((box, -values, item, label))
+        return np.lexsort((box, -values, image, label))
     return np.arange(len(rows))
 
 

@@ -147,12 +147,12 @@ def non_max_suppression(
                 kept, worth = suppression.keep(boxes[item], scores[item, label], limit, threshold)
                 rows += [(item, label, box) for box in kept]
                 values += worth
-    found = np.array(rows, dtype=np.int64).reshape(-1, 3)
+    selected = np.array(rows, dtype=np.int64).reshape(-1, 3)
     worth_of = np.array(values, dtype=np.float32)
     if descending:
         order = np.argsort(-worth_of, kind="stable")
-        found, worth_of = found[order], worth_of[order]
-    return found, worth_of
+        selected, worth_of = selected[order], worth_of[order]
+    return selected, worth_of
 
 
 def _number(given: Array | None) -> float:

@@ -119,11 +119,11 @@ def _normalized(
     each = max(1, BLOCK // math.prod(x.shape[2:]))
     operands = [item.reshape(-1, *(1,) * (x.ndim - 2)) for item in (mean, factor, bias)]
     budget.spend(len(x) * -(-x.shape[1] // each), "normalisation")
-    for item, target in zip(x, made, strict=True):
-        for first in range(0, len(item), each):
+    for sample, target in zip(x, made, strict=True):
+        for first in range(0, len(sample), each):
             own = slice(first, first + each)
             centre, scale, offset = (operand[own] for operand in operands)
-            out = np.subtract(item[own], centre, out=target[own])
+            out = np.subtract(sample[own], centre, out=target[own])
             np.add(np.multiply(out, scale, out=out), offset, out=out)
             if then is not None:
                 overwrite(then, out)

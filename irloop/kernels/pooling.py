@@ -146,10 +146,11 @@ def max_indices(
         values = np.take_along_axis(flat, where[:, :, None], axis=2)[:, :, 0]
         offsets = np.unravel_index(where, window.kernel)
         places = []
-        for at, offset in enumerate(offsets):
-            start = np.arange(counts[at]) * window.strides[at] - window.pads(at, x.shape[2 + at])[0]
-            start = start.reshape(-1, *(1,) * (len(counts) - 1 - at))
-            places.append(start + offset * window.dilations[at])
+        for dim, offset in enumerate(offsets):
+            begin = window.pads(dim, x.shape[2 + dim])[0]
+            start = np.arange(counts[dim]) * window.strides[dim] - begin
+            start = start.reshape(-1, *(1,) * (len(counts) - 1 - dim))
+            places.append(start + offset * window.dilations[dim])
         return values, flat_index(places, x.shape, axis, column_major).astype(dtype)
 
     return apply
@@ -329,10 +330,10 @@ def adaptive_max(dtype: Any = np.int64) -> Function:
         places = bin_places(x.shape[2:], counts)
         values = x.reshape(*x.shape[:2], -1)[:, :, places]
         best = values.argmax(axis=-1)
-        found = np.take_along_axis(values, best[..., None], axis=-1)[..., 0]
+        largest = np.take_along_axis(values, best[..., None], axis=-1)[..., 0]
         index = places[np.arange(len(places)), best]
         result = (*x.shape[:2], *counts)
-        return found.reshape(result), index.reshape(result).astype(dtype)
+        return largest.reshape(result), index.reshape(result).astype(dtype)
 
     return apply
 

@@ -107,14 +107,14 @@ def element_boxes(priors: Priors) -> list[Box]:
     ratios = aspect_ratios(priors)
     boxes = _fixed(priors, ratios)
     last = len(priors.min_size) - 1
-    for at, size in enumerate(priors.min_size):
+    for index, size in enumerate(priors.min_size):
         boxes.append((0.0, 0.0, size / 2, size / 2, False))
         larger: list[Box] = []
-        if at < len(priors.max_size):
-            side = _root(size * priors.max_size[at]) / 2
+        if index < len(priors.max_size):
+            side = _root(size * priors.max_size[index]) / 2
             larger.append((0.0, 0.0, side, side, False))
         others: list[Box] = []
-        if priors.scale_all_sizes or at == last:
+        if priors.scale_all_sizes or index == last:
             base = size if priors.scale_all_sizes else priors.min_size[0]
             others = [
                 (0.0, 0.0, base / 2 * _root(ratio), base / 2 / _root(ratio), False)

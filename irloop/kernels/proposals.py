@@ -192,11 +192,11 @@ def proposals(
         return boxes, worth[kept]
 
     def apply(scores: Array, moves: Array, image: Array) -> Any:
-        given = image.reshape(-1).astype(np.float32).tolist()
+        sizes = image.reshape(-1).astype(np.float32).tolist()
         rows, worths = [], []
         with np.errstate(all="ignore"):
             for item, (worth, move) in enumerate(zip(scores, moves, strict=True)):
-                boxes, values = one(widened(worth), widened(move), given)
+                boxes, values = one(widened(worth), widened(move), sizes)
                 row = _filled(np.insert(boxes, 0, item, axis=1), selection.after)
                 if len(boxes) < selection.after:
                     row[len(boxes), 0] = -1

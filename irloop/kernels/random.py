@@ -129,12 +129,12 @@ def philox_multinomial(
         drawn = uniform_numbers(shape, np.zeros(1, np.float32), np.ones(1, np.float32))
         chosen = np.empty((len(rows), count), dtype)
         spend_each(count, 20_000 + 5 * rows.size, "drawing samples")
-        for at in range(count):
+        for draw in range(count):
             limits = np.cumsum(shares, axis=1)
-            reached = drawn[:, at, None] * limits[:, -1:] < limits
-            chosen[:, at] = reached.argmax(axis=1)
+            reached = drawn[:, draw, None] * limits[:, -1:] < limits
+            chosen[:, draw] = reached.argmax(axis=1)
             if not replace:
-                shares[np.arange(len(rows)), chosen[:, at]] = 0
+                shares[np.arange(len(rows)), chosen[:, draw]] = 0
         return chosen.reshape((*weights.shape[:-1], count))
 
     return run

@@ -114,10 +114,10 @@ def shuffle_channels(axis: int, group: int) -> Callable[[Array], Array]:
     """
 
     def run(data: Array) -> Array:
-        at = axis % data.ndim
-        before, after = data.shape[:at], data.shape[at + 1 :]
-        parts = data.reshape(*before, group, data.shape[at] // group, *after)
-        return parts.swapaxes(at, at + 1).reshape(data.shape)
+        position = axis % data.ndim
+        before, after = data.shape[:position], data.shape[position + 1 :]
+        parts = data.reshape(*before, group, data.shape[position] // group, *after)
+        return parts.swapaxes(position, position + 1).reshape(data.shape)
 
     return run
 

@@ -356,12 +356,12 @@ def _sequence(
     zeros = np.zeros((items, size), dtype=x.dtype)
     outputs, ends, memories = [], [], []
     reversals = {"forward": (False,), "reverse": (True,)}.get(direction, (False, True))
-    for at, (kind, reverse) in enumerate(zip(cells, reversals, strict=True)):
-        first_h = zeros if h is None else h[at]
+    for number, (kind, reverse) in enumerate(zip(cells, reversals, strict=True)):
+        first_h = zeros if h is None else h[number]
         first_c = None
         if isinstance(kind, LstmCell):
-            first_c = zeros if c is None else c[at]
-        y, end, memory = _run(kind, weights[at], x, lengths, first_h, first_c, reverse=reverse)
+            first_c = zeros if c is None else c[number]
+        y, end, memory = _run(kind, weights[number], x, lengths, first_h, first_c, reverse=reverse)
         outputs.append(y)
         ends.append(end)
         memories.append(end if memory is None else memory)

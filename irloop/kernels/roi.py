@@ -71,15 +71,15 @@ def roi_pool_max(height: int, width: int, scale: float) -> Function:
     def apply(data: Array, rois: Array) -> Any:
         result = np.zeros((len(rois), data.shape[1], height, width), data.dtype)
         budget.spend(A_REGION * len(rois), "reading regions")
-        for region, (item, x1, y1, x2, y2) in enumerate(rois.astype(np.float64).tolist()):
-            if item < 0:
+        for region, (image, x1, y1, x2, y2) in enumerate(rois.astype(np.float64).tolist()):
+            if image < 0:
                 break
             rows, no_rows = bins(y1, y2, height, data.shape[2])
             columns, no_columns = bins(x1, x2, width, data.shape[3])
             cells_size = data.shape[1] * rows.size * columns.size
             budget.reserve(3 * data.itemsize * cells_size, "the elements of a region")
             spend_each(cells_size, 10, "the elements of a region")
-            cells = data[int(item)][:, rows][:, :, :, columns]
+            cells = data[int(image)][:, rows][:, :, :, columns]
             best = cells.max(axis=(2, 4))
             result[region] = np.where(no_rows[:, None] | no_columns, 0, best)
         return result
@@ -130,15 +130,15 @@ def roi_pool_bilinear(height: int, width: int) -> Function:
     def apply(data: Array, rois: Array) -> Any:
         result = np.zeros((len(rois), data.shape[1], height, width), data.dtype)
         budget.spend(A_REGION * len(rois), "reading regions")
-        for region, (item, x1, y1, x2, y2) in enumerate(rois.astype(np.float64).tolist()):
-            if item < 0:
+        for region, (image, x1, y1, x2, y2) in enumerate(rois.astype(np.float64).tolist()):
+            if image < 0:
                 break
             samples = data.shape[1] * height * (data.shape[3] + width)
             budget.reserve(4 * 8 * samples + 80 * (height + width), "the samples of a region")
             spend_each(samples, 15, "the samples of a region")
             y = _grid(y1, y2, height, data.shape[2])
             x = _grid(x1, x2, width, data.shape[3])
-            result[region] = _bilinear(widened(data[int(item)]), y, x)
+            result[region] = _bilinear(widened(data[int(image)]), y, x)
         return result
 
     return apply
@@ -258,10 +258,10 @@ def psroi_average(outputs: int, group: int, scale: float) -> Function:
     def apply(data: Array, rois: Array) -> Any:
         result = np.zeros((len(rois), outputs, group, group), data.dtype)
         budget.spend(A_REGION * len(rois), "reading regions")
-        for region, (item, x1, y1, x2, y2) in enumerate(rois.astype(np.float64).tolist()):
-            if item < 0:
+        for region, (image, x1, y1, x2, y2) in enumerate(rois.astype(np.float64).tolist()):
+            if image < 0:
                 break
-            plane = widened(data[int(item)])
+            plane = widened(data[int(image)])
             budget.reserve(48 * plane.size, "the sums of a region")
             spend_each(plane.size, 20, "the sums of a region")
             sums = np.zeros((plane.shape[0], plane.shape[1] + 1, plane.shape[2] + 1))
@@ -297,11 +297,11 @@ def psroi_bilinear(outputs: int, group: int, bins_x: int, bins_y: int, scale: fl
         height, width = data.shape[2:]
         result = np.zeros((len(rois), outputs, group, group), data.dtype)
         budget.spend(A_REGION * len(rois) * bins_y * bins_x, "reading regions")
-        for region, (item, *box) in enumerate(rois.astype(np.float64).tolist()):
-            if item < 0:
+        for region, (image, *box) in enumerate(rois.astype(np.float64).tolist()):
+            if image < 0:
                 break
             x1, y1, x2, y2 = (bound * scale for bound in box)
-            plane = widened(data[int(item)])
+            plane = widened(data[int(image)])
             channels = plane.reshape(bins_y * bins_x, outputs, height, width)
             total = np.zeros((outputs, group, group))
             for row in range(bins_y):

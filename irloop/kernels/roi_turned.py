@@ -92,12 +92,12 @@ def deformable_psroi(
     shift times `spread` is a fraction of the size of the region.
     """
 
-    def moved(offsets: Array, at: int) -> tuple[Array, Array]:
-        """Return the vertical and the horizontal shift of each bin of region `at`.
+    def moved(offsets: Array, region: int) -> tuple[Array, Array]:
+        """Return the vertical and the horizontal shift of each bin of `region`.
 
         Each is [outputs, group, group], in multiples of the size of the region.
         """
-        pairs = widened(offsets[at]).astype(np.float64).reshape(-1, 2, part, part) * spread
+        pairs = widened(offsets[region]).astype(np.float64).reshape(-1, 2, part, part) * spread
         place = np.arange(group) * part // group
         kinds = np.arange(outputs) // (outputs // len(pairs))
         own = pairs[kinds][:, :, place][:, :, :, place]
@@ -131,13 +131,13 @@ def deformable_psroi(
         samples = outputs * group * group * bins[0] * bins[1]
         budget.reserve(200 * samples, "the samples of a region")
         spend_each(len(rois), 200_000 + 200 * samples, "reading regions")
-        for region, (item, *bounds) in enumerate(rois.astype(np.float64)):
-            if item < 0:
+        for region, (image, *bounds) in enumerate(rois.astype(np.float64)):
+            if image < 0:
                 break
             rounded = np.sign(bounds) * np.floor(np.abs(bounds) + 0.5)
             box = np.add(rounded.reshape(2, 2), [[0], [1]]) * scale - 0.5
             shifts = (0.0, 0.0) if offsets is None else moved(offsets, region)
-            result[region] = one(widened(data[int(item)]), box, *shifts)
+            result[region] = one(widened(data[int(image)]), box, *shifts)
         return result
 
     return apply

@@ -128,15 +128,15 @@ def _running(
     function: Callable[..., Array], neutral: int, exclusive: bool, reverse: bool
 ) -> Callable[..., Array]:
     def run(data: Array, axis: Array | None = None) -> Array:
-        at = 0 if axis is None else int(axis.reshape(-1)[0])
-        turned = np.flip(data, at) if reverse else data
+        along = 0 if axis is None else int(axis.reshape(-1)[0])
+        turned = np.flip(data, along) if reverse else data
         with np.errstate(over="ignore", invalid="ignore"):
-            result = function(turned, axis=at, dtype=data.dtype)
-        if exclusive and data.shape[at]:
-            first = np.full_like(np.take(result, [0], at), neutral)
-            rest = np.take(result, np.arange(data.shape[at] - 1), at)
-            result = np.concatenate([first, rest], at)
-        return np.flip(result, at) if reverse else result
+            result = function(turned, axis=along, dtype=data.dtype)
+        if exclusive and data.shape[along]:
+            first = np.full_like(np.take(result, [0], along), neutral)
+            rest = np.take(result, np.arange(data.shape[along] - 1), along)
+            result = np.concatenate([first, rest], along)
+        return np.flip(result, along) if reverse else result
 
     return run
 
@@ -199,14 +199,14 @@ def unique(
         budget.reserve(72 * data.size, "the distinct elements")
         spend_each(data.size, 600, "the distinct elements")
         flat = data.reshape(-1) if axis is None else data
-        at = 0 if axis is None else axis
+        along = 0 if axis is None else axis
         values, first, inverse, counts = np.unique(
-            flat, return_index=True, return_inverse=True, return_counts=True, axis=at
+            flat, return_index=True, return_inverse=True, return_counts=True, axis=along
         )
         inverse = inverse.reshape(-1)
         if not in_order:
             order = np.argsort(first, kind="stable")
-            values, first, counts = np.take(values, order, at), first[order], counts[order]
+            values, first, counts = np.take(values, order, along), first[order], counts[order]
             inverse = np.argsort(order, kind="stable")[inverse]
         return values, first.astype(index), inverse.astype(index), counts.astype(count)
 

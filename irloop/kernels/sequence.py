@@ -52,15 +52,15 @@ def at(sequence: list[Any], position: Array) -> Any:
     return sequence[_position(position, len(sequence), len(sequence) - 1)]
 
 
-def insert(sequence: list[Any], item: Any, position: Array | None = None) -> list[Any]:
-    """Insert `item` before `position`, or at the end if `position` is missing.
+def insert(sequence: list[Any], tensor: Any, position: Array | None = None) -> list[Any]:
+    """Insert `tensor` before `position`, or at the end if `position` is missing.
 
     Raises:
         ValueError: when `position` is not in -n..n.
     """
     count = len(sequence)
     place = count if position is None else _position(position, count, count)
-    return [*sequence[:place], item, *sequence[place:]]
+    return [*sequence[:place], tensor, *sequence[place:]]
 
 
 def erase(sequence: list[Any], position: Array | None = None) -> list[Any]:

@@ -115,23 +115,23 @@ class Masks:
         """
         items: list[Any] = []
         axis = 0
-        for at, bounds in enumerate(zip(begin, end, strides, strict=True)):
-            if self.at(self.ellipsis, at):
+        for position, bounds in enumerate(zip(begin, end, strides, strict=True)):
+            if self.at(self.ellipsis, position):
                 items.append(Ellipsis)
-                later = range(at + 1, len(begin))
+                later = range(position + 1, len(begin))
                 axis = len(shape) - sum(not self.at(self.new_axis, other) for other in later)
-            elif self.at(self.new_axis, at):
+            elif self.at(self.new_axis, position):
                 items.append(None)
             else:
-                items.append(self._item(at, shape[axis], *bounds))
+                items.append(self._item(position, shape[axis], *bounds))
                 axis += 1
         return tuple(items)
 
-    def _item(self, at: int, dim: int, begin: int, end: int, stride: int) -> Any:
-        if self.at(self.shrink, at):
+    def _item(self, position: int, dim: int, begin: int, end: int, stride: int) -> Any:
+        if self.at(self.shrink, position):
             return begin
-        first = None if self.at(self.begin, at) else begin
-        last = None if self.at(self.end, at) else end
+        first = None if self.at(self.begin, position) else begin
+        last = None if self.at(self.end, position) else end
         return bounded(first, last, stride, dim)
 
     @staticmethod
@@ -205,12 +205,12 @@ def split_lengths(data: Array, axis: Array, lengths: Array) -> Any:
 
     One length may be -1: that part gets the elements that the other parts leave.
     """
-    at = int(axis.reshape(-1)[0])
+    along = int(axis.reshape(-1)[0])
     sizes = listed(lengths)
     if -1 in sizes:
         rest = sum(size for size in sizes if size != -1)
-        sizes[sizes.index(-1)] = data.shape[at] - rest
-    return _one_or_all(_pieces(data, at, sizes))
+        sizes[sizes.index(-1)] = data.shape[along] - rest
+    return _one_or_all(_pieces(data, along, sizes))
 
 
 def split_sizes(axis: int, sizes: tuple[int, ...]) -> Callable[[Array], Any]:
@@ -265,14 +265,14 @@ def tensor_scatter(axis: int, circular: bool) -> Callable[..., Array]:
     """
 
     def run(cache: Array, update: Array, indices: Array | None = None) -> Array:
-        at = axis % cache.ndim
-        batch, length = cache.shape[0], update.shape[at]
+        along = axis % cache.ndim
+        batch, length = cache.shape[0], update.shape[along]
         starts = np.zeros(batch, dtype=np.int64) if indices is None else indices
         positions = starts[:, None] + np.arange(length)
         if circular:
-            positions = positions % cache.shape[at]
-        result = np.moveaxis(np.array(cache), at, 1)
-        result[np.arange(batch)[:, None], positions] = np.moveaxis(update, at, 1)
-        return np.moveaxis(result, 1, at)
+            positions = positions % cache.shape[along]
+        result = np.moveaxis(np.array(cache), along, 1)
+        result[np.arange(batch)[:, None], positions] = np.moveaxis(update, along, 1)
+        return np.moveaxis(result, 1, along)
 
     return run

@@ -182,11 +182,11 @@ def _coupled(share: Array) -> Array:
         if np.abs(slope - value).max() < 0.005 / count:
             break
         spend_each(count, 20_000 + 10 * count, "coupling probabilities")
-        for at in range(count):
-            step = (value - slope[at]) / form[at, at]
-            shares[at] += step
-            value = (value + step * (step * form[at, at] + 2 * slope[at])) / (1 + step) ** 2
-            slope = (slope + step * form[at]) / (1 + step)
+        for k in range(count):
+            step = (value - slope[k]) / form[k, k]
+            shares[k] += step
+            value = (value + step * (step * form[k, k] + 2 * slope[k])) / (1 + step) ** 2
+            slope = (slope + step * form[k]) / (1 + step)
             shares /= 1 + step
     return shares
 

@@ -70,16 +70,16 @@ class Forest:
         """
         self._check(x)
         budget.reserve(24 * len(self.roots) * len(x), "descending in trees")
-        at = np.tile(self.roots, (len(x), 1))
+        nodes = np.tile(self.roots, (len(x), 1))
         for _ in range(len(self.modes) + 1):
-            row, tree = np.nonzero(self.modes[at] != _LEAF)
+            row, tree = np.nonzero(self.modes[nodes] != _LEAF)
             if not row.size:
-                return at
+                return nodes
             spend_each(row.size, 300, "descending in trees")
             budget.reserve(200 * row.size, "descending in trees")
-            node = at[row, tree]
+            node = nodes[row, tree]
             holds = self._passes_test(node, x[row, self.features[node]])
-            at[row, tree] = np.where(holds, self.true[node], self.false[node])
+            nodes[row, tree] = np.where(holds, self.true[node], self.false[node])
         raise ValueError("the nodes of a tree form a cycle")
 
     def _check(self, x: Array) -> None:

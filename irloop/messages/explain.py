@@ -86,22 +86,22 @@ def explain_message(text: str) -> str:
     Raises:
         UsageError: when the text contains no known message.
     """
-    found = explanations(text)
-    if not found:
+    known = explanations(text)
+    if not known:
         raise UsageError(
             "no message in this text is known",
             expected="a code (IRL203), or a message of OpenVINO, ONNX Runtime or onnx.checker",
             fix="run 'irloop validate MODEL' on the model that it is about",
         )
-    return "\n\n".join(map(_as_text, found)) + "\n"
+    return "\n\n".join(map(_as_text, known)) + "\n"
 
 
-def _as_text(item: Explanation) -> str:
-    lines = [f"{item.engine}: {item.cause}"]
-    if item.codes:
+def _as_text(explanation: Explanation) -> str:
+    lines = [f"{explanation.engine}: {explanation.cause}"]
+    if explanation.codes:
         lines.append("  found by:")
-        lines += [f"    {code}  {_title(code)}".rstrip() for code in item.codes]
-    return "\n".join([*lines, f"  next:     {item.advice}"])
+        lines += [f"    {code}  {_title(code)}".rstrip() for code in explanation.codes]
+    return "\n".join([*lines, f"  next:     {explanation.advice}"])
 
 
 def _title(code: str) -> str:

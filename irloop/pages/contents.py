@@ -102,10 +102,10 @@ class Contents:
         members = counted("operations", self._members(graph), len(graph), every=64)
         shown = [node for node in members if self._add_node(node, number)]
         for node in shown:
-            for at, value in enumerate(node.inputs):
+            for position, value in enumerate(node.inputs):
                 if value is not None and value.producer in self.numbers:
                     source = self.numbers[value.producer]
-                    entry["edges"].append([source, value.index, self.numbers[node], at])
+                    entry["edges"].append([source, value.index, self.numbers[node], position])
         entry["nodes"] = self._tree(outline(shown))
         if owner is not None and body is not None:
             self._add_wires(entry, owner, body)

@@ -88,12 +88,12 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 
 
-def _visible(item: Any) -> Any:
+def _visible(content: Any) -> Any:
     """A copy of the data with invisible characters and direction marks written as escapes."""
-    if isinstance(item, str):
-        return one_line(item)
-    if isinstance(item, Mapping):
-        return {one_line(str(key)): _visible(value) for key, value in item.items()}
-    if isinstance(item, list | tuple):
-        return [_visible(part) for part in item]
-    return item
+    if isinstance(content, str):
+        return one_line(content)
+    if isinstance(content, Mapping):
+        return {one_line(str(key)): _visible(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_visible(part) for part in content]
+    return content

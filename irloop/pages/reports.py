@@ -149,13 +149,13 @@ def _engines(result: Comparison) -> dict[str, Any]:
     return _table(columns, rows)
 
 
-def _worst(item: EngineReport) -> float | str | None:
+def _worst(report: EngineReport) -> float | str | None:
     """Return the largest difference of an engine's outputs for the table of engines.
 
     NaN and infinity become strings, because JSON has neither. The result is None if trials disagree
     without a numeric difference, for example in a shape; the table of outputs describes this.
     """
-    return _number(item.worst) if item.agreed == item.ran or item.worst else None
+    return _number(report.worst) if report.agreed == report.ran or report.worst else None
 
 
 def _outputs(outputs: Sequence[OutputReport]) -> dict[str, Any]:
@@ -172,14 +172,14 @@ def _outputs(outputs: Sequence[OutputReport]) -> dict[str, Any]:
     return _table(columns, [_output(item) for item in outputs])
 
 
-def _output(item: OutputReport) -> list[Any]:
-    found = item.difference
-    name = item.name if item.name == item.other else f"{item.name} / {item.other}"
-    verdict = "equal" if item.equal else f"different: {item.verdict} {item.detail}".rstrip()
+def _output(report: OutputReport) -> list[Any]:
+    gap = report.difference
+    name = report.name if report.name == report.other else f"{report.name} / {report.other}"
+    verdict = "equal" if report.equal else f"different: {report.verdict} {report.detail}".rstrip()
     numbers: list[Any] = [None, None, None]
-    if found is not None:
-        numbers = [_number(found.absolute), _number(found.relative), found.ulp]
-    return [name, item.type, verdict, *numbers, item.trial, f"{item.engine}, {item.model}"]
+    if gap is not None:
+        numbers = [_number(gap.absolute), _number(gap.relative), gap.ulp]
+    return [name, report.type, verdict, *numbers, report.trial, f"{report.engine}, {report.model}"]
 
 
 def _tensors(evidence: Evidence) -> list[Section]:
@@ -242,11 +242,11 @@ def _number(value: float) -> float | str:
 def _diff(result: ModelDiff, models: Sequence[Model]) -> dict[str, Any]:
     drawn, pairs = _side_by_side(models, ("old", "new"))
     rows, focus = [], None
-    for change, (at, path) in zip(
+    for change, (side, path) in zip(
         result.changes, changes_marked(result, drawn, pairs), strict=True
     ):
-        focus = focus or ((at, path) if path else None)
-        cell = {"text": change.path, "model": at, "path": path}
+        focus = focus or ((side, path) if path else None)
+        cell = {"text": change.path, "model": side, "path": path}
         rows.append([change.kind, cell, change.message])
     columns = [("change", "text"), ("place", "text"), ("what", "text")]
     level = "good" if result.same else "bad"
@@ -311,22 +311,22 @@ def _severities(findings: Sequence[Diagnostic], file: str | None, places: Places
     A finding counts if it is about `file`; it belongs to the drawn node that contains its location.
     """
     marks: dict[str, str] = {}
-    for item in sorted(findings, key=lambda item: item.severity.rank):
-        path = places.shown(item.location.path) if item.location.file == file else ""
+    for finding in sorted(findings, key=lambda item: item.severity.rank):
+        path = places.shown(finding.location.path) if finding.location.file == file else ""
         if path:
-            marks.setdefault(path, item.severity.value)
+            marks.setdefault(path, finding.severity.value)
     return marks
 
 
 def _finding(finding: Diagnostic, places: dict[str | None, tuple[int, Places]]) -> list[Any]:
-    at, known = places.get(finding.location.file, (None, None))
+    side, known = places.get(finding.location.file, (None, None))
     path = "" if known is None else known.shown(finding.location.path)
     line = "" if finding.location.line is None else f":{finding.location.line}"
     return [
         finding.severity.value,
         finding.code,
         f"{finding.location.file or ''}{line}",
-        {"text": finding.location.path, "model": at, "path": path},
+        {"text": finding.location.path, "model": side, "path": path},
         finding.message,
         finding.expected,
         finding.found,

@@ -48,12 +48,12 @@ def model_names(models: Sequence[Model]) -> list[str]:
 def node_pairs(models: Sequence[Model], sides: Sequence[Contents]) -> list[list[int]]:
     """The numbers of nodes of two models that compute corresponding values, or return them."""
     first, second = (side.numbers for side in sides)
-    found: dict[int, int] = {}
+    twins: dict[int, int] = {}
     for node, twin in _pairs(models[0], models[1]):
         if node in first and twin in second:
-            found.setdefault(first[node], second[twin])
+            twins.setdefault(first[node], second[twin])
     # A node of the second model has one counterpart.
-    taken = {twin: number for number, twin in reversed(found.items())}
+    taken = {twin: number for number, twin in reversed(twins.items())}
     return sorted([number, twin] for twin, number in taken.items())
 
 
@@ -79,11 +79,11 @@ def changes_marked(
         data["marks"] = {}
     for change in result.changes:
         # A removed node is in the first model, any other changed node in the last.
-        at = 0 if change.kind == "removed" else max(len(drawn) - 1, 0)
-        path = known[at].shown(change.path) if known else ""
+        side = 0 if change.kind == "removed" else max(len(drawn) - 1, 0)
+        path = known[side].shown(change.path) if known else ""
         if path:
-            drawn[at]["marks"][path] = _MARKS.get(change.kind, "changed")
-        places.append((at, path))
+            drawn[side]["marks"][path] = _MARKS.get(change.kind, "changed")
+        places.append((side, path))
     for number, twin in pairs or ():
         path = drawn[1]["nodes"][twin]["path"]
         if drawn[1]["marks"].get(path) == "changed":
@@ -144,13 +144,13 @@ class _Inside:
             for _, external, parameter, *_ in graph.get("in", ()):
                 self._parameters[number, external] = parameter
 
-    def reader(self, node: Any, at: int) -> Any:
-        """The first node in the bodies of `node` that reads its input `at`; without one, `node`."""
+    def reader(self, node: Any, position: int) -> Any:
+        """The first node in the bodies of `node` that reads this input; without one, `node`."""
         while True:
-            parameters = (self._parameters.get((body, at)) for body in node.get("bodies", ()))
+            parameters = (self._parameters.get((body, position)) for body in node.get("bodies", ()))
             known = (item for item in parameters if item is not None and item in self._readers)
-            found = next(known, None)
-            if found is None:
+            parameter = next(known, None)
+            if parameter is None:
                 return node
-            number, at = self._readers[found]
+            number, position = self._readers[parameter]
             node = self._nodes[number]

@@ -87,11 +87,11 @@ def _by_value(recording: Recording) -> dict[Value, dict[tuple[int, ...], Any]]:
     The key of the inner dictionaries holds the iteration numbers of the loops around the value,
     outermost first.
     """
-    found: dict[Value, dict[tuple[int, ...], Any]] = {}
+    arrays: dict[Value, dict[tuple[int, ...], Any]] = {}
     for (value, at), made in recording.values.items():
         if not isinstance(value.producer.op, Constant):
-            found.setdefault(value, {})[at] = made
-    return found
+            arrays.setdefault(value, {})[at] = made
+    return arrays
 
 
 def _add(
@@ -148,11 +148,11 @@ def _range(made: Made) -> tuple[str, float | None]:
     for value in made.values():
         if value is None or isinstance(value, list):
             continue
-        found = summary(np.asarray(value).reshape(-1))
-        nans += found.get("nan", 0)
-        if "min" in found:
-            lows.append(float(found["min"]))
-            highs.append(float(found["max"]))
+        numbers = summary(np.asarray(value).reshape(-1))
+        nans += numbers.get("nan", 0)
+        if "min" in numbers:
+            lows.append(float(numbers["min"]))
+            highs.append(float(numbers["max"]))
     text = f"{min(lows):.5g} … {max(highs):.5g}" if lows else ""
     largest = max(*highs, -min(lows)) if lows else None
     return (f"{text}, {nans} NaN".lstrip(", ") if nans else text), largest

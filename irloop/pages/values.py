@@ -52,16 +52,16 @@ class Values:
             if node in self._numbers:
                 self._kept[self._numbers[node], ()] = {0: self._described(made)}
 
-    def _keep(self, value: Value, at: Iterations, made: Any) -> None:
+    def _keep(self, value: Value, iterations: Iterations, made: Any) -> None:
         number = self._numbers.get(value.producer)
-        if number is None or value.index in self._kept.get((number, at), ()):
+        if number is None or value.index in self._kept.get((number, iterations), ()):
             return
-        if len(self._kept) < MOST and max(at, default=0) < FIRST:
-            self._kept.setdefault((number, at), {})[value.index] = self._described(made)
+        if len(self._kept) < MOST and max(iterations, default=0) < FIRST:
+            self._kept.setdefault((number, iterations), {})[value.index] = self._described(made)
             return
         before = self._last.get(number)
-        if before is None or before[0] != at:
-            self._last[number] = (at, {})
+        if before is None or before[0] != iterations:
+            self._last[number] = (iterations, {})
             self._left_out += before is not None
         if value.index not in self._last[number][1]:
             self._last[number][1][value.index] = self._described(made)
@@ -79,11 +79,11 @@ class Values:
         outermost first, such as "0,3" in two nested loops. Outside loops, the key is empty.
         `left_out` counts the entries that were not kept.
         """
-        found: dict[int, dict[str, Any]] = {}
+        by_node: dict[int, dict[str, Any]] = {}
         last = (((number, at), made) for number, (at, made) in self._last.items())
         for (number, at), made in (*self._kept.items(), *last):
-            found.setdefault(number, {})[",".join(map(str, at))] = made
-        return {"by_node": found, "left_out": self._left_out}
+            by_node.setdefault(number, {})[",".join(map(str, at))] = made
+        return {"by_node": by_node, "left_out": self._left_out}
 
 
 def described(made: Any) -> dict[str, Any]:
@@ -96,8 +96,8 @@ def described(made: Any) -> dict[str, Any]:
     if isinstance(made, list):
         return {"type": f"sequence of {len(made)}"}
     array = np.asarray(made)
-    found: dict[str, Any] = {"type": array.dtype.name, "shape": list(array.shape)}
-    found |= summary(array.reshape(-1)[:SUMMARISED])
+    description: dict[str, Any] = {"type": array.dtype.name, "shape": list(array.shape)}
+    description |= summary(array.reshape(-1)[:SUMMARISED])
     if array.size <= WHOLE:
-        found["values"] = small_values(array)
-    return found
+        description["values"] = small_values(array)
+    return description

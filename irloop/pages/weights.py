@@ -104,16 +104,16 @@ def summary(array: Array) -> dict[str, Any]:
         return {"nan": int(np.isnan(array).sum())}
     with silence():
         wide = array if array.dtype.kind in "biu" else array.astype(np.float64)
-        found: dict[str, Any] = {}
+        numbers: dict[str, Any] = {}
         if wide.dtype.kind == "f":
             known = wide[np.isfinite(wide)]
-            found["nan"] = int(np.isnan(wide).sum())
-            found["infinite"] = int(wide.size - known.size) - found["nan"]
+            numbers["nan"] = int(np.isnan(wide).sum())
+            numbers["infinite"] = int(wide.size - known.size) - numbers["nan"]
             wide = known
         if wide.size:
-            found["min"], found["max"] = number(wide.min()), number(wide.max())
-            found["mean"] = number(wide.mean(dtype=np.float64))
-    return found
+            numbers["min"], numbers["max"] = number(wide.min()), number(wide.max())
+            numbers["mean"] = number(wide.mean(dtype=np.float64))
+    return numbers
 
 
 def number(value: Any) -> float | int | str | bool:
@@ -122,15 +122,15 @@ def number(value: Any) -> float | int | str | bool:
     Floats are rounded to seven digits. NaN, infinity and integers that JavaScript would round
     become strings.
     """
-    item = value.item() if isinstance(value, np.generic) else value
-    if isinstance(item, bool | str):
-        return item
-    if isinstance(item, int):
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, bool | str):
+        return plain
+    if isinstance(plain, int):
         # JavaScript would round larger integers.
-        return item if abs(item) < 2**53 else str(item)
-    if isinstance(item, float):
-        return float(f"{item:.7g}") if np.isfinite(item) else str(item)
-    return str(item)
+        return plain if abs(plain) < 2**53 else str(plain)
+    if isinstance(plain, float):
+        return float(f"{plain:.7g}") if np.isfinite(plain) else str(plain)
+    return str(plain)
 
 
 def small_values(array: Array) -> list[Any]:

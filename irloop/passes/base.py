@@ -50,13 +50,14 @@ class PassConfig:
         """Enable these passes, including those that are off by default."""
         self._enabled.update({_name(item): True for item in passes})
 
-    def is_disabled(self, item: Pass | type[Pass], *, default: bool = True) -> bool:
+    def is_disabled(self, transformation: Pass | type[Pass], *, default: bool = True) -> bool:
         """Return whether the pass must not run.
 
         A pass that is neither enabled nor disabled here runs if it is enabled by default, and with
         `default`.
         """
-        return not self._enabled.get(item.name, item.enabled_by_default and default)
+        enabled = transformation.enabled_by_default and default
+        return not self._enabled.get(transformation.name, enabled)
 
     def set_callback(self, callback: Callback, *passes: Pass | type[Pass] | str) -> None:
         """Let `callback` decide which nodes these passes must not change.
@@ -67,12 +68,12 @@ class PassConfig:
             self._callback = callback
         self._callbacks.update({_name(item): callback for item in passes})
 
-    def skips(self, item: Pass, node: Node) -> bool:
+    def skips(self, transformation: Pass, node: Node) -> bool:
         """Return whether the callback for this pass forbids changing `node`."""
-        callback = self._callbacks.get(item.name, self._callback)
+        callback = self._callbacks.get(transformation.name, self._callback)
         if callback is None:
             return False
-        with failures_named(item.name, node, "the callback for"):
+        with failures_named(transformation.name, node, "the callback for"):
             return bool(callback(node))
 
 

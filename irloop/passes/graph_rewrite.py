@@ -199,11 +199,11 @@ class GraphRewrite(Pass):
 
 def _operations(root: Graph) -> Iterable[Op]:
     """Return one operation of each type that occurs in a graph or its bodies."""
-    found: dict[type[Op], Op] = {}
+    by_type: dict[type[Op], Op] = {}
     for graph in all_graphs(root):
         for node in (*graph.parameters, *graph.nodes, *graph.results):
-            found.setdefault(type(node.op), node.op)
-    return found.values()
+            by_type.setdefault(type(node.op), node.op)
+    return by_type.values()
 
 
 class BackwardGraphRewrite(GraphRewrite):
@@ -225,13 +225,13 @@ class _Dispatch:
 
     def __call__(self, op: Op) -> list[Trial]:
         kind = type(op)
-        found = self._by_type.get(kind)
-        if found is None:
-            found = [
+        trials = self._by_type.get(kind)
+        if trials is None:
+            trials = [
                 trial for trial in self._all if trial.types is None or issubclass(kind, trial.types)
             ]
-            self._by_type[kind] = found
-        return found
+            self._by_type[kind] = trials
+        return trials
 
 
 class _Run:
@@ -269,11 +269,11 @@ class _Run:
     def _visit_node(self, node: Node, candidates: list[Trial], rewriter: MatchRewriter) -> None:
         counts = self._rewrite.matches
         for trial in candidates:
-            item, match = trial.item, trial.at(node)
-            if match is None or self._config.skips(item, node):
+            transformation, match = trial.item, trial.at(node)
+            if match is None or self._config.skips(transformation, node):
                 continue
-            counts[item.name] = counts.get(item.name, 0) + 1
-            self._count_down(item, node)
+            counts[transformation.name] = counts.get(transformation.name, 0) + 1
+            self._count_down(transformation, node)
             if trial.rewritten(match, rewriter):
                 return
 

@@ -130,11 +130,11 @@ def _of_file(text: str) -> type[Pass]:
         ) from error
     cls = getattr(module, name, None)
     if not _is_pass(cls):
-        found = sorted(key for key, value in vars(module).items() if _is_pass(value))
+        names = sorted(key for key, value in vars(module).items() if _is_pass(value))
         raise UsageError(
             f"{path} has no pass {name}",
             expected="a subclass of irloop.passes.Pass that has a name",
-            found=", ".join(found) or "no pass",
+            found=", ".join(names) or "no pass",
         )
     return cls
 
@@ -165,15 +165,15 @@ def made_passes(wanted: Iterable[object]) -> list[Pass]:
             a text nor a pass, such as a class.
     """
     made: list[Pass] = []
-    for item in wanted:
-        if not isinstance(item, str | Pass):
-            called = f"{item.__name__}()" if inspect.isclass(item) else ""
+    for request in wanted:
+        if not isinstance(request, str | Pass):
+            called = f"{request.__name__}()" if inspect.isclass(request) else ""
             raise UsageError(
-                f"{item!r} is not a pass",
+                f"{request!r} is not a pass",
                 expected="the name of a pass, or an object of a class of irloop.passes",
                 fix=f"write {called}" if called else "",
             )
-        made.append(make_pass(item) if isinstance(item, str) else item)
+        made.append(make_pass(request) if isinstance(request, str) else request)
     return made
 
 
@@ -181,7 +181,7 @@ def describe(cls: type[Pass]) -> PassInfo:
     """Describe a pass by its docstring, class attributes and options."""
     summary, *rest = (inspect.getdoc(cls) or cls.name).split("\n\n")
     text = "\n\n".join(rest)
-    given, text = _drawing("Given", text)
+    before, text = _drawing("Given", text)
     result, text = _drawing("Result", text)
     return PassInfo(
         cls.name,
@@ -189,7 +189,7 @@ def describe(cls: type[Pass]) -> PassInfo:
         tuple(sorted(cls.dialects)),
         cls.enabled_by_default,
         options_of(cls),
-        given,
+        before,
         result,
         text.strip(),
         cls.__module__.partition(".")[0],
@@ -202,7 +202,7 @@ def _drawing(title: str, text: str) -> tuple[str, str]:
     Returns the drawing without indentation, and the rest of the text. The drawing is empty if there
     is none.
     """
-    found = re.search(rf"^{title}\b[^\n]*::\n\n((?:(?: {{4}}.*)?\n?)*)", text, re.MULTILINE)
-    if found is None:
+    match = re.search(rf"^{title}\b[^\n]*::\n\n((?:(?: {{4}}.*)?\n?)*)", text, re.MULTILINE)
+    if match is None:
         return "", text
-    return dedent(found[1]).strip("\n"), text[: found.start()] + text[found.end() :]
+    return dedent(match[1]).strip("\n"), text[: match.start()] + text[match.end() :]

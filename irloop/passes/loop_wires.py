@@ -202,8 +202,8 @@ class LoopWires(Wires):
         return changed
 
 
-def is_passed_on(item: Entering) -> bool:
-    """Return whether `item` is a state that the body returns unchanged, directly or through
+def is_passed_on(state: Entering) -> bool:
+    """Return whether `state` is one that the body returns unchanged, directly or through
     Identity operations.
     """
-    return item.result is not None and passed_on(item.result) is item.parameter
+    return state.result is not None and passed_on(state.result) is state.parameter

@@ -68,11 +68,11 @@ class Manager(Pass):
         #: The number of nodes after the last pass; None before the first one.
         self._nodes: int | None = None
 
-    def register(self, item: Pass, *, enabled: bool = True) -> None:
+    def register(self, transformation: Pass, *, enabled: bool = True) -> None:
         """Append a pass; a pass that is not `enabled` runs only if the configuration enables it."""
-        self.passes.append(item)
+        self.passes.append(transformation)
         if not enabled:
-            self._off.add(item)
+            self._off.add(transformation)
 
     @property
     def profile(self) -> Profile:
@@ -157,10 +157,10 @@ class Manager(Pass):
 
 
 @contextmanager
-def _blamed_on(item: Pass) -> Iterator[None]:
+def _blamed_on(transformation: Pass) -> Iterator[None]:
     try:
         yield
     except (InferenceError, VerifyError) as error:
-        message = f"after pass {item.name}: {error.message}"
+        message = f"after pass {transformation.name}: {error.message}"
         found = [replace(error.diagnostics[0], message=message), *error.diagnostics[1:]]
         raise type(error)(message, diagnostics=found) from error

@@ -73,11 +73,11 @@ def parse_request(text: str) -> Request:
             f"{text!r} does not name a pass",
             expected="NAME, NAME=VALUE, NAME:OPTION=VALUE:OPTION=VALUE, or FILE.py:CLASS for NAME",
         )
-    given = [("", value)] if equals else []
-    given += [(key.replace("-", "_"), value) for key, _, value in (i.partition("=") for i in rest)]
+    pairs = [("", value)] if equals else []
+    pairs += [(key.replace("-", "_"), value) for key, _, value in (i.partition("=") for i in rest)]
     if marker:
-        return Request(f"{file}{marker}{name}", tuple(given))
-    return Request(name.replace("-", "_"), tuple(given))
+        return Request(f"{file}{marker}{name}", tuple(pairs))
+    return Request(name.replace("-", "_"), tuple(pairs))
 
 
 def options_of(cls: type[Pass]) -> tuple[Option, ...]:

@@ -70,10 +70,10 @@ def grid_of(low: Array | None, high: Array | None, levels: int) -> Grid | None:
 
     None if a limit is not constant, if a range is empty, or if 0 is not one of the numbers.
     """
-    found = _steps(low, high, levels)
-    if found is None or (_apart(found[1]) > _allowed(levels)).any():
+    steps = _steps(low, high, levels)
+    if steps is None or (_apart(steps[1]) > _allowed(levels)).any():
         return None
-    scale, zero = found
+    scale, zero = steps
     return Grid(levels, scale.astype(np.float32), np.rint(zero))
 
 
@@ -82,10 +82,10 @@ def rounding_of(low: Array | None, high: Array | None, levels: int) -> Rounding 
 
     None if there is no grid, if 0 is outside of it, or if 0 is one of its numbers already.
     """
-    found = _steps(low, high, levels)
-    if found is None or (_apart(found[1]) <= _allowed(levels)).all():
+    steps = _steps(low, high, levels)
+    if steps is None or (_apart(steps[1]) <= _allowed(levels)).all():
         return None
-    scale, zero = found
+    scale, zero = steps
     whole, shift = np.rint(zero), _apart(zero)
     low, high = ((code * scale).astype(np.float32) for code in (-whole, levels - 1 - whole))
     return Rounding(low, high, float((shift * scale).max()), float(shift.max()))

@@ -104,11 +104,11 @@ def _scan_count(node: Node, body: Body) -> int | None:
 
 def _slice_count(node: Node, body: Body) -> int | None:
     is_sliced = False
-    for item in inward(node, body):
-        if isinstance(item.port, Sliced):
-            is_sliced, size = True, _size(item.outer, item.port)
+    for wire in inward(node, body):
+        if isinstance(wire.port, Sliced):
+            is_sliced, size = True, _size(wire.outer, wire.port)
             if size is not None:
-                return sliced_count(item.port, size)
+                return sliced_count(wire.port, size)
     return None if is_sliced else joined_count(body.ports)
 
 

@@ -116,15 +116,15 @@ class LightInference(Inference):
     def constant(self, value: Value) -> Any:
         if value in self._constants:
             return self._constants[value]
-        found: Any = None
+        numbers: Any = None
         op = value.producer.op
         if isinstance(op, Constant) and op.tensor.count <= FOLD_LIMIT:
             letter = PACKED.get(op.tensor.element)
             if letter is not None:
                 items = struct.unpack(f"<{op.tensor.count}{letter}", op.tensor.raw())
-                found = Numbers(items, op.tensor.shape, op.tensor.element)
-        self._constants[value] = found
-        return found
+                numbers = Numbers(items, op.tensor.shape, op.tensor.element)
+        self._constants[value] = numbers
+        return numbers
 
     def _depends_on_values(self, node: Node, *, looked: bool) -> bool:
         return looked and super()._depends_on_values(node, looked=True)

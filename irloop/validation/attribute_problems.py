@@ -82,11 +82,11 @@ def attribute_problems(nets: Iterable[NetIndex]) -> Iterator[Problem]:
             if shared in seen:
                 continue
             key = (layer.type, layer.version, *layer.data.items())
-            found = [] if key in sound else list(_problems(layer, layer.type, layer.version))
-            if not found:
+            wrong = [] if key in sound else list(_problems(layer, layer.type, layer.version))
+            if not wrong:
                 sound.add(key)
                 seen.add(shared)
-            yield from found
+            yield from wrong
         yield from _lost_variables(index.net.layers)
 
 
@@ -188,12 +188,12 @@ def _number(layer: Layer, name: str, text: str, attribute: Attribute) -> Iterato
     place = at_data(layer, name)
     what = f"{name} of {describe(layer)}"
     is_integer = attribute.kind in _INTEGERS
-    found = attribute_number(text, is_integer=is_integer)
-    if found is None:
+    parsed = attribute_number(text, is_integer=is_integer)
+    if parsed is None:
         kind = INTEGER if is_integer else NUMBER
         yield problems.bad_attribute(layer, name, UNREADABLE, expected=kind)
         return
-    number, rest = found
+    number, rest = parsed
     if attribute.least is not None and float(number) < attribute.least:
         yield Problem(
             "IRL115",

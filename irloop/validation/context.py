@@ -112,13 +112,13 @@ class Context:
     @cached_property
     def legacy_problems(self) -> dict[str, list[Diagnostic]]:
         """What reading the layers of versions 2 to 7 meets, by code; empty for other versions."""
-        found: dict[str, list[Diagnostic]] = {}
+        by_code: dict[str, list[Diagnostic]] = {}
         if self.is_legacy:
             from irloop.formats.openvino.legacy.checking import problems_of
 
             for item in problems_of(self.document, self.weights.path):
-                found.setdefault(item.code, []).append(item)
-        return found
+                by_code.setdefault(item.code, []).append(item)
+        return by_code
 
     @cached_property
     def nets(self) -> list[NetIndex]:
@@ -207,7 +207,7 @@ class Context:
     @cached_property
     def dim_problems(self) -> list[tuple[Layer, Port, str, str]]:
         """Every declared dimension that is malformed, as a tuple (layer, port, text, problem)."""
-        found = []
+        malformed = []
         for index in self.nets:
             bad = {dims for dims in index.ports.dims if any(map(texts.dim_problem, dims))}
             if not bad:
@@ -215,8 +215,8 @@ class Context:
             for layer in index.net.layers:
                 for port in (*layer.inputs, *layer.outputs):
                     problems = ((text, texts.dim_problem(text)) for text in port.dims)
-                    found += [(layer, port, text, what) for text, what in problems if what]
-        return found
+                    malformed += [(layer, port, text, what) for text, what in problems if what]
+        return malformed
 
     @cached_property
     def open_inputs(self) -> list[tuple[Layer, Port, bool]]:
@@ -274,12 +274,12 @@ class Context:
         if not size or self.weights.disguise is not None:
             return []
         ranges: dict[tuple[int, int, ElementType], Constant] = {}
-        for item in self.constants:
-            needed = item.needed
-            if not needed or item.offset is None or item.offset + needed > size:
+        for const in self.constants:
+            needed = const.needed
+            if not needed or const.offset is None or const.offset + needed > size:
                 continue
-            assert item.element is not None
-            ranges.setdefault((item.offset, needed, item.element), item)
+            assert const.element is not None
+            ranges.setdefault((const.offset, needed, const.element), const)
         return list(ranges.values())
 
     @cached_property
@@ -334,13 +334,13 @@ class Context:
                 known_element(texts.element_of_name(layer.data.get("element_type"))) or element,
                 dims,
             )
-        found = self.first_analysis.type_of(layer, port, alone=True)
-        if found is None:
+        inferred = self.first_analysis.type_of(layer, port, alone=True)
+        if inferred is None:
             return Declared(element, dims)
-        if found.element is not ElementType.DYNAMIC:
-            element = found.element
-        if found.shape.dims is not None:
-            dims = tuple(dim if isinstance(dim, int) else None for dim in found.shape.dims)
+        if inferred.element is not ElementType.DYNAMIC:
+            element = inferred.element
+        if inferred.shape.dims is not None:
+            dims = tuple(dim if isinstance(dim, int) else None for dim in inferred.shape.dims)
         return Declared(element, dims)
 
     def weighed(self, finding: Diagnostic) -> Diagnostic:
@@ -423,11 +423,11 @@ class Context:
         source = None if wiring.body is None else wiring.body.source(layer)
         if source is None or not source[0].outputs:
             return UNKNOWN
-        found = self.first_analysis.type_of(*source)
-        if found is None or found.shape.dims is None:
+        inferred = self.first_analysis.type_of(*source)
+        if inferred is None or inferred.shape.dims is None:
             return self.result(wiring, layer)
-        dims = tuple(dim if isinstance(dim, int) else None for dim in found.shape.dims)
-        return Declared(found.element, dims)
+        dims = tuple(dim if isinstance(dim, int) else None for dim in inferred.shape.dims)
+        return Declared(inferred.element, dims)
 
     @cached_property
     def constants(self) -> list[Constant]:
@@ -611,13 +611,13 @@ class Context:
         Errors of TensorIterator, Loop and If are skipped, because the rules IRL5xx to IRL7xx report
         them in detail.
         """
-        found = []
+        errors = []
         for error in self.analysis.errors:
             layer = self.analysis.layer_at(error)
             if layer is None or (layer.type or "").lower() in (*LOOPS, "if"):
                 continue
-            found.append((layer, error.CODES[error.kind], error))
-        return found
+            errors.append((layer, error.CODES[error.kind], error))
+        return errors
 
     @cached_property
     def first_analysis(self) -> Analysis:

@@ -159,13 +159,13 @@ def validate(
             findings = _onnx_findings(path, selection, targets)
         else:
             findings = _ir_findings(path, weights, selection, targets)
-        for item in findings:
-            if not selection.wants(item.code):
+        for finding in findings:
+            if not selection.wants(finding.code):
                 continue
-            by_model = not no_ignore and selection.suppressed and selection.suppressed(item)
-            if (left_out if by_model else listed).wants(item):
+            by_model = not no_ignore and selection.suppressed and selection.suppressed(finding)
+            if (left_out if by_model else listed).wants(finding):
                 kept = report.suppressed if by_model else report.diagnostics
-                kept.append(item.in_file(file))
+                kept.append(finding.in_file(file))
     report.extend(item.in_file(file) for item in listed.rest())
     report.suppressed.extend(item.in_file(file) for item in left_out.rest())
     report.suppressed[:] = [replace(item, suppressed_by=_MODEL) for item in report.suppressed]
@@ -245,8 +245,8 @@ def _onnx_findings(
     try:
         context = OnnxContext(path)
     except ReadError as error:
-        for item in error.diagnostics:
-            yield replace(item, code="ONX101") if item.code == ReadError.code else item
+        for unread in error.diagnostics:
+            yield replace(unread, code="ONX101") if unread.code == ReadError.code else unread
         return
     selection.suppressed = of_outline(context.outline)
     found = chain(_run(context, "ONX", selection), _faults(context, selection, engines))
@@ -338,11 +338,11 @@ def _run(context: Context | OnnxContext, group: str, selection: _Selection) -> I
     rules = _in_order(selection.wanted(group, without), group, without)
     for rule in counted("rules", rules, len(rules)):
         count = 0
-        for item in _findings(rule, subject):
-            if errors.silence(rule, item.location):
+        for raw in _findings(rule, subject):
+            if errors.silence(rule, raw.location):
                 continue
-            is_error = item.severity is Severity.ERROR
-            finding = subject.weighed(item) if is_error and group == "IRL" else item
+            is_error = raw.severity is Severity.ERROR
+            finding = subject.weighed(raw) if is_error and group == "IRL" else raw
             selection.reported.add(rule.code)
             if finding.severity is Severity.ERROR:
                 errors.add(rule.code, finding.location)
@@ -356,14 +356,14 @@ def _findings(rule: type[Rule], context: Any) -> Iterator[Diagnostic]:
     """Yield what a rule finds, and what reading a file of versions 2 to 7 finds with its code."""
     is_legacy = rule.code.startswith("IRL") and context.is_legacy
     seen = set()
-    for item in rule().check(context) if rule.legacy or not is_legacy else ():
-        seen.add(item.location.element)
-        yield item
+    for diagnostic in rule().check(context) if rule.legacy or not is_legacy else ():
+        seen.add(diagnostic.location.element)
+        yield diagnostic
     if not is_legacy or (rule.code == "IRL301" and seen):
         return
-    for item in context.legacy_problems.get(rule.code, ()):
-        if item.location.element not in seen:
-            yield item
+    for diagnostic in context.legacy_problems.get(rule.code, ()):
+        if diagnostic.location.element not in seen:
+            yield diagnostic
 
 
 def _pointless(context: Any) -> tuple[str, ...]:

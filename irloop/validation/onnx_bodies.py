@@ -68,13 +68,15 @@ class InferredBody(Record):
         """
         positions = []
         for index, types in enumerate(zip(self.body.input_types, self.given, strict=False)):
-            declared, given = (
+            declared, actual = (
                 item.shape if isinstance(item, TensorType) else UNKNOWN_SHAPE for item in types
             )
-            if None in (declared.rank, given.rank):
+            if None in (declared.rank, actual.rank):
                 continue
             of_condition = self.node.type == "Loop" and index == 1
-            if declared.rank != given.rank or (not of_condition and declared.refine(given) is None):
+            if declared.rank != actual.rank or (
+                not of_condition and declared.refine(actual) is None
+            ):
                 positions.append(index)
         return positions
 
@@ -132,15 +134,15 @@ class InferredBody(Record):
             if constant is not None:
                 constants[port.parameter] = constant
         graph = clone_graph(self._inner.graph)
-        found: list[list[ValueType]] = []
+        outputs: list[list[ValueType]] = []
         for number in range(2):
             if self._inner.ports.iteration is not None:
                 constants[self._inner.ports.iteration] = Numbers((number,), (), ElementType.I64)
             LightInference().run(graph, types, constants)
-            found.append([value.type for value in graph.outputs])
+            outputs.append([value.type for value in graph.outputs])
             for port in self._inner.ports.carried:
-                types[port.parameter] = found[-1][port.result]
-        return found[0], found[1]
+                types[port.parameter] = outputs[-1][port.result]
+        return outputs[0], outputs[1]
 
 
 def _returned_by_branches(value: Value) -> Iterator[ValueType]:
@@ -183,15 +185,15 @@ def inferred_bodies(
             typed = inner.get(_LABELS.get(attribute, attribute))
             if typed is None:
                 continue
-            given: list[ValueType] = []
+            passed: list[ValueType] = []
             if outer.type != "If":
                 # Further parameters of the body are outer values that it reads by name.
                 own = len(typed.graph.parameters) - sum(
                     isinstance(port, Invariant) for port in typed.ports.inputs
                 )
-                given = _parameter_types(owner, typed, inference)[:own]
+                passed = _parameter_types(owner, typed, inference)[:own]
             computed = [value.type for value in typed.graph.outputs]
-            yield InferredBody(outer, body, tuple(given), tuple(computed), owner, typed, inference)
+            yield InferredBody(outer, body, tuple(passed), tuple(computed), owner, typed, inference)
             yield from inferred_bodies(body, typed.graph, inference)
 
 

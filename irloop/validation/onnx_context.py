@@ -113,14 +113,14 @@ class OnnxContext:
         nodes = self.outline.graph.in_order()
         return {node.path: line for node, line in zip(nodes, lines, strict=False)}
 
-    def placed(self, item: Diagnostic) -> Diagnostic:
+    def placed(self, finding: Diagnostic) -> Diagnostic:
         """A finding with the line of its node, or of the node around its body, in a text."""
-        place = item.location.path or ""
+        place = finding.location.path or ""
         while place and place not in self._lines:
             place = place.rpartition("/")[0]
         if not place:
-            return item
-        return replace(item, location=replace(item.location, line=self._lines[place]))
+            return finding
+        return replace(finding, location=replace(finding.location, line=self._lines[place]))
 
     @cached_property
     def graphs(self) -> list[OutlineGraph]:

@@ -87,11 +87,11 @@ def check(root: etree._Element, name: str = NEW) -> list[SchemaFinding]:
         # Readers ignore namespaces: for them <net xmlns="..."> is a net.
         if not element.prefix:
             element.tag = etree.QName(element).localname
-    found: dict[tuple[etree._Element, str], SchemaFinding] = {}
+    findings: dict[tuple[etree._Element, str], SchemaFinding] = {}
     for piece in _pieces(work):
-        _look(schema, piece, originals, found)
+        _look(schema, piece, originals, findings)
     order = {element: index for index, element in enumerate(root.iter())}
-    return sorted(found.values(), key=lambda item: order[item.element])
+    return sorted(findings.values(), key=lambda item: order[item.element])
 
 
 def _pieces(work: etree._Element) -> Iterator[etree._Element]:
@@ -116,14 +116,14 @@ def _look(
     schema: etree.XMLSchema,
     work: etree._Element,
     originals: dict[etree._Element, etree._Element],
-    found: dict[tuple[etree._Element, str], SchemaFinding],
+    findings: dict[tuple[etree._Element, str], SchemaFinding],
 ) -> None:
     for _ in range(ROUNDS):
         if schema.validate(work):
             break
-        before = len(found)
-        unexpected = _collect(schema, work, originals, found)
-        if len(found) == before:
+        before = len(findings)
+        unexpected = _collect(schema, work, originals, findings)
+        if len(findings) == before:
             break
         for element in unexpected:
             parent = element.getparent()

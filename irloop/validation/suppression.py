@@ -40,20 +40,20 @@ class _Codes:
 
     def at(self, path: str) -> _Codes:
         """The codes of the element with a path, such as ``Loop_7/body/Mul_4``."""
-        found = self
+        codes = self
         for step in path.split("/"):
-            found = found.inner.setdefault(step, _Codes())
-        return found
+            codes = codes.inner.setdefault(step, _Codes())
+        return codes
 
     def suppress(self, code: str, path: str) -> bool:
         """Return whether the element with this path, or one around it, has the code or a group."""
-        found: _Codes | None = self
+        codes: _Codes | None = self
         for step in (*path.split("/"), ""):
-            if found is None:
+            if codes is None:
                 return False
-            if _has(found.own, code):
+            if _has(codes.own, code):
                 return True
-            found = found.inner.get(step)
+            codes = codes.inner.get(step)
         return False
 
 
@@ -77,12 +77,12 @@ def of_document(document: Document) -> Suppressed | None:
         if layer.line in lines:
             codes.at(layer.element_path).own |= lines[layer.line]
 
-    def suppressed(item: Diagnostic) -> bool:
-        place = item.location
+    def suppressed(finding: Diagnostic) -> bool:
+        place = finding.location
         by_line = lines.get(place.line or 0)
-        if by_line is not None and _has(by_line, item.code):
+        if by_line is not None and _has(by_line, finding.code):
             return True
-        return codes.suppress(item.code, place.element)
+        return codes.suppress(finding.code, place.element)
 
     return suppressed
 

@@ -56,7 +56,7 @@ def test_the_order_of_two_models_does_not_matter(irloop: Irloop, tmp_path: Path)
         made = file.with_suffix(".xml")
         if irloop("convert", file, "-o", made, "--no-validate").exit_code == 0:
             files.append(made)
-    files += sorted(FIXTURES.glob("models/*/model.xml")) + sorted(FIXTURES.glob("ir/*.xml"))
+    files += sorted(FIXTURES.glob("models/*/model.xml"))[::3] + sorted(FIXTURES.glob("ir/*.xml"))
     words = set()
     for pair in itertools.combinations(files, 2):
         stems = {file.stem for file in pair}

@@ -145,3 +145,13 @@ def test_integers_that_end_a_loop_are_searched_for() -> None:
     found = irloop.compare(*read_twice(steps), engines="numpy")
     assert found.outcome == "equal", str(found)
     assert "with an early stop" in str(found)
+
+
+@pytest.mark.parametrize(("number", "outcome"), [(46340, "equal"), (46341, "different")])
+def test_integers_beyond_32_bits_are_named(number: int, outcome: str) -> None:
+    """46341 squared is the first square beyond 2^31 - 1; OpenVINO's CPU computes i64 as i32."""
+    text = "m (int64[1] x) => (int64[1] y) { y = Mul(x, x) }"
+    model, again = read_twice(text)
+    result = irloop.compare(model, again, inputs={"x": [number]}, engine_b="openvino")
+    assert result.outcome == outcome, result
+    assert (f"computes {number**2}, and OpenVINO's CPU" in str(result)) is (outcome != "equal")

@@ -30,7 +30,7 @@ from irloop.errors import UsageError
 from irloop.fleet import child, driver, table, task
 from irloop.fleet.driver import Plan, sweep
 from irloop.fleet.places import place_of
-from irloop.fleet.runner import AHEAD, Limits, Runner, _LostError
+from irloop.fleet.runner import TOGETHER, Limits, Runner, _LostError
 from irloop.fleet.sources import Shard
 from irloop.fleet.summary import summarized
 from tests.fleet.conftest import FIXTURES, Verdicts, rows
@@ -365,17 +365,18 @@ def test_equal_models_in_one_batch_are_kept_once(
     zoo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are converted to files of the same name while other models wait."""
+    count = 2 * TOGETHER
     model = zoo / "good" / "halving" / "model.xml"
     many = tmp_path / "many"
     many.mkdir()
-    monkeypatch.setattr(driver, "FIRST_BATCH", 2 * AHEAD)
-    for number in range(2 * AHEAD):
+    monkeypatch.setattr(driver, "FIRST_BATCH", count)
+    for number in range(count):
         for suffix in (".xml", ".bin"):
             shutil.copy(model.with_suffix(suffix), many / f"{number}{suffix}")
     plan = plan_of(zoo, sources=(str(many),), steps=("validate", "convert", "check"))
     sweep(plan, InlineCluster())
     found = rows(plan.target, ("path", "verdict", "output"))
-    assert sorted(row[2] for row in found) == sorted(["valid", "converted", "equal"] * 2 * AHEAD)
+    assert sorted(row[2] for row in found) == sorted(["valid", "converted", "equal"] * count)
     outputs = {row[3] for row in found if row[0] == "convert"}
     assert len(outputs) == 1
     assert (Path(plan.target) / outputs.pop()).is_file()

@@ -66,10 +66,10 @@ def find_cause(
     most = iterations
     failures: tuple[_Failures, _Failures] = ([], [])
     sides = zip((first, second), arrays, seen.recordings, failures, strict=True)
-    for model, given, recording, failed in sides:
+    for model, inputs, recording, failed in sides:
         try:
             counts = traced(
-                model, given, recording, seconds, widen, iterations=most, failures=failed
+                model, inputs, recording, seconds, widen, iterations=most, failures=failed
             )
         except UsageError:
             # The inputs of one model do not fit the other, so their values do not correspond.
@@ -116,14 +116,14 @@ class _Search:
                 if value is None or value.producer.inputs or (value, iterations) in seen:
                     continue
                 seen.add((value, iterations))
-                found = self._in_loops.of_source(value, iterations)
-                if found is not None:
-                    return found
+                known = self._in_loops.of_source(value, iterations)
+                if known is not None:
+                    return known
             if event.is_iteration:
                 continue
-            found = self._in_loops.of_counts(node, iterations) or self._of_outputs(node, iterations)
-            if found is not None:
-                return found
+            known = self._in_loops.of_counts(node, iterations) or self._of_outputs(node, iterations)
+            if known is not None:
+                return known
         return (
             self._in_loops.of_endless()
             or self._of_shapes()
@@ -212,10 +212,11 @@ class _Search:
     def _of_shapes(self) -> Cause | None:
         """The cause if an output has the same elements in a different shape, else None."""
         results = [model.graph.results for model in self._seen.models]
-        for at, place in enumerate(output_positions(*(model.graph for model in self._seen.models))):
+        places = output_positions(*(model.graph for model in self._seen.models))
+        for index, place in enumerate(places):
             if place is None:
                 continue
-            left, right = results[0][at].inputs[0], results[1][place].inputs[0]
+            left, right = results[0][index].inputs[0], results[1][place].inputs[0]
             if left is None or right is None:
                 continue
             held = [
@@ -225,14 +226,14 @@ class _Search:
             shapes = [() if item is None else np.shape(item) for item in held]
             if held[0] is None or held[1] is None or shapes[0] == shapes[1]:
                 continue
-            found = self._in_loops.of_loop_output(left, right)
-            found = found or self._in_loops.of_loop_output(left, right, exact=True)
-            found = found or self._in_branches.of(left.producer, right.producer)
-            if found is None and self._seen.models[0].dialect == self._seen.models[1].dialect:
-                found = self._in_loops.of_wires()
-            found = found or self._of_other_shape(left, right, ())
-            if found is not None:
-                return found
+            cause = self._in_loops.of_loop_output(left, right)
+            cause = cause or self._in_loops.of_loop_output(left, right, exact=True)
+            cause = cause or self._in_branches.of(left.producer, right.producer)
+            if cause is None and self._seen.models[0].dialect == self._seen.models[1].dialect:
+                cause = self._in_loops.of_wires()
+            cause = cause or self._of_other_shape(left, right, ())
+            if cause is not None:
+                return cause
             name = results[1][place].name
             message = (
                 f"output `{name}` has shape {list(shapes[1])} in {self._seen.labels[1]}, "
@@ -430,10 +431,10 @@ class _Search:
 
         The result is None for equal definitions, and for operations of different formats.
         """
-        found = self._in_loops.of_constants(first, second)
-        if found is None and self._seen.models[0].dialect == self._seen.models[1].dialect:
-            found = self._of_definition(first, second)
-        return found
+        cause = self._in_loops.of_constants(first, second)
+        if cause is None and self._seen.models[0].dialect == self._seen.models[1].dialect:
+            cause = self._of_definition(first, second)
+        return cause
 
     def _of_definition(self, first: Node, second: Node) -> Cause | None:
         """The cause if two nodes of one format differ in type or attributes, else None."""

@@ -230,13 +230,13 @@ class Evidence:
         place = WireSide(*around, self.places()[side])
         return f"`{value.name}`, which {place.described(around[1].graph.inputs.index(value))}"
 
-    def worded(self, kind: str, found: WireDifference) -> Cause:
-        other = f"`{found.other_name}`" if found.other_name else "it"
+    def worded(self, kind: str, wire: WireDifference) -> Cause:
+        other = f"`{wire.other_name}`" if wire.other_name else "it"
         message = (
-            f"in {self.labels[1]} `{found.name}` of {found.owner} `{found.loop}` {found.second}; "
-            f"in {self.labels[0]} {other} {found.first}"
+            f"in {self.labels[1]} `{wire.name}` of {wire.owner} `{wire.loop}` {wire.second}; "
+            f"in {self.labels[0]} {other} {wire.first}"
         )
-        return Cause(kind, message, f"{found.loop}/{found.name}", found.lines)
+        return Cause(kind, message, f"{wire.loop}/{wire.name}", wire.lines)
 
     def place(self, side: int, node: Node) -> str:
         """Describe the place of a node: name its model and, if known, the line in its file."""

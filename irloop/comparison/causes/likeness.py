@@ -147,7 +147,7 @@ def attribute_changes(first: Node, second: Node) -> Iterator[tuple[str, Any, Any
     if isinstance(first.op, UnknownOp) or type(first.op) is not type(second.op):
         return
     op: Any = first.op
-    for item in fields(op):
-        before, after = getattr(first.op, item.name), getattr(second.op, item.name)
+    for field in fields(op):
+        before, after = getattr(first.op, field.name), getattr(second.op, field.name)
         if before != after:
-            yield item.metadata.get("name") or item.name, before, after
+            yield field.metadata.get("name") or field.name, before, after

@@ -105,10 +105,10 @@ class LoopCauses:
         outer = _outer(nodes, bodies, numbers)
         if outer is None or later or not isinstance(outer[1].producer.op, Parameter):
             return None
-        found = self.of_source(
+        cause = self.of_source(
             outer[1], iterations[:-1] if isinstance(nodes[1].op, LOOPS) else iterations
         )
-        return found or self._of_captured(*outer)
+        return cause or self._of_captured(*outer)
 
     def _of_captured(self, first: Value, second: Value) -> Cause | None:
         """Return the cause if two body values come from outer values that cannot correspond.
@@ -130,7 +130,7 @@ class LoopCauses:
             for value, entered in ((left, mine), (right, its))
         ]
         side, number = shown
-        found = WireDifference(
+        wire = WireDifference(
             side.body.graph.input(number).producer.name,
             side.node.name,
             words[0][0],
@@ -139,7 +139,7 @@ class LoopCauses:
             mine[0].body.graph.input(mine[1]).producer.name if mine and its else "",
             side.owner,
         )
-        return self._seen.worded("wire", found)
+        return self._seen.worded("wire", wire)
 
     def _entered(self, side: int, value: Value) -> tuple[Value, tuple[WireSide, int] | None]:
         """Follow an invariant of a loop or branch to the outer value that it receives.
@@ -338,13 +338,13 @@ class LoopCauses:
         bodies, places = _bodies(*nodes), self._seen.places()
         same = self._seen.nearly_paired if exact else self._seen.same
         wires = Wires.between(nodes, bodies, places, same)
-        found = wires.output(first.index, second.index, after=(left, right))
-        if found is None:
+        output = wires.output(first.index, second.index, after=(left, right))
+        if output is None:
             return None
         state = wires.state_of_output(first.index, second.index)
         if state is not None:
             return self._seen.worded("state", state)
-        return self._seen.worded("output", found)
+        return self._seen.worded("output", output)
 
     def of_starts(self, first: Node, second: Node, iterations: tuple[int, ...]) -> Cause | None:
         """Return a cause if two loops give a state different initial values, else None.
@@ -454,14 +454,14 @@ def _outer(
     `numbers` holds the positions of the two parameters in their bodies. The result is None if one
     of the parameters is not fed by an outer value.
     """
-    found = []
+    values = []
     for node, body, number in zip(nodes, bodies, numbers, strict=True):
         port = body.ports.by_parameter.get(number)
         value = None if port is None else _input(node, port.external)
         if value is None:
             return None
-        found.append(value)
-    return found[0], found[1]
+        values.append(value)
+    return values[0], values[1]
 
 
 def _bodies(first: Node, second: Node) -> tuple[Body, Body]:

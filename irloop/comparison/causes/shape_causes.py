@@ -174,15 +174,15 @@ class ShapeCauses:
         sources: dict[Value, None] = {}
         pending, seen = [value.producer], {value.producer}
         while pending and len(seen) < MOST_NODES:
-            for item in pending.pop().inputs:
-                if item is None or item in sources:
+            for operand in pending.pop().inputs:
+                if operand is None or operand in sources:
                     continue
-                source = handed_on(item)
-                if item in partners or (source is not None and _is_slice(source)):
-                    sources[item] = None
-                if item not in partners and item.producer not in seen:
-                    seen.add(item.producer)
-                    pending.append(item.producer)
+                source = handed_on(operand)
+                if operand in partners or (source is not None and _is_slice(source)):
+                    sources[operand] = None
+                if operand not in partners and operand.producer not in seen:
+                    seen.add(operand.producer)
+                    pending.append(operand.producer)
         return sources
 
     def _outside(self, pair: _Pair) -> Iterator[_Pair]:

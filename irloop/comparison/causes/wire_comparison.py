@@ -301,16 +301,16 @@ class Wires:
             ]
             for side in self._sides
         )
-        for at, value in enumerate(left):
+        for index, value in enumerate(left):
             # Usually both bodies have their parameters in the same order, so the same position is
             # tried first.
-            likely = [at] if at < len(right) else []
+            likely = [index] if index < len(right) else []
             places = (place for place in (*likely, *range(len(right))))
-            found = next(
+            partner = next(
                 (place for place in places if self._corresponds(value, right[place])), None
             )
-            if found is not None:
-                yield at, found
+            if partner is not None:
+                yield index, partner
 
     def carried(self, pairs: Iterable[tuple[int, int]]) -> Iterator[WireDifference]:
         """Yield the differences between the back edges of corresponding states.
@@ -362,15 +362,15 @@ class Wires:
         The iteration number and the condition come last. There is at most one difference for each
         name.
         """
-        found = [self.input(*pair) for pair in self.inputs()]
+        differences = [self.input(*pair) for pair in self.inputs()]
         counts = [len(side.node.outputs) for side in self._sides]
-        found += [self.output(at, at) for at in range(min(counts))]
-        found += [self.iteration(), self.condition()]
+        differences += [self.output(at, at) for at in range(min(counts))]
+        differences += [self.iteration(), self.condition()]
         told: set[str] = set()
-        for item in found:
-            if item is not None and item.name not in told:
-                told.add(item.name)
-                yield item
+        for difference in differences:
+            if difference is not None and difference.name not in told:
+                told.add(difference.name)
+                yield difference
 
     def _differs(
         self,

@@ -137,13 +137,13 @@ class WireSide(NamedTuple):
 
         The line is None if it is unknown.
         """
-        found = self.places.input(self.node, self.body.label, parameter)
-        if found is not None and found.back_edge_line is not None:
+        entry = self.places.input(self.node, self.body.label, parameter)
+        if entry is not None and entry.back_edge_line is not None:
             words = (
-                "back edge" if found.back_edges == 1 else f"first of {found.back_edges} back edges"
+                "back edge" if entry.back_edges == 1 else f"first of {entry.back_edges} back edges"
             )
-            words += f" of port {found.port}, line {found.back_edge_line}"
-            return words, found.back_edge_line
+            words += f" of port {entry.port}, line {entry.back_edge_line}"
+            return words, entry.back_edge_line
         return f"body output {result}", None
 
     def described(self, parameter: int) -> str:

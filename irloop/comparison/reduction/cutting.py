@@ -282,14 +282,14 @@ def _frontier(value: Value, agreed: Callable[[Value], bool]) -> list[Value]:
     frontier: dict[Value, None] = {}
     pending, seen = [value.producer], {value.producer}
     while pending:
-        for item in pending.pop().inputs:
-            if item is None or isinstance(item.producer.op, Constant):
+        for operand in pending.pop().inputs:
+            if operand is None or isinstance(operand.producer.op, Constant):
                 continue
-            if agreed(item) or isinstance(item.producer.op, Parameter):
-                frontier[item] = None
-            elif item.producer not in seen:
-                seen.add(item.producer)
-                pending.append(item.producer)
+            if agreed(operand) or isinstance(operand.producer.op, Parameter):
+                frontier[operand] = None
+            elif operand.producer not in seen:
+                seen.add(operand.producer)
+                pending.append(operand.producer)
     return list(frontier)
 
 
@@ -307,8 +307,9 @@ def _common_order(first: Graph, second: Graph) -> list[int] | None:
     order: list[int] = []
     for node in first.parameters:
         own = {node.name, *node.outputs[0].names}
-        at = next((at for at, item in enumerate(names) if own & item and at not in order), None)
-        if at is None:
+        free = (at for at, item in enumerate(names) if own & item and at not in order)
+        position = next(free, None)
+        if position is None:
             return None
-        order.append(at)
+        order.append(position)
     return order

@@ -155,11 +155,11 @@ class _Reduction:
         if inputs is not None:
             pair = self._first_different(models, with_arrays(models[0], inputs))
         else:
-            found = next(sizes_of(models), {})
+            sizes = next(sizes_of(models), {})
             # Try zero iterations last: if the loop never runs, the reduced case may have to keep
             # operations that the fault does not need.
             trips = sorted(TRIPS, key=lambda count: (not count, count))
-            trials = made_trials(models[0], found, seeds=(0, 1), trips=trips)
+            trials = made_trials(models[0], sizes, seeds=(0, 1), trips=trips)
             pair = self._first_different(models, trials)
             pair = pair or self._first_different(models, self._tried(models[0]))
         if pair is not None:
@@ -202,16 +202,16 @@ class _Reduction:
 
     def _differ(self, pair: Pair) -> bool:
         try:
-            found = self.judge(pair)
+            report = self.judge(pair)
         except IrloopError as error:
             self._uncompared = self._uncompared or reason_of(error)
             return False
-        if found.outcome != DIFFERENT or not (found.compared or found.cause):
-            self._found_equal |= found.outcome in (EQUAL, EQUAL_WHERE_RUN)
-            self._uncompared = self._uncompared or "; ".join(found.problems[:1])
+        if report.outcome != DIFFERENT or not (report.compared or report.cause):
+            self._found_equal |= report.outcome in (EQUAL, EQUAL_WHERE_RUN)
+            self._uncompared = self._uncompared or "; ".join(report.problems[:1])
             return False
         # Models that now differ for another reason are not the same case.
-        kind = _kind(found)
+        kind = _kind(report)
         if self._kind is None or kind == self._kind:
             return True
         # A model that failed had no outputs with a form.
@@ -258,7 +258,7 @@ class _Reduction:
 
     def smallest(self, pair: Pair) -> Pair:
         """Simplify both models for each output separately; return the smallest result."""
-        steps, found = self.steps, []
+        steps, candidates = self.steps, []
         single = [*islice(self._single_outputs(pair), OUTPUTS)]
         alone: Sequence[tuple[str, Pair] | None] = single or [None]
         for number, one in enumerate(counted("outputs", alone, len(alone))):
@@ -266,8 +266,8 @@ class _Reduction:
             start = pair if one is None else one[1]
             made = self._shrink(start)
             told = [] if one is None else [f"only output {one[0]}: {_size(start)}"]
-            found.append((complexity(made), number, made, told + self.steps))
-        _, _, best, made_by = min(found, key=lambda item: item[:2])
+            candidates.append((complexity(made), number, made, told + self.steps))
+        _, _, best, made_by = min(candidates, key=lambda item: item[:2])
         self.steps = steps + made_by
         return best
 
@@ -301,13 +301,15 @@ class _Reduction:
 
     def lower_trip_counts(self, pair: Pair) -> Pair:
         """Lower each input trip count to the smallest one that still shows the difference."""
-        for at, role in enumerate(roles(pair.models[0])):
-            if not role.trip or at >= len(pair.arrays[0]):
+        for index, role in enumerate(roles(pair.models[0])):
+            if not role.trip or index >= len(pair.arrays[0]):
                 continue
-            given = np.asarray(pair.arrays[0][at])
+            given = np.asarray(pair.arrays[0][index])
             for count in range(int(given.reshape(-1)[0])):
                 lower = np.full_like(given, count)
-                arrays = tuple((*items[:at], lower, *items[at + 1 :]) for items in pair.arrays)
+                arrays = tuple(
+                    (*items[:index], lower, *items[index + 1 :]) for items in pair.arrays
+                )
                 new = Pair(pair.models, (arrays[0], arrays[1]))
                 kept = self._accept(pair, new, f"trip count {count}")
                 if kept is new:

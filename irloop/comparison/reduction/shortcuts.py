@@ -67,11 +67,11 @@ def _branch(places: tuple[int, int], taken: bool) -> Callable[[Pair], Pair | Non
             # The copies have numbered names, because the nodes of the branch still had theirs when
             # they were copied. Give the original names back.
             names = {item.name for item in all_nodes(model.graph)}
-            for item in [item for item in graph.nodes if item not in known]:
-                name = _NUMBER.sub("", item.name)
+            for added in [item for item in graph.nodes if item not in known]:
+                name = _NUMBER.sub("", added.name)
                 if name in inside - names:
                     names.add(name)
-                    rewriter.rename(item, name)
+                    rewriter.rename(added, name)
         return pair
 
     return change

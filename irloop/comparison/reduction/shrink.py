@@ -85,16 +85,16 @@ def shrunk(
         for changes in (simpler, settled, alone, inlined, _smaller, stepped):
             place, todo = 0, list(changes(pair))
             while time.monotonic() < end and place < len(todo):
-                found = todo[place]
+                change = todo[place]
                 told("changes", tries, tries + len(todo) - place)
                 tries += 1
-                changed = _applied(pair, found[1], most, keeps_ports=keeps_ports)
-                if changed is not None and found[2] is not None and not free:
+                changed = _applied(pair, change[1], most, keeps_ports=keeps_ports)
+                if changed is not None and change[2] is not None and not free:
                     # A change of only one model must not itself cause a difference.
-                    changed = changed if _same_outputs(pair, changed, found[2]) else None
+                    changed = changed if _same_outputs(pair, changed, change[2]) else None
                 if changed is not None and not _is_simpler(changed, pair):
                     changed = None
-                kept = pair if changed is None else accept(pair, changed, found[0])
+                kept = pair if changed is None else accept(pair, changed, change[0])
                 place += kept is pair
                 if kept is not pair:
                     # The new pair has other changes: list them again, and go on at the same
@@ -233,12 +233,12 @@ def _smaller(pair: Pair) -> Iterator[Change]:
 
 
 def _sizes(models: tuple[Model, Model]) -> set[int]:
-    found: set[int] = set()
+    sizes: set[int] = set()
     for model in models:
         for value in values_of(model.graph):
             dims = value.type.shape.dims if isinstance(value.type, TensorType) else None
-            found |= {dim for dim in dims or () if isinstance(dim, int) and dim > 1}
-    return found
+            sizes |= {dim for dim in dims or () if isinstance(dim, int) and dim > 1}
+    return sizes
 
 
 def _resized(size: int, new: int) -> Callable[[Pair], Pair | None]:

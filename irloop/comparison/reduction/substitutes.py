@@ -57,13 +57,13 @@ def simpler(pair: Pair) -> Iterator[Change]:
     """Yield changes that replace a value of both models by a simpler one, the last values first."""
     numbers = [numbered(model) for model in pair.models]
     for mine, value, sources in with_sources(pair):
-        at, name = (numbers[0][mine], numbers[1][value]), value.producer.name
-        yield f"{name} became a constant", replaced({0: (at[0], None), 1: (at[1], None)}), None
+        left, right, name = numbers[0][mine], numbers[1][value], value.producer.name
+        yield f"{name} became a constant", replaced({0: (left, None), 1: (right, None)}), None
         for own, source in sources:
             if source.type == value.type or (
                 _element(source) == _element(value) and _is_only_returned(value)
             ):
-                new = {0: (at[0], numbers[0][own]), 1: (at[1], numbers[1][source])}
+                new = {0: (left, numbers[0][own]), 1: (right, numbers[1][source])}
                 yield f"{name} became {source.name}", replaced(new), None
 
 

@@ -57,14 +57,14 @@ class _Descent:
         #: The numbers of the comparison modes that occur in the forest.
         self.modes: list[int] = sorted({int(mode) for mode in inner})
 
-    def table(self, items: Any, at: Value, like: Value | None = None) -> Value:
+    def table(self, items: Any, nodes: Value, like: Value | None = None) -> Value:
         """Gather from a constant of `items`, which has an entry for each node of the forest.
 
-        `at` holds the numbers of the nodes to look up. The result has the element type of `like`,
-        or i64 if that is None.
+        `nodes` holds the numbers of the nodes to look up. The result has the element type of
+        `like`, or i64 if that is None.
         """
         element = ElementType.I64 if like is None else element_of(like)
-        return self.c.gather(self.c.constant(np.asarray(items), element), at, 0)
+        return self.c.gather(self.c.constant(np.asarray(items), element), nodes, 0)
 
     def depth(self) -> int:
         """The number of levels of the deepest tree.
@@ -88,23 +88,23 @@ class _Descent:
         features = np.where(leaf, 0, forest.features)
         count = c.reshape(c.size_of(self.x, 0), [1])
         shape = c.concat([count, c.i64([len(forest.roots)])], 0)
-        at = c.broadcast(c.i64(forest.roots.tolist()), shape)
+        nodes = c.broadcast(c.i64(forest.roots.tolist()), shape)
         for _ in range(self.depth()):
-            value = c(gather.GatherElements(axis=1), self.x, self.table(features, at))
-            holds = self._holds(at, value)
-            at = c.select(holds, self.table(true, at), self.table(false, at))
-        return at
+            value = c(gather.GatherElements(axis=1), self.x, self.table(features, nodes))
+            holds = self._holds(nodes, value)
+            nodes = c.select(holds, self.table(true, nodes), self.table(false, nodes))
+        return nodes
 
-    def _holds(self, at: Value, value: Value) -> Value:
+    def _holds(self, nodes: Value, value: Value) -> Value:
         c, forest = self.c, self.forest
-        holds = self._compared(self.modes[0], at, value)
+        holds = self._compared(self.modes[0], nodes, value)
         if len(self.modes) > 1:
-            mode = self.table(np.where(forest.modes == LEAF, 0, forest.modes), at)
+            mode = self.table(np.where(forest.modes == LEAF, 0, forest.modes), nodes)
             for number in self.modes[1:]:
-                other = self._compared(number, at, value)
+                other = self._compared(number, nodes, value)
                 holds = c.select(c.equal(mode, c.i64(number)), other, holds)
         if forest.tracks.any():
-            tracked = c.equal(self.table(forest.tracks.astype(np.int64), at), c.i64(1))
+            tracked = c.equal(self.table(forest.tracks.astype(np.int64), nodes), c.i64(1))
             missing = c(comparison.NotEqual(), value, value)
             holds = c(comparison.LogicalOr(), holds, c(comparison.LogicalAnd(), tracked, missing))
         return holds
@@ -133,16 +133,16 @@ class _Descent:
         The leaves that a row reaches in all trees are combined as `how` demands: SUM, AVERAGE, MIN
         or MAX. Then `base` is added, a number for each target; it may be None or empty.
         """
-        c, forest, at = self.c, self.forest, self.leaves()
+        c, forest, leaves = self.c, self.forest, self.leaves()
         if how in ("SUM", "AVERAGE"):
-            votes = self.table(forest.weights, at, self.x)
+            votes = self.table(forest.weights, leaves, self.x)
             kind = "Sum" if how == "SUM" else "Mean"
             total = c.reduce(kind, votes, [1], keep=False)
         else:
             worst = np.inf if how == "MIN" else -np.inf
-            found = self.table(np.where(forest.votes, forest.weights, worst), at, self.x)
-            voted = self.table(forest.votes.astype(np.float32), at, self.x)
-            best = c.reduce(how.capitalize(), found, [1], keep=False)
+            weights = self.table(np.where(forest.votes, forest.weights, worst), leaves, self.x)
+            voted = self.table(forest.votes.astype(np.float32), leaves, self.x)
+            best = c.reduce(how.capitalize(), weights, [1], keep=False)
             any_vote = c.reduce("Max", voted, [1], keep=False)
             zero = c.scalar(0.0, best)
             total = c.select(c(comparison.Greater(), any_vote, zero), best, zero)
@@ -190,12 +190,12 @@ def import_classifier(c: Import, op: onnx.TreeEnsembleClassifier1, x: Value) -> 
     if len(op.classlabels_int64s) == 2 and len(voted) == 1:
         scores = c.gather(scores, c.i64(voted.tolist()), 1)
         share = bool((descent.forest.weights >= 0).all())
-        found = label_of_two(c, scores, op.classlabels_int64s, 0.5 if share else 0.0)
+        labels = label_of_two(c, scores, op.classlabels_int64s, 0.5 if share else 0.0)
         scores = _scores_of_both_labels(c, scores, share=share, how=op.post_transform)
     else:
-        found = labelled(c, scores, op.classlabels_int64s)
+        labels = labelled(c, scores, op.classlabels_int64s)
         scores = transformed(c, scores, op.post_transform)
-    return [found, c.convert(scores, ElementType.F32)][: len(c.node.outputs)]
+    return [labels, c.convert(scores, ElementType.F32)][: len(c.node.outputs)]
 
 
 def _scores_of_both_labels(c: Import, score: Value, *, share: bool, how: str) -> Value:

@@ -80,13 +80,13 @@ def _dropped_sets(sizes: Dims, dims: Dims) -> list[list[int]]:
     of size 1, the first is listed: from (1, 4, 1) to (1,), both [0, 1] and [1, 2] could be removed,
     and the result is [[0, 1]].
     """
-    found: dict[tuple[int, ...], list[int]] = {}
+    dropped: dict[tuple[int, ...], list[int]] = {}
     for axes in itertools.combinations(range(len(sizes)), len(sizes) - len(dims)):
         left = tuple(size for axis, size in enumerate(sizes) if axis not in axes)
         wide = tuple(axis for axis in axes if sizes[axis] != 1)
         if left == dims and wide:
-            found.setdefault(wide, list(axes))
-    return list(found.values())
+            dropped.setdefault(wide, list(axes))
+    return list(dropped.values())
 
 
 def _member(b: Builder, axes: Value, axis: int, rank: int) -> Value:
@@ -148,11 +148,11 @@ def _of_axis(
         return b(Gather(0), numbers, b.i64(places)) if places else None
     assert axes is not None
     hits = _hits(b, axes, axis, rank)
-    found = b(reduction.ReduceSum13(), b(Mul(), numbers, hits), b.i64([0]))
+    element = b(reduction.ReduceSum13(), b(Mul(), numbers, hits), b.i64([0]))
     if not missing:
-        return found
+        return element
     lacking = b(Sub(), b.i64([1]), b(reduction.ReduceMax18(), hits, b.i64([0])))
-    return b(Add(), found, b(Mul(), lacking, b.i64([missing])))
+    return b(Add(), element, b(Mul(), lacking, b.i64([missing])))
 
 
 def _between(b: Builder, value: Value, low: int, high: int) -> Value:
@@ -173,10 +173,11 @@ def _padded(b: Builder, op: padding.Pad11, inputs: Inputs, dims: list[Dims]) -> 
         begin = _of_axis(b, begins, axes, axis, len(sizes))
         if begin is None:
             continue
-        at = b(Sub(), b.i64(list(range(dims[0][axis]))), begin)
-        made = b(Gather(axis), made, _inside(b, at, size, op.mode))
+        positions = b(Sub(), b.i64(list(range(dims[0][axis]))), begin)
+        made = b(Gather(axis), made, _inside(b, positions, size, op.mode))
         if op.mode == "constant":
-            inside = b(And(), b(GreaterOrEqual(), at, b.i64(0)), b(Less(), at, b.i64(size)))
+            begun = b(GreaterOrEqual(), positions, b.i64(0))
+            inside = b(And(), begun, b(Less(), positions, b.i64(size)))
             column = b(Reshape14(), inside, b.i64([-1] + [1] * (len(sizes) - axis - 1)))
             made = b(Where(), column, made, filling)
     return [made]

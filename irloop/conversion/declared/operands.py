@@ -29,17 +29,17 @@ Inputs = Sequence[Value | None]
 
 
 def _with(
-    b: Builder, op: Op, inputs: Inputs, at: int, numbers: object, n_outputs: int = 1
+    b: Builder, op: Op, inputs: Inputs, position: int, numbers: object, n_outputs: int = 1
 ) -> list[Value]:
-    """Emit `op` with the constant `numbers` in place of input `at`, and return its outputs.
+    """Emit `op` with the constant `numbers` as the input at `position`; return its outputs.
 
     The constant has the element type of the input that it replaces.
     """
-    given = list(inputs)
-    operand = given[at]
+    operands = list(inputs)
+    operand = operands[position]
     assert operand is not None
-    given[at] = b.constant(numbers, element_of(operand))
-    return list(b.emit(op, *given, n_outputs=n_outputs).outputs)
+    operands[position] = b.constant(numbers, element_of(operand))
+    return list(b.emit(op, *operands, n_outputs=n_outputs).outputs)
 
 
 def _dims_are_operand(b: Builder, op: Op, inputs: Inputs, dims: list[Dims]) -> list[Value]:

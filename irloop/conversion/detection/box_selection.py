@@ -212,25 +212,25 @@ def ordered(c: Export, *keys: Value) -> Value:
     """
     order: Value | None = None
     for key in keys:
-        given = key if order is None else c.gather(key, order, 0)
-        count = number(c, given)
-        whole = element_of(given).is_integer
-        if whole:
+        arranged = key if order is None else c.gather(key, order, 0)
+        count = number(c, arranged)
+        is_integer = element_of(arranged).is_integer
+        if is_integer:
             # Make all keys distinct, because not every runtime has a stable TopK.
             place = c.range(c.i64(0), c.squeeze(count, [0]), c.i64(1))
-            given = c.add(c.multiply(given, count), place)
-        _, own = c.topk(given, count, 0, largest=not whole)
+            arranged = c.add(c.multiply(arranged, count), place)
+        _, own = c.topk(arranged, count, 0, largest=not is_integer)
         order = own if order is None else c.gather(order, own, 0)
     assert order is not None, "there is at least one key"
     return order
 
 
-def counted(c: Export, item: Value, items: Size) -> Value:
+def counted(c: Export, image: Value, items: Size) -> Value:
     """Count the rows of each batch item; emit the counts [N] as i64.
 
-    `item` holds the batch item of each row, and `items` is N.
+    `image` holds the batch item of each row, and `items` is N.
     """
-    own = c.equal(c.unsqueeze(item, [1]), c.unsqueeze(places(c, items), [0]))
+    own = c.equal(c.unsqueeze(image, [1]), c.unsqueeze(places(c, items), [0]))
     return c.reduce("Sum", c.convert(own, I64), [0], keep=False)
 
 

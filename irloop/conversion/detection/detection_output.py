@@ -116,10 +116,10 @@ class _Case:
         absent) are applied before them.
         """
         boxes, variances = self._priors(priors)
-        for given in (first, moves):
-            if given is None:
+        for raw in (first, moves):
+            if raw is None:
                 continue
-            move = self._moves(given)
+            move = self._moves(raw)
             move = move if variances is None else self.c.multiply(move, variances)
             if self.op.centred():
                 boxes = geometry.centred_moves(self.c, boxes, move)
@@ -205,12 +205,12 @@ def _limited(c: Export, rows: Value, values: Value, items: Size, limit: int) -> 
 
     `rows` are (item, class, box), and `values` their scores. A negative `limit` selects all rows.
     """
-    item = box_selection.column(c, rows, 0)
+    image = box_selection.column(c, rows, 0)
     keys = [box_selection.column(c, rows, 2), values]
     if items != 1:
-        keys.append(item)
+        keys.append(image)
     order = box_selection.ordered(c, *keys)
-    kept = box_selection.best_of_items(c, order, item, items, limit)
+    kept = box_selection.best_of_items(c, order, image, items, limit)
     return c.topk(kept, box_selection.number(c, kept), 0, largest=False)[0]
 
 
@@ -228,13 +228,13 @@ def _listed(
         ends = (c.slice(rows, [at], [at + 1], [1]) for at in (0, 2))
         item, box = ends
         place = c.concat([item, c.multiply(label, c.i64(0)), box], 1)
-    found = box_selection.read(c, boxes, place)
+    corners = box_selection.read(c, boxes, place)
     if op.clip_after_nms:
-        found = c.clip(found, 0.0, 1.0)
+        corners = c.clip(corners, 0.0, 1.0)
     if op.decrease_label_id:
         label = c.subtract(label, c.i64(1))
     head = c.convert(c.concat([c.slice(rows, [0], [1], [1]), label], 1), F32)
-    table = c.concat([head, c.unsqueeze(values, [1]), found], 1)
+    table = c.concat([head, c.unsqueeze(values, [1]), corners], 1)
     end = c.constant([[-1.0, 0, 0, 0, 0, 0, 0]], F32)
     table = c.concat([table, end], 0)
     sizes, total = case.sizes, _rows(op, case)

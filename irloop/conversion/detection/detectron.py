@@ -71,11 +71,11 @@ def _centres(c: Export, count: Size, length: Size, stride: float) -> Value:
     middle = c.add(places(c, count, F32), c.constant(0.5, F32))
     if stride:
         return c.multiply(middle, c.constant(stride, F32))
-    whole, parts = (
+    extent, parts = (
         c.constant(float(size), F32) if isinstance(size, int) else c.convert(size, F32)
         for size in (length, count)
     )
-    return c.multiply(middle, c.divide(whole, parts))
+    return c.multiply(middle, c.divide(extent, parts))
 
 
 @exports(ov.ExperimentalDetectronTopKROIs)
@@ -158,10 +158,10 @@ def _read_all(
     """
     places = c.reshape(level, [-1, 1, 1, 1])
     result: Value | None = None
-    for at, (scale, features) in enumerate(pyramid):
+    for number, (scale, features) in enumerate(pyramid):
         read = _regions(c, op, rois, features, scale)
         otherwise = c.scalar(0.0, read) if result is None else result
-        own = c.equal(places, c.constant(float(at), F32))
+        own = c.equal(places, c.constant(float(number), F32))
         result = c.select(own, read, otherwise)
     assert result is not None, "there is at least one map"
     return result
@@ -255,13 +255,13 @@ def export_detections(
     label = box_selection.column(c, rows, 1)
     counts = box_selection.number(c, rows)
     most = op.max_detections_per_image
-    found = box_selection.dense(c, box_selection.read(c, boxes, rows), counts, most, width=4)
+    corners = box_selection.dense(c, box_selection.read(c, boxes, rows), counts, most, width=4)
     names, worths = (
         c.squeeze(box_selection.dense(c, part, counts, most), [0])
         for part in (c.convert(label, F32), values)
     )
     return [
-        c.convert(c.squeeze(found, [0]), element_of(rois)),
+        c.convert(c.squeeze(corners, [0]), element_of(rois)),
         c.convert(names, ElementType.I32),
         c.convert(worths, element_of(scores)),
     ]

@@ -45,12 +45,12 @@ def export_scored(c: Export, op: ov.Scored, *inputs: Value | None) -> list[Value
     sigma = inputs[5] if len(inputs) > 5 else None
     known = None if sigma is None else c.constant_of(sigma)
     if sigma is None or (known is not None and known.reshape(-1)[0] <= 0):
-        found = _exported(c, op, inputs)
+        selected = _exported(c, op, inputs)
     else:
-        found = _softened(c, op, inputs, sigma)
+        selected = _softened(c, op, inputs, sigma)
     original = inputs[1]
     assert original is not None
-    return scored_outputs(c, op, *found, original)
+    return scored_outputs(c, op, *selected, original)
 
 
 class _Sorting(Protocol):
@@ -189,10 +189,10 @@ def _below(c: Export, limit: Value, iou: Value | None) -> tuple[Value, Value]:
     known = np.zeros(1, np.float32) if iou is None else c.constant_of(iou)
     if known is None:
         assert iou is not None
-        given = listed(c, iou, F32)
-        none = c.less(given, c.constant([np.finfo(np.float32).tiny], F32))
+        overlap = listed(c, iou, F32)
+        none = c.less(overlap, c.constant([np.finfo(np.float32).tiny], F32))
         limit = c.select(none, c.minimum(limit, c.i64([1])), limit)
-        return limit, c.multiply(given, c.constant([1.0 - 2.0**-23], F32))
+        return limit, c.multiply(overlap, c.constant([1.0 - 2.0**-23], F32))
     number = np.float32(known.reshape(-1)[0])
     if number > 0:
         return limit, c.constant([box_selection.just_below(float(number))], F32)

@@ -109,11 +109,11 @@ def _chosen(
     """
     bordered = geometry.with_border(c, candidates.boxes, border)
     rows = box_selection.suppressed(c, bordered, candidates.scores, overlap, limit=after)
-    item = box_selection.column(c, rows, 0)
+    image = box_selection.column(c, rows, 0)
     return _Chosen(
         box_selection.read(c, candidates.boxes, rows),
         box_selection.read(c, candidates.scores, rows),
-        box_selection.counted(c, item, Sizes(c).of(candidates.scores, 3)[0]),
+        box_selection.counted(c, image, Sizes(c).of(candidates.scores, 3)[0]),
     )
 
 
@@ -199,11 +199,11 @@ def _filled_up(
     if op.normalize:
         bounds = [frame.width, frame.height, frame.width, frame.height]
         table = c.divide(table, c.concat(bounds, -1))
-    item = c.unsqueeze(places(c, items, F32), [1])
+    image = c.unsqueeze(places(c, items, F32), [1])
     place, count = c.i64([list(range(after))]), c.unsqueeze(kept.counts, [1])
     end = c.select(c.equal(place, count), c.constant(-1.0, F32), c.constant(0.0, F32))
-    item = c.select(c.less(place, count), item, end)
-    whole = c.concat([c.unsqueeze(item, [2]), table], 2)
+    image = c.select(c.less(place, count), image, end)
+    whole = c.concat([c.unsqueeze(image, [2]), table], 2)
     rows = c.convert(sizes.reshape(whole, [total, 5]), element)
     if op.n_outputs == 1:
         return [rows]
@@ -261,13 +261,11 @@ def export_generate(
     border = 0.0 if op.normalized else 1.0
     frame = _Image.of(c, images, Sizes(c).of(images, 2)[1])
     boxes = _moved(c, frame, anchors, moves, border)
-    found = _best(c, boxes, _by_place(c, c.convert(scores, F32), 1), op.pre_nms_count)
+    best = _best(c, boxes, _by_place(c, c.convert(scores, F32), 1), op.pre_nms_count)
     height, width = (c.unsqueeze(size, [1]) for size in frame.least(c, op.min_size))
-    large = geometry.large_enough(c, found.boxes, border, (height, width))
-    found = box_selection.Candidates(
-        found.boxes, box_selection.dropped(c, found.scores, large), None
-    )
-    kept = _chosen(c, found, op.nms_threshold, border, op.post_nms_count)
+    large = geometry.large_enough(c, best.boxes, border, (height, width))
+    best = box_selection.Candidates(best.boxes, box_selection.dropped(c, best.scores, large), None)
+    kept = _chosen(c, best, op.nms_threshold, border, op.post_nms_count)
     element = element_of(scores)
     return [
         c.convert(kept.boxes, element),

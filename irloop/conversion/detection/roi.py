@@ -30,12 +30,12 @@ def export_roi_pooling(c: Export, op: ov.ROIPooling, data: Value, rois: Value) -
     """Write ROIPooling as MaxRoiPool, or as GridSample for the method bilinear."""
     if op.method.lower() == "bilinear":
         # Sample the item of each region at a grid from corner to corner; 0 outside the map.
-        item, *corners = _columns(c, rois)
-        sampled = _sampled(c, op.size(), _items(c, data, item), corners)
-        return up_to_the_end(c, item, sampled)
-    item, *box = _columns(c, rois)
-    known = c.concat([c.maximum(item, c.scalar(0.0, rois)), *box], 1)
-    return up_to_the_end(c, item, c(onnx.MaxRoiPool(op.size(), op.spatial_scale), data, known))
+        image, *corners = _columns(c, rois)
+        sampled = _sampled(c, op.size(), _items(c, data, image), corners)
+        return up_to_the_end(c, image, sampled)
+    image, *box = _columns(c, rois)
+    known = c.concat([c.maximum(image, c.scalar(0.0, rois)), *box], 1)
+    return up_to_the_end(c, image, c(onnx.MaxRoiPool(op.size(), op.spatial_scale), data, known))
 
 
 def _columns(c: Export, rois: Value) -> list[Value]:
@@ -58,12 +58,12 @@ def up_to_the_end(c: Export, images: Value, result: Value) -> Value:
     return c.select(c.unsqueeze(ended, [2, 3]), c.scalar(0.0, result), result)
 
 
-def _items(c: Export, data: Value, item: Value) -> Value:
+def _items(c: Export, data: Value, image: Value) -> Value:
     """For each region, the feature maps of its batch item: [R, C, H, W].
 
-    `item` holds the number of the batch item of each region; negative numbers count as 0.
+    `image` holds the number of the batch item of each region; negative numbers count as 0.
     """
-    index = c.reshape(c.convert(item, ElementType.I64), [-1])
+    index = c.reshape(c.convert(image, ElementType.I64), [-1])
     return c.gather(data, c.maximum(index, c.i64(0)), 0)
 
 
@@ -133,13 +133,13 @@ def export_roi_align(
         "sampling_ratio": 1 if finest else ratio,
         "spatial_scale": op.spatial_scale,
     }
-    whole = c.convert(items, ElementType.I64)
+    indices = c.convert(items, ElementType.I64)
     if c.opset >= 16:
         mode = "output_half_pixel" if aligned == "asymmetric" else "half_pixel"
         target: onnx.RoiAlign10 = onnx.RoiAlign(**attributes, coordinate_transformation_mode=mode)
     else:
         target = onnx.RoiAlign10(**attributes)
-    result = c(target, data, rois, whole)
+    result = c(target, data, rois, indices)
     if not finest:
         return result
     if factor > 1:
@@ -163,16 +163,16 @@ def _largest(
     after = c.constant(0.0 if aligned == "asymmetric" else 0.5, F32)
     scale, half = c.constant(op.spatial_scale, F32), c.constant(0.5, F32)
     bounds = []
-    for at in range(4):
-        moved = c.add(roi_samples.number_of(c, rois, at), before)
+    for column in range(4):
+        moved = c.add(roi_samples.number_of(c, rois, column), before)
         bounds.append(c.subtract(c.multiply(moved, scale), after))
     sides, placed = [], []
-    for at, bins, axes in ((1, op.pooled_h, (1, 2)), (0, op.pooled_w, (3, 4))):
-        length = c.subtract(bounds[2 + at], bounds[at])
+    for column, bins, axes in ((1, op.pooled_h, (1, 2)), (0, op.pooled_w, (3, 4))):
+        length = c.subtract(bounds[2 + column], bounds[column])
         if aligned == "asymmetric":
             length = c.maximum(length, c.constant(1.0, F32))
         sides.append(roi_samples.side(c, length, bins, 0, axes, 1.0))
-        middle = c.add(bounds[at], c.multiply(length, half))
+        middle = c.add(bounds[column], c.multiply(length, half))
         placed.append(c.add(middle, sides[-1].place))
     values, _ = maps.read(c, placed[0], placed[1], 1.0)
     own = c.unsqueeze(c(comparison.And(), *(item.own for item in sides)), [-1])
@@ -210,10 +210,10 @@ def export_psroi(c: Export, op: ov.PSROIPooling, data: Value, rois: Value) -> Va
     return up_to_the_end(c, image, c.divide(total, c.scalar(bins, data)))
 
 
-def _part(c: Export, low: Value, high: Value, at: int, count: int) -> tuple[Value, Value]:
-    """Divide low..high into `count` equal parts, and return the bounds of part `at`."""
+def _part(c: Export, low: Value, high: Value, number: int, count: int) -> tuple[Value, Value]:
+    """Divide low..high into `count` equal parts, and return the bounds of part `number`."""
     step = c.divide(c.subtract(high, low), c.scalar(float(count), low))
-    first = c.add(low, c.multiply(step, c.scalar(float(at), low)))
+    first = c.add(low, c.multiply(step, c.scalar(float(number), low)))
     return first, c.add(first, step)
 
 

@@ -54,10 +54,10 @@ class Maps:
             start = c.add(c.multiply(row, integer(c, self.width)), self.first)
             for column, along in columns:
                 weight = c.multiply(c.multiply(down, along), share)
-                found = c.gather(self.table, c.add(start, column), 0)
+                corner = c.gather(self.table, c.add(start, column), 0)
                 if shape_of(self.table).rank == 2:
                     weight = c.unsqueeze(weight, [-1])
-                part = c.multiply(found, weight)
+                part = c.multiply(corner, weight)
                 total = part if total is None else c.add(total, part)
         assert total is not None, "there is at least one corner"
         return total, share

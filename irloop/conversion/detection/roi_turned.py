@@ -107,10 +107,10 @@ def _bound(c: Export, op: ov.DeformablePSROIPooling, number: Value, position: in
     """
     half = c.constant(0.5, F32)
     size = c(elementwise.Floor(), c.add(c(elementwise.Abs(), number), half))
-    whole = c.multiply(c(elementwise.Sign(), number), size)
+    rounded = c.multiply(c(elementwise.Sign(), number), size)
     if position >= 2:
-        whole = c.add(whole, c.constant(1.0, F32))
-    return c.subtract(c.multiply(whole, c.constant(op.spatial_scale, F32)), half)
+        rounded = c.add(rounded, c.constant(1.0, F32))
+    return c.subtract(c.multiply(rounded, c.constant(op.spatial_scale, F32)), half)
 
 
 def _shifts(

@@ -111,11 +111,11 @@ def export_round(c: Export, op: ov.Round, x: Value) -> Value:
 
     def build(value: Value) -> Value:
         size = c(onnx.Abs(), value)
-        whole = c(onnx.Floor(), size)
-        rest = c.subtract(size, whole)
+        floor = c(onnx.Floor(), size)
+        rest = c.subtract(size, floor)
         below = c.less(rest, c.scalar(0.5, value))
-        up = c.add(whole, c.scalar(1, value))
-        return c.multiply(c(onnx.Sign(), value), c.select(below, whole, up))
+        up = c.add(floor, c.scalar(1, value))
+        return c.multiply(c(onnx.Sign(), value), c.select(below, floor, up))
 
     return c.computed_in(chosen, build, x)
 
@@ -155,12 +155,12 @@ def import_reciprocal(c: Import, op: onnx.Reciprocal, x: Value) -> Value:
 
 def aligned(c: Export, left: Value, right: Value, axis: int) -> Value:
     """`right` with axes of size 1 appended, so that NumPy aligns it with axis `axis` of `left`."""
-    whole, part = shape_of(left).rank, shape_of(right).rank
-    if axis == -1 or whole is None or part is None:
+    rank, part = shape_of(left).rank, shape_of(right).rank
+    if axis == -1 or rank is None or part is None:
         if axis == -1:
             return right
         raise c.refuse("auto_broadcast pdpd needs the rank of each operand, and one is not known")
-    missing = whole - axis - part
+    missing = rank - axis - part
     if missing <= 0:
         return right
     return c.unsqueeze(right, list(range(part, part + missing)))

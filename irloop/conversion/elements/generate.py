@@ -174,11 +174,11 @@ def import_one_hot(
     return c(ov.OneHot(op.axis), where, size, on, off)
 
 
-def _item(c: Import, values: Value, at: int) -> Value:
+def _item(c: Import, values: Value, index: int) -> Value:
     known = c.constant_of(values)
     if known is not None:
-        return c.constant(known.reshape(-1)[at], element_of(values))
-    return c.gather(c.reshape(values, [-1]), c.i64(at), 0)
+        return c.constant(known.reshape(-1)[index], element_of(values))
+    return c.gather(c.reshape(values, [-1]), c.i64(index), 0)
 
 
 @imports(onnx.HannWindow, onnx.HammingWindow, onnx.BlackmanWindow)

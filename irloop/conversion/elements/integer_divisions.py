@@ -143,12 +143,12 @@ def _are_opposite(given: list[Value], rest: Value, other: Value) -> bool:
     return inputs_of(first, Sign) == (rest,) and _are_signs(others, [other])
 
 
-def _are_signs(given: list[Value], values: list[Value]) -> bool:
+def _are_signs(signs: list[Value], values: list[Value]) -> bool:
     """Return whether these are the signs of the values, in order.
 
     The sign of a number that is never negative may be missing.
     """
-    left = list(given)
+    left = list(signs)
     for value in values:
         if left and inputs_of(left[0], Sign) == (value,):
             left.pop(0)

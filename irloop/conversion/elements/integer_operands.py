@@ -53,10 +53,10 @@ def fake_quantized(c: Import, x: Value, scale: Value, zero: Value | None) -> Val
     middle between two codes, to a few units in the last place, may get the other one. Returns None
     if `x` was not quantised to 8 bits or fewer, or if scales or zero points are not constant.
     """
-    found = limited_codes(c, x)
-    if found is None:
+    known = limited_codes(c, x)
+    if known is None:
         return None
-    limited, shift = found
+    limited, shift = known
     limit, rounded = limited.producer.op, limited.producer.inputs[0]
     ratio = None if rounded is None else made_of(rounded, ov_math.Round)
     if ratio is None or not isinstance(ratio.producer.op, ov_math.Divide):

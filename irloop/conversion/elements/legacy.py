@@ -36,11 +36,11 @@ def _aligned(target: Callable[[], ov.Binary]) -> Callable[..., Value]:
         made = target()
         if not op.broadcast or op.position == -1:
             return c(made, left, right)
-        whole, part = shape_of(left).rank, shape_of(right).rank
-        if whole is None or part is None:
+        rank, part = shape_of(left).rank, shape_of(right).rank
+        if rank is None or part is None:
             known = replace(made, auto_broadcast="pdpd", auto_broadcast_axis=op.position)
             return c(known, left, right)
-        behind = max(0, whole - op.position - part)
+        behind = max(0, rank - op.position - part)
         if behind:
             right = c.unsqueeze(right, list(range(part, part + behind)))
         return c(made, left, right)

@@ -67,10 +67,10 @@ def integers_in_f32(c: Import, value: Value) -> Value:
     hold the numbers, except for an added zero point. Reading them saves a Convert to 8 bits and
     back, which takes OpenVINO as long as a matrix product.
     """
-    found = limited_codes(c, value)
-    if found is None:
+    codes = limited_codes(c, value)
+    if codes is None:
         return c.convert(value, ElementType.F32)
-    limited, shift = found
+    limited, shift = codes
     return c.add(limited, c.scalar(shift, limited)) if shift else limited
 
 
@@ -108,14 +108,14 @@ def made_of(value: Value, op: type[Op]) -> Value | None:
 def _is_whole(c: Import, value: Value | None) -> bool:
     """Return whether all elements of `value` are known to be whole numbers."""
     pending = [value]
-    for item in pending:
-        if item is None or len(pending) > _MOST_PARTS:
+    for source in pending:
+        if source is None or len(pending) > _MOST_PARTS:
             return False
-        op, known = item.producer.op, c.constant_of(item)
+        op, known = source.producer.op, c.constant_of(source)
         if isinstance(op, ov_math.Add | ov_activation.Clamp):
-            pending += item.producer.inputs
-        elif isinstance(op, ov_convert.Convert) and item.producer.inputs[0] is not None:
-            if not element_of(item.producer.inputs[0]).is_integer:
+            pending += source.producer.inputs
+        elif isinstance(op, ov_convert.Convert) and source.producer.inputs[0] is not None:
+            if not element_of(source.producer.inputs[0]).is_integer:
                 return False
         elif not isinstance(op, ov_math.Round) and (known is None or (known % 1).any()):
             return False

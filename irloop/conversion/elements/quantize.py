@@ -35,12 +35,12 @@ def _spread(c: Import, parameter: Value, x: Value, axis: int, block: int) -> Val
     count = shape_of(parameter).count()
     if rank == 0 or (count == 1 and rank is not None):
         return c.as_scalar(parameter)
-    whole = shape_of(x).rank
-    if rank is None or whole is None:
+    data_rank = shape_of(x).rank
+    if rank is None or data_rank is None:
         raise c.refuse("the rank of its data is not known", "declare the shapes of the inputs")
     if block:
-        return _repeated(c, parameter, x, axis % whole, block)
-    behind = whole - axis % whole - 1
+        return _repeated(c, parameter, x, axis % data_rank, block)
+    behind = data_rank - axis % data_rank - 1
     return unsqueezed(c, parameter, list(range(1, behind + 1))) if behind else parameter
 
 

@@ -188,15 +188,15 @@ def require_known_types(graph: Graph) -> None:
     Raises:
         UnsupportedError: naming each of them.
     """
-    found = [
+    wrong = [
         _unknown_element(f"{value.name!r} is of type {value.type}", node)
         for inner in all_graphs(graph)
         for node in (*inner.parameters, *inner.nodes)
         for value in node.outputs
         if element_of(value) in UNKNOWN_TO_OPENVINO
     ]
-    if found:
-        raise UnsupportedError(f"values that cannot be converted: {len(found)}", diagnostics=found)
+    if wrong:
+        raise UnsupportedError(f"values that cannot be converted: {len(wrong)}", diagnostics=wrong)
 
 
 def _unknown_element(what: str, node: Node) -> Diagnostic:

@@ -48,18 +48,18 @@ def _is_decompressed(value: Value) -> bool:
     )
 
 
-def _merged(c: Conversion, value: Value, whole: tuple[int, ...], axes: int) -> Value:
-    """Merge the first axes of the constants that broadcast to the shape `whole` of the weights."""
+def _merged(c: Conversion, value: Value, shape: tuple[int, ...], axes: int) -> Value:
+    """Merge the first axes of the constants that broadcast to the shape `shape` of the weights."""
     node = value.producer
     if isinstance(node.op, Constant):
-        return c.tensor(_merged_tensor(node.op.tensor, whole, axes), f"{node.name}/reshaped")
-    return c(node.op, *(_merged(c, item, whole, axes) for item in node.inputs if item is not None))
+        return c.tensor(_merged_tensor(node.op.tensor, shape, axes), f"{node.name}/reshaped")
+    return c(node.op, *(_merged(c, item, shape, axes) for item in node.inputs if item is not None))
 
 
-def _merged_tensor(tensor: Tensor, whole: tuple[int, ...], axes: int) -> Tensor:
-    dims = (*(1,) * (len(whole) - len(tensor.shape)), *tensor.shape)
+def _merged_tensor(tensor: Tensor, shape: tuple[int, ...], axes: int) -> Tensor:
+    dims = (*(1,) * (len(shape) - len(tensor.shape)), *tensor.shape)
     first, rest = dims[:axes], dims[axes:]
-    if first not in (whole[:axes], (1,) * axes):
-        wide = np.broadcast_to(tensor.numpy().reshape(dims), (*whole[:axes], *rest))
-        tensor, first = ArrayTensor(np.ascontiguousarray(wide), tensor.element), whole[:axes]
+    if first not in (shape[:axes], (1,) * axes):
+        wide = np.broadcast_to(tensor.numpy().reshape(dims), (*shape[:axes], *rest))
+        tensor, first = ArrayTensor(np.ascontiguousarray(wide), tensor.element), shape[:axes]
     return ReshapedTensor(tensor, (math.prod(first), *rest))

@@ -152,14 +152,14 @@ class _Branch:
 
 def _tensors(value: Converted) -> list[Value]:
     """The tensors of which a sequence or an optional consists."""
-    found: list[Value] = []
+    tensors: list[Value] = []
 
     def note(tensor: Value) -> Value:
-        found.append(tensor)
+        tensors.append(tensor)
         return tensor
 
     mapped(value, note)
-    return found
+    return tensors
 
 
 def _shape(value: Converted) -> str:
@@ -225,11 +225,11 @@ def _make_lists(c: Conversion, branches: list[_Branch]) -> None:
     """
     for index, value in enumerate(c.node.outputs):
         for branch in branches:
-            given = branch.gives[index]
-            if not isinstance(given, Value) or shape_of(given).rank != 0:
+            result = branch.gives[index]
+            if not isinstance(result, Value) or shape_of(result).rank != 0:
                 continue
             if shape_of(value).rank == 1:
-                branch.gives[index] = branch.inner.unsqueeze(given, [0])
+                branch.gives[index] = branch.inner.unsqueeze(result, [0])
 
 
 def _emit(

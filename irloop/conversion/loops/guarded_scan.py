@@ -80,11 +80,11 @@ def _scanned(plan: LoopPlan, outer: Value, port: Sliced) -> tuple[Value, Sliced]
     node, readers = value.producer, [wire for wire in plan.wires.inputs if wire.outer is outer]
     if not isinstance(node.op, Slice10) or len(node.inputs) < 5 or len(readers) > 1:
         return value, port
-    whole, (starts, ends, axes, steps) = node.inputs[0], map(integers_in, node.inputs[1:])
+    tensor, (starts, ends, axes, steps) = node.inputs[0], map(integers_in, node.inputs[1:])
     is_reversed = starts == steps == [-1] and axes == [port.axis]
-    if whole is None or not is_reversed or len(ends) != 1 or ends[0] > -TO_THE_END:
+    if tensor is None or not is_reversed or len(ends) != 1 or ends[0] > -TO_THE_END:
         return value, port
-    return whole, replace(port, start=port.end, end=port.start, stride=-port.stride)
+    return tensor, replace(port, start=port.end, end=port.start, stride=-port.stride)
 
 
 def _branch(
@@ -126,14 +126,14 @@ def _branch(
 def _without_iterations(plan: LoopPlan) -> list[Value | None]:
     """Emit what a Loop gives without an iteration: initial states, zeros, and nothing joined."""
     c = plan.c
-    given = {shown.output: c(Identity(), plan.initial(state)) for shown, state in plan.lasts}
-    given |= {shown.output: zeros_like_type(c, shown.value.type) for shown in plan.extra}
+    by_output = {shown.output: c(Identity(), plan.initial(state)) for shown, state in plan.lasts}
+    by_output |= {shown.output: zeros_like_type(c, shown.value.type) for shown in plan.extra}
     for shown, port in plan.joined:
         dims = shape_of(shown.output).dims or ()
         sizes = [dim if isinstance(dim, int) else 0 for dim in dims]
         sizes[port.axis] = 0
-        given[shown.output] = filled(c, 0, element_of(shown.output), sizes)
-    return [given.get(output) for output in c.node.outputs]
+        by_output[shown.output] = filled(c, 0, element_of(shown.output), sizes)
+    return [by_output.get(output) for output in c.node.outputs]
 
 
 def _cut(c: Export, value: Value, axis: int, ends: Value) -> Value:
@@ -185,10 +185,10 @@ def _has_element(condition: Value | None, scan: Node, outer: Mapping[Value, Valu
     count = None if node is None or not isinstance(node.op, Less) else node.inputs[1]
     if node is None or count is None or integers_in(node.inputs[0]) != [0]:
         return False
-    for item in inward(scan, scan.body()):
-        if not isinstance(item.port, ScanInput) or item.outer is None:
+    for wire in inward(scan, scan.body()):
+        if not isinstance(wire.port, ScanInput) or wire.outer is None:
             continue
-        value, axis = _before_transpose(item.outer, item.port.axis)
+        value, axis = _before_transpose(wire.outer, wire.port.axis)
         whole = outer.get(value)
         if whole is not None and is_length_of(count, whole, axis):
             return True

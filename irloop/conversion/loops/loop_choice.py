@@ -112,13 +112,13 @@ def rewrite(model: Model, loops: Loops, *, is_written: bool = True) -> None:
     """
     if loops not in get_args(Loops):
         raise UsageError(f"loops cannot be {loops!r}", expected=", ".join(get_args(Loops)))
-    item = PASSES.get((model.dialect, loops))
-    if item is None:
+    chosen = PASSES.get((model.dialect, loops))
+    if chosen is None:
         return
     inference = Inference(tolerant=True)
     inference.run(model.graph)
     repairs = repairs_after(model, inference, PassConfig())
-    if Manager([item()]).run_passes(model) and is_written:
+    if Manager([chosen()]).run_passes(model) and is_written:
         repairs.run_passes(model)
 
 

@@ -227,12 +227,12 @@ def _inside(type: ValueType) -> ValueType:
     return type.item if isinstance(type, OptionalType) else type
 
 
-def _item_type(item: Value, type: ValueType) -> ValueType:
-    """Return the item type of sequence `type`, with its shape widened to include that of `item`.
+def _item_type(tensor: Value, type: ValueType) -> ValueType:
+    """Return the item type of sequence `type`, with its shape widened to include that of `tensor`.
 
-    If `type` is not a sequence type, the result is the type of `item`.
+    If `type` is not a sequence type, the result is the type of `tensor`.
     """
-    return widen_types(item.type, type.item) if isinstance(type, SequenceType) else item.type
+    return widen_types(tensor.type, type.item) if isinstance(type, SequenceType) else tensor.type
 
 
 def _can_be_joined(type: ValueType) -> bool:

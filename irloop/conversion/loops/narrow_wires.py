@@ -85,11 +85,11 @@ class CarryNarrowWires(LoopPass):
             output.value = carried_out(output.value)
         wires.replace(node.op, rewriter)
 
-    def _carry_in(self, item: Entering, outside: NodeWriter, first: NodeWriter) -> None:
+    def _carry_in(self, entering: Entering, outside: NodeWriter, first: NodeWriter) -> None:
         """Cast the outer value to bytes, and cast the body parameter back for its consumers."""
-        parameter = item.parameter
+        parameter = entering.parameter
         narrow = element_of(parameter)
-        item.outer = _cast(outside, CARRIERS[narrow], item.outer)
+        entering.outer = _cast(outside, CARRIERS[narrow], entering.outer)
         readers = list(parameter.uses)
         parameter.type = TensorType(CARRIERS[narrow], shape_of(parameter))
         back = _cast(first, narrow, parameter)

@@ -49,14 +49,14 @@ class OuterKernels(LoopPass):
             item for item in wires.graph.nodes if isinstance(item.op, Conv) and _is_small(item)
         ]
         inner = self.session.rewriter(wires.graph)
-        for item in small:
-            weights = item.inputs[1]
+        for conv in small:
+            weights = conv.inputs[1]
             assert weights is not None
             op, name = weights.producer.op, weights.producer.name
             assert isinstance(op, Constant)
             outer = rewriter.insert_constant(op.tensor, before=node, name=name)
             wire = wires.enter(outer, inner.names.fresh(name), INVARIANT, weights.type)
-            inner.set_input(item, 1, wire.parameter)
+            inner.set_input(conv, 1, wire.parameter)
             inner.erase_unread([weights.producer])
         if small:
             wires.replace(node.op, rewriter)

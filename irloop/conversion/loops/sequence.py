@@ -84,11 +84,11 @@ def insert(
     return Stacked(inserted(c, stack.tensor, value, position))
 
 
-def _inserted(c: Import, sequence: Items, item: Value, at: int) -> Items:
+def _inserted(c: Import, sequence: Items, tensor: Value, position: int) -> Items:
     values = list(sequence.values)
-    if not -len(values) <= at <= len(values):
-        raise c.refuse(f"position {at} is outside {sequence}")
-    values.insert(at if at >= 0 else at + len(values), item)
+    if not -len(values) <= position <= len(values):
+        raise c.refuse(f"position {position} is outside {sequence}")
+    values.insert(position if position >= 0 else position + len(values), tensor)
     return Items(tuple(values))
 
 
@@ -102,14 +102,14 @@ def erase(
     The items are separate tensors or one stacked tensor. If `position` is omitted, the last item is
     removed.
     """
-    at = -1 if position is None else _index(c, position)
-    if not isinstance(sequence, Items) or at is None:
+    index = -1 if position is None else _index(c, position)
+    if not isinstance(sequence, Items) or index is None:
         stack = as_stack(c, sequence, c.node.outputs[0].type)
         return Stacked(erased(c, stack.tensor, position))
     values = list(sequence.values)
-    if not -len(values) <= at < len(values):
-        raise c.refuse(f"position {at} is outside {sequence}")
-    del values[at]
+    if not -len(values) <= index < len(values):
+        raise c.refuse(f"position {index} is outside {sequence}")
+    del values[index]
     return Items(tuple(values))
 
 
@@ -238,11 +238,11 @@ def _merged(c: Import, value: Value, axis: int) -> Value:
 
 @takes_virtual
 @imports(onnx.Optional)
-def optional(c: Import, op: onnx.Optional, item: Converted | None = None) -> Maybe:
+def optional(c: Import, op: onnx.Optional, content: Converted | None = None) -> Maybe:
     """Represent the result of Optional by a `Maybe` with the value that it holds, if any."""
-    if item is not None and not isinstance(item, Value | Items | Stacked):
-        raise c.refuse(f"it creates an optional of {item}")
-    return Maybe(item)
+    if content is not None and not isinstance(content, Value | Items | Stacked):
+        raise c.refuse(f"it creates an optional of {content}")
+    return Maybe(content)
 
 
 @takes_virtual

@@ -169,14 +169,14 @@ def erased(c: Import, stack: Value, position: Value | None) -> Value:
     """Remove the slice at `position` of the first axis of `stack`; None removes the last slice."""
     if position is None:
         return _before(c, stack, c.i64([-1]))
-    at = c.as_list(c.as_i64(position))
-    known = c.constant_of(at)
+    index = c.as_list(c.as_i64(position))
+    known = c.constant_of(index)
     if known is not None and int(known[0]) == -1:
-        return _before(c, stack, at)
+        return _before(c, stack, index)
     if known is None:
-        at = c.non_negative(at, stack, 0)
-    after = _from(c, stack, c.add(at, c.i64([1])))
-    return c.concat([_before(c, stack, at), after], 0)
+        index = c.non_negative(index, stack, 0)
+    after = _from(c, stack, c.add(index, c.i64([1])))
+    return c.concat([_before(c, stack, index), after], 0)
 
 
 def _before(c: Import, stack: Value, end: Value) -> Value:

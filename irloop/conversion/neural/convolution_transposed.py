@@ -84,13 +84,13 @@ def _padded_export(
     `begins` and `ends` have one entry per spatial axis: the number of elements to remove at that
     end. A negative entry adds zeros there instead. `paddings` is the attribute output_padding.
     """
-    given = dict(attributes)
+    complete = dict(attributes)
     pads = [max(pad, 0) for pad in (*begins, *ends)]
     if any(pads):
-        given["pads"] = tuple(pads)
+        complete["pads"] = tuple(pads)
     if any(paddings):
-        given["output_padding"] = paddings
-    result = convolved(c, onnx.ConvTranspose(**given), data, filters)
+        complete["output_padding"] = paddings
+    result = convolved(c, onnx.ConvTranspose(**complete), data, filters)
     missing = [max(-pad, 0) for pad in (*begins, *ends)]
     if not any(missing):
         return result
@@ -176,14 +176,14 @@ def _imported(
         full = window.strides[axis] * (size - 1) + window.extent(axis) + paddings[axis]
         begins.append(first)
         ends.append(full - first - count)
-    given = {
+    attributes = {
         "strides": window.strides,
         "dilations": window.dilations,
         "pads_begin": tuple(max(pad, 0) for pad in begins),
         "pads_end": tuple(max(pad, 0) for pad in ends),
         "output_padding": paddings,
     }
-    result = _emitted(c, op, given, data, weights)
+    result = _emitted(c, op, attributes, data, weights)
     missing = [max(-pad, 0) for pad in ends]
     if not any(missing):
         return result
@@ -214,7 +214,7 @@ def _by_shape(
         sizes = c.gather(c.shape_of(data), axes, 0)
         wanted = c.multiply(sizes, c.i64(list(window.strides)))
     upper = window.auto_pad == "same_upper"
-    given = {
+    attributes = {
         "strides": window.strides,
         "dilations": window.dilations,
         "pads_begin": (0,) * rank,
@@ -222,10 +222,10 @@ def _by_shape(
         "auto_pad": "same_lower" if upper else "same_upper",
         "output_padding": paddings,
     }
-    return _emitted(c, op, given, data, weights, wanted)
+    return _emitted(c, op, attributes, data, weights, wanted)
 
 
-def _emitted(c: Import, op: onnx.ConvTranspose, given: dict[str, Any], *inputs: Value) -> Value:
+def _emitted(c: Import, op: onnx.ConvTranspose, fields: dict[str, Any], *inputs: Value) -> Value:
     if op.group == 1:
-        return c(ov.ConvolutionBackpropData(**given), *inputs)
-    return c(ov.GroupConvolutionBackpropData(**given), *inputs)
+        return c(ov.ConvolutionBackpropData(**fields), *inputs)
+    return c(ov.GroupConvolutionBackpropData(**fields), *inputs)

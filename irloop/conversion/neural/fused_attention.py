@@ -65,13 +65,13 @@ class FuseAttention(NodePass):
     operations = _RESHAPES
 
     def rewrite(self, node: Node, w: NodeWriter) -> Value | None:
-        found = _found(node)
-        if found is None:
+        attention = _found(node)
+        if attention is None:
             return None
-        inputs: tuple[Value | None, ...] = (found.query, found.key, found.value)
-        if found.bias is not None:
-            inputs = (*inputs, None, None, _spread(w, found.bias, found.query))
-        op = MultiHeadAttention(num_heads=found.heads, scale=found.scale)
+        inputs: tuple[Value | None, ...] = (attention.query, attention.key, attention.value)
+        if attention.bias is not None:
+            inputs = (*inputs, None, None, _spread(w, attention.bias, attention.query))
+        op = MultiHeadAttention(num_heads=attention.heads, scale=attention.scale)
         return w.rewriter.insert(op, inputs, before=node, name=f"{node.name}/{op.type}").output
 
 
@@ -109,10 +109,10 @@ def _found(joined: Node) -> _Attention | None:
     if not isinstance(softmax, Softmax13) or softmax.axis not in (-1, 3) or scores is None:
         return None
     for logits, bias in _sums(scores):
-        found = _of_scores(logits)
-        if found is None:
+        match = _of_scores(logits)
+        if match is None:
             continue
-        query, key, heads, scale = found
+        query, key, heads, scale = match
         if bias is not None and not _is_broadcastable_bias(bias, query, key, heads):
             continue
         if value[1] != heads or dims[2] != shape_of(value[0]).dim(2):

@@ -153,10 +153,10 @@ def export_average(c: Export, op: ov.AvgPool | ov.AvgPool14 | ov.AvgPool16, data
     """AvgPool -> AveragePool."""
     window = op.window()
     element = element_of(data)
-    whole = element.is_integer
-    x = c.convert(data, ElementType.F32) if whole else data
+    is_integer = element.is_integer
+    x = c.convert(data, ElementType.F32) if is_integer else data
     result = _average(c, op, window, x)
-    if not whole:
+    if not is_integer:
         return result
     return c.convert(c(elementwise.Round(), result), element)
 

@@ -100,12 +100,12 @@ def _of_integers(
     """Interpolate integers as floats, round them, and clip them to their type."""
     element = element_of(data)
     wide = c.convert(data, ElementType.F32)
-    found = c(elementwise.Round(), _exported(c, op, wide, sizes, scales, axes))
+    rounded = c(elementwise.Round(), _exported(c, op, wide, sizes, scales, axes))
     if element.bits < 32:
         signed = element.value.startswith("i")
         low = -(2 ** (element.bits - 1)) if signed else 0
-        found = c.clip(found, low, low + 2**element.bits - 1)
-    return c.convert(found, element)
+        rounded = c.clip(rounded, low, low + 2**element.bits - 1)
+    return c.convert(rounded, element)
 
 
 def _exported(
@@ -282,10 +282,10 @@ def moving(
     `scales` is None if the scales are not known.
     """
     kept = []
-    for at, axis in enumerate(axes):
+    for index, axis in enumerate(axes):
         if isinstance(dims[axis], int):
-            kept.append(at)
-        elif scales is None or scales[at] != 1.0:
+            kept.append(index)
+        elif scales is None or scales[index] != 1.0:
             return None
     return kept
 
@@ -338,16 +338,16 @@ def _emit_resize(
     roi = empty if c.opset < 13 else None
     if sizes is not None:
         whole = _all_sizes(c, data, c.convert(sizes, ElementType.I64), chosen, rank)
-        given: tuple[Value | None, ...] = (roi, empty if c.opset < 13 else None, whole)
+        operands: tuple[Value | None, ...] = (roi, empty if c.opset < 13 else None, whole)
     else:
         assert scales is not None, "sizes or scales are given"
-        given = (roi, _all_scales(c, c.convert(scales, ElementType.F32), chosen, rank))
+        operands = (roi, _all_scales(c, c.convert(scales, ElementType.F32), chosen, rank))
     if c.opset < onnx.Resize11.since:
-        return _emit_upsample(c, attributes["mode"], data, given[1])
+        return _emit_upsample(c, attributes["mode"], data, operands[1])
     op = onnx.resize_since(c.opset)(**attributes)
     if element not in RUNS_IN:
-        return c.computed_in(ElementType.F32, lambda x: c(op, x, *given), data)
-    return c(op, data, *given)
+        return c.computed_in(ElementType.F32, lambda x: c(op, x, *operands), data)
+    return c(op, data, *operands)
 
 
 def _emit_upsample(c: Export, mode: str, data: Value, scales: Value | None) -> Value:
@@ -367,11 +367,11 @@ def _all_sizes(c: Export, data: Value, sizes: Value, axes: list[int], rank: int)
         return sizes
     known, dims = c.constant_of(sizes), shape_of(data).dims
     if known is not None and dims is not None:
-        whole: list[Any] = list(dims)
+        extended: list[Any] = list(dims)
         for axis, size in zip(axes, known.reshape(-1), strict=True):
-            whole[axis] = int(size)
-        if all(isinstance(size, int) for size in whole):
-            return c.i64(whole)
+            extended[axis] = int(size)
+        if all(isinstance(size, int) for size in extended):
+            return c.i64(extended)
     shape = c.shape_of(data)
     every = c.concat([shape, sizes], 0)
     order = [rank + axes.index(axis) if axis in axes else axis for axis in range(rank)]
@@ -384,10 +384,10 @@ def _all_scales(c: Export, scales: Value, axes: list[int], rank: int) -> Value:
         return scales
     known = c.constant_of(scales)
     if known is not None:
-        whole = [1.0] * rank
+        extended = [1.0] * rank
         for axis, scale in zip(axes, known.reshape(-1), strict=True):
-            whole[axis] = float(scale)
-        return c.constant(whole, ElementType.F32)
+            extended[axis] = float(scale)
+        return c.constant(extended, ElementType.F32)
     every = c.concat([c.constant([1.0], ElementType.F32), scales], 0)
     order = [1 + axes.index(axis) if axis in axes else 0 for axis in range(rank)]
     return c.gather(every, c.i64(order), 0)

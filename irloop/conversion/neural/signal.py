@@ -227,10 +227,10 @@ def export_stft(
         hop = c.as_i64(step)
         if shape_of(hop).rank != 0:
             hop = c.reshape(hop, [])
-        found = c(onnx.STFT(onesided=1), lifted, hop, _centred(c, shape, count), c.i64(count))
+        spectrum = c(onnx.STFT(onesided=1), lifted, hop, _centred(c, shape, count), c.i64(count))
         if op.transpose_frames:
-            found = c.transpose(found, [0, 2, 1, 3])
-        return found if rank == 2 else c.squeeze(found, [0])
+            spectrum = c.transpose(spectrum, [0, 2, 1, 3])
+        return spectrum if rank == 2 else c.squeeze(spectrum, [0])
 
     return _in_known_type(c, build, signal, window)
 

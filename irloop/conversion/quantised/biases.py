@@ -62,10 +62,10 @@ class QuantisedBiases(NodePass):
         steps, codes = steps_of(bias, *scales)
         assert codes is not None
         inputs = (w.constant(codes, ElementType.I32), w.constant(steps, ElementType.F32))
-        given = w(DequantizeLinear13(axis=0), *inputs)
+        stored = w(DequantizeLinear13(axis=0), *inputs)
         # A MatMul has no bias.
         op = Gemm() if isinstance(product.op, MatMul) else product.op
-        return w(op, x, weights, given)
+        return w(op, x, weights, stored)
 
 
 def bias_of(node: Node) -> tuple[Node, Array] | None:

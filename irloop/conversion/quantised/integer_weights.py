@@ -127,10 +127,10 @@ def _transposed(node: Node) -> Found | None:
     op, source = node.op, node.inputs[0]
     if source is None or not isinstance(op, Transpose) or op.perm not in ((1, 0), None):
         return None
-    found = _weights(source) if isinstance(source.producer.op, Mul) else None
-    if found is None or shape_of(source).rank != 2 or found[2].axis == 1:
+    stored = _weights(source) if isinstance(source.producer.op, Mul) else None
+    if stored is None or shape_of(source).rank != 2 or stored[2].axis == 1:
         return None
-    weights, zeros, scale = found
+    weights, zeros, scale = stored
     return weights, zeros, Scale(scale.numbers, None if scale.axis is None else 1)
 
 
@@ -179,10 +179,10 @@ def _zeros(value: Value | None, weights: Value, scale: Scale) -> Array | None:
     if array.size == 1:
         return np.full(shape, array.reshape(()))
     rank = shape_of(weights).rank or 0
-    whole = (1,) * (rank - array.ndim) + array.shape
+    aligned = (1,) * (rank - array.ndim) + array.shape
     wanted = [1] * rank
     wanted[scale.axis or 0] = scale.numbers.size
-    return array.reshape(shape) if whole == tuple(wanted) else None
+    return array.reshape(shape) if aligned == tuple(wanted) else None
 
 
 def _is_multiplied(value: Value, weights: Found, depth: int) -> bool:

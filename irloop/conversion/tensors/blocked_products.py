@@ -114,13 +114,13 @@ def _weights(value: Value, depth: int) -> _Weights | None:
     if source is None or not depth:
         return None
     if isinstance(op, Cast6 | Reshape | Reshape14 | Transpose):
-        found = _weights(source, depth - 1)
+        weights = _weights(source, depth - 1)
         dims = shape_of(value).static()
-        if found is None or (isinstance(op, Cast6) and op.to not in _FLOATS):
+        if weights is None or (isinstance(op, Cast6) and op.to not in _FLOATS):
             return None
         if isinstance(op, Transpose):
-            return found.moved(None, op.perm or tuple(reversed(range(found.codes.ndim))))
-        return found if isinstance(op, Cast6) else None if dims is None else found.moved(dims)
+            return weights.moved(None, op.perm or tuple(reversed(range(weights.codes.ndim))))
+        return weights if isinstance(op, Cast6) else None if dims is None else weights.moved(dims)
     if isinstance(op, Mul):
         return _scaled(node)
     if isinstance(op, DequantizeLinear13):

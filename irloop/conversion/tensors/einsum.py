@@ -50,14 +50,14 @@ def _unstretched(c: Export, text: str, operands: Sequence[Value]) -> tuple[str, 
     ]
     large = {label for label, size in pairs if isinstance(label, str) and size > 1}
     terms, parts = list(equation.operands), list(operands)
-    for at, (term, sizes) in enumerate(zip(spelled, dims, strict=True)):
+    for index, (term, sizes) in enumerate(zip(spelled, dims, strict=True)):
         axes = [
             axis for axis, label in enumerate(term) if label in large and (sizes or ())[axis] == 1
         ]
         if axes:
             gone = {term[axis] for axis in axes}
-            terms[at] = tuple(label for label in terms[at] if label not in gone)
-            parts[at] = c.squeeze(operands[at], axes)
+            terms[index] = tuple(label for label in terms[index] if label not in gone)
+            parts[index] = c.squeeze(operands[index], axes)
     if terms == list(equation.operands):
         return text, operands
     left = ",".join("".join(term) for term in terms)

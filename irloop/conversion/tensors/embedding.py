@@ -234,13 +234,13 @@ def export_segment_max(
     rows = c.select(_with_rank_of(c, inside, data), data, bottom)
     places = c.unsqueeze(kept, [1])
     if c.has(18, *rows_table(blank, places, rows)):
-        found = c(onnx_scatter.ScatterND16("max"), blank, places, rows)
+        largest = c(onnx_scatter.ScatterND16("max"), blank, places, rows)
     else:
-        found = rows_by_comparing(c, "max", (blank, places, rows))
+        largest = rows_by_comparing(c, "max", (blank, places, rows))
     if op.fill_mode.lower() == "lowest":
-        return found
+        return largest
     empty = c.equal(_counts(c, where, size), c.i64([0]))
-    return c.select(_with_rank_of(c, empty, data), c.constant(0, element), found)
+    return c.select(_with_rank_of(c, empty, data), c.constant(0, element), largest)
 
 
 @exports(ov.SparseFillEmptyRows)
@@ -265,11 +265,11 @@ def export_sparse_fill(
     lengths = c.shape_of(missing)
     first = c.unsqueeze(missing, [1])
     added = c.concat([first, c.subtract(first, first)], 1)
-    whole = c.concat([where, added], 0)
+    filled = c.concat([where, added], 0)
     filler = c.expand(c.reshape(default, [1]), lengths)
-    order = _order_of_rows(c, c.gather(whole, c.i64(0), 1))
+    order = _order_of_rows(c, c.gather(filled, c.i64(0), 1))
     return [
-        c.convert(c.gather(whole, order, 0), element),
+        c.convert(c.gather(filled, order, 0), element),
         c.gather(c.concat([values, filler], 0), order, 0),
         empty,
     ]

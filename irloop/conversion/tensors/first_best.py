@@ -78,10 +78,10 @@ class FuseFirstBest(NodePass):
             return None
         counted = inputs_of(positions, Range)
         if counted is None:
-            found = _are_all(positions, otherwise, dims[axis], len(dims) - axis, known)
+            is_position = _are_all(positions, otherwise, dims[axis], len(dims) - axis, known)
         else:
-            found = axis == len(dims) - 1 and _is_counted(counted, otherwise, x, axis)
-        if not found:
+            is_position = axis == len(dims) - 1 and _is_counted(counted, otherwise, x, axis)
+        if not is_position:
             return None
         kind = ArgMax12 if top.largest else ArgMin12
         if isinstance(node.op, TopK11):

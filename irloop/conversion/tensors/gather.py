@@ -38,10 +38,10 @@ def export_gather(c: Export, op: ov.Gather, data: Value, indices: Value, axis: V
 def export_gather_7(
     c: Export, op: ov.Gather7 | ov.Gather8, data: Value, indices: Value, axis: Value
 ) -> Value:
-    at, where = needed_axis(c, axis), _indices(c, indices)
+    along, where = needed_axis(c, axis), _indices(c, indices)
     if op.batch_dims == 0:
-        return c.gather(data, where, at)
-    return _gather_batched(c, data, where, at, op.batch_dims)
+        return c.gather(data, where, along)
+    return _gather_batched(c, data, where, along, op.batch_dims)
 
 
 def _gather_batched(c: Export, data: Value, indices: Value, axis: int, batch_dims: int) -> Value:
@@ -54,17 +54,17 @@ def _gather_batched(c: Export, data: Value, indices: Value, axis: int, batch_dim
     batch = batch_dims + index_rank if batch_dims < 0 else batch_dims
     if batch == 0:
         return c.gather(data, indices, axis)
-    at = axis % rank
-    others = [i for i in range(rank) if i != at]
-    moved = c.transpose(data, [*others[:batch], at, *others[batch:]])
+    position = axis % rank
+    others = [i for i in range(rank) if i != position]
+    moved = c.transpose(data, [*others[:batch], position, *others[batch:]])
     coordinates = c.unsqueeze(c.as_i64(indices), [-1])
-    found = _gather_nd(c, batch, moved, coordinates)
+    gathered = _gather_nd(c, batch, moved, coordinates)
     picked = index_rank - batch
-    before = at - batch
+    before = position - batch
     total = rank - 1 + picked
     middle = list(range(batch + picked, batch + picked + before))
     order = [*range(batch), *middle, *range(batch, batch + picked)]
-    return c.transpose(found, [*order, *range(len(order), total)])
+    return c.transpose(gathered, [*order, *range(len(order), total)])
 
 
 @imports(onnx.Gather)
@@ -94,23 +94,25 @@ def _as_far_as(c: Import, data: Value, indices: Value, axis: int) -> Value:
     stay as they are.
     """
     own, wanted = shape_of(data).dims or (), shape_of(indices).dims or ()
-    for at, (size, end) in enumerate(zip(own, wanted, strict=False)):
-        if at != axis % len(own) and isinstance(size, int) and isinstance(end, int) and end < size:
+    for index, (size, end) in enumerate(zip(own, wanted, strict=False)):
+        if index == axis % len(own) or not isinstance(size, int) or not isinstance(end, int):
+            continue
+        if end < size:
             # OpenVINO removes a Slice before GatherElements, and then refuses the sizes.
-            data, _ = c.variadic_split(data, at, [end, size - end])
+            data, _ = c.variadic_split(data, index, [end, size - end])
     return data
 
 
 @exports(ov.GatherND)
 def export_gather_nd(c: Export, op: ov.GatherND, data: Value, indices: Value) -> Value:
     """Write GatherND; a Reshape merges several batch axes into one, as GatherND-5 does."""
-    found = _gather_nd(c, op.batch_dims, data, indices)
+    gathered = _gather_nd(c, op.batch_dims, data, indices)
     if op.batch_dims < 2:
-        return found
-    dims = c.shape_of(found)
+        return gathered
+    dims = c.shape_of(gathered)
     rest = c.slice(dims, [op.batch_dims], [2**31 - 1], [0])
     pattern = c.concat([c.i64([-1]), rest], 0)
-    return c.reshape_to(found, pattern)
+    return c.reshape_to(gathered, pattern)
 
 
 @exports(ov.GatherND8)
@@ -172,7 +174,7 @@ Beams = tuple[Value, Value, Value, Value]
 
 def _followed_beams(c: Export, tree: Beams, beam: Value) -> Value:
     ids, parents, last, token = tree
-    found: list[Value] = []
+    tokens: list[Value] = []
     steps = shape_of(ids).dim(0)
     assert isinstance(steps, int)
     for step in reversed(range(steps)):
@@ -180,8 +182,8 @@ def _followed_beams(c: Export, tree: Beams, beam: Value) -> Value:
         here, above = (c.gather(item, c.i64(step), 0) for item in (ids, parents))
         place = (here, above, last, token)
         token_here, beam = _beam_step(c, place, c.i64([[step]]), beam)
-        found.insert(0, c.unsqueeze(token_here, [0]))
-    return c.concat(found, 0)
+        tokens.insert(0, c.unsqueeze(token_here, [0]))
+    return c.concat(tokens, 0)
 
 
 def _scanned_beams(c: Export, tree: Beams, beam: Value) -> Value:

@@ -253,13 +253,13 @@ class _Expansion(Record):
         if len(rows) == 1:
             return self.cells[rows[0] * self.size + columns[0]]
         total: Value | None = None
-        for at, column in enumerate(columns):
-            rest = self.minor(rows[1:], columns[:at] + columns[at + 1 :])
+        for index, column in enumerate(columns):
+            rest = self.minor(rows[1:], columns[:index] + columns[index + 1 :])
             part = self.multiply(self.cells[rows[0] * self.size + column], rest)
             if total is None:
                 total = part
             else:
-                total = self.subtract(total, part) if at % 2 else self.add(total, part)
+                total = self.subtract(total, part) if index % 2 else self.add(total, part)
         assert total is not None, "a matrix has at least one column"
         return total
 

@@ -146,12 +146,12 @@ def export_space_to_batch(
 def export_shuffle_channels(c: Export, op: ov.ShuffleChannels, data: Value) -> Value:
     """Write ShuffleChannels as a Reshape to rows of channels, a Transpose, and a Reshape back."""
     rank = needed_rank(c, data)
-    at = op.axis % rank
+    axis = op.axis % rank
     sizes = Sizes(c)
     dims = sizes.of(data)
-    rows: list[Size] = [op.group, sizes.by(dims[at], op.group)]
-    parts = sizes.reshape(data, [*dims[:at], *rows, *dims[at + 1 :]])
-    order = [*range(at), at + 1, at, *range(at + 2, rank + 1)]
+    rows: list[Size] = [op.group, sizes.by(dims[axis], op.group)]
+    parts = sizes.reshape(data, [*dims[:axis], *rows, *dims[axis + 1 :]])
+    order = [*range(axis), axis + 1, axis, *range(axis + 2, rank + 1)]
     return sizes.reshape(c.transpose(parts, order), dims)
 
 
@@ -193,8 +193,8 @@ def export_image_patches(c: Export, op: ov.ExtractImagePatches, data: Value) -> 
 
 def _same_padded(c: Export, op: ov.ExtractImagePatches, data: Value, spans: Sequence[int]) -> Value:
     begins, ends = [0, 0], [0, 0]
-    for at, (span, stride) in enumerate(zip(spans, op.strides, strict=True)):
-        size = shape_of(data).dim(2 + at)
+    for axis, (span, stride) in enumerate(zip(spans, op.strides, strict=True)):
+        size = shape_of(data).dim(2 + axis)
         if not isinstance(size, int):
             raise c.refuse(
                 "its padding depends on sizes that are not known", "give the input a static shape"
@@ -202,7 +202,7 @@ def _same_padded(c: Export, op: ov.ExtractImagePatches, data: Value, spans: Sequ
         total = max(0, (-(-size // stride) - 1) * stride + span - size)
         less, more = total // 2, total - total // 2
         upper = op.auto_pad.lower() == "same_upper"
-        begins[at], ends[at] = (less, more) if upper else (more, less)
+        begins[axis], ends[axis] = (less, more) if upper else (more, less)
     return c.pad(data, c.i64([0, 0, *begins, 0, 0, *ends]))
 
 

@@ -188,11 +188,11 @@ def _reduced(c: Import, kind: str, data: Value, axes: Value, *, keep: bool) -> V
     rank, count = shape_of(data).rank, shape_of(axes).count()
     if keep or c.constant_of(axes) is not None or rank is None or count is None or count > rank:
         return c.reduce(kind, data, axes, keep=keep)
-    whole = c.reduce(kind, data, axes, keep=True)
+    reduced = c.reduce(kind, data, axes, keep=True)
     left = c.subtract(c.i64(1), c.marks_of_axes(axes, rank))
     kept = c.reshape(c(NonZero(), left), [rank - count])
     dims = c.gather(c.shape_of(data), kept, 0)
-    return c.reshape_to(whole, dims, special_zero=False)
+    return c.reshape_to(reduced, dims, special_zero=False)
 
 
 imports(onnx.ReduceSum1, onnx.ReduceSum13)(_import("Sum"))

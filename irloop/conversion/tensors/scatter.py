@@ -74,16 +74,16 @@ def export_scatter_elements_12(
     updates: Value,
     axis: Value,
 ) -> Value:
-    at, reduction = needed_axis(c, axis), op.reduction.lower()
+    along, reduction = needed_axis(c, axis), op.reduction.lower()
     if reduction == "none":
-        return _elements(c, data, indices, updates, at)
+        return _elements(c, data, indices, updates, along)
     if element_of(data) is ElementType.BOOLEAN:
-        return _boolean(c, op, reduction, (data, indices, updates), at)
+        return _boolean(c, op, reduction, (data, indices, updates), along)
     if reduction == "mean":
-        return _mean(c, op, data, indices, updates, at)
+        return _mean(c, op, data, indices, updates, along)
     if not op.use_init_val:
-        data = _without_initial(c, reduction, data, indices, updates, at)
-    return _elements(c, data, indices, updates, at, _TO_ONNX[reduction])
+        data = _without_initial(c, reduction, data, indices, updates, along)
+    return _elements(c, data, indices, updates, along, _TO_ONNX[reduction])
 
 
 def _boolean(
@@ -189,15 +189,15 @@ def export_scatter_update(
     c: Export, op: ov.ScatterUpdate, data: Value, indices: Value, updates: Value, axis: Value
 ) -> Value:
     """Write ScatterUpdate as ScatterND along the first axis, between Transposes for other axes."""
-    at = needed_axis(c, axis)
+    along = needed_axis(c, axis)
     where = c.unsqueeze(c.as_i64(indices), [-1])
-    if at == 0:
+    if along == 0:
         return _coordinates(c, data, where, updates)
     rank, picked = needed_rank(c, data), needed_rank(c, indices, "indices")
-    at %= rank
-    front = [at, *(i for i in range(rank) if i != at)]
+    along %= rank
+    front = [along, *(i for i in range(rank) if i != along)]
     width = rank - 1 + picked
-    lead = list(range(at, at + picked))
+    lead = list(range(along, along + picked))
     moved = c.transpose(updates, [*lead, *(i for i in range(width) if i not in lead)])
     found = _coordinates(c, c.transpose(data, front), where, moved)
     return c.transpose(found, [front.index(i) for i in range(rank)])

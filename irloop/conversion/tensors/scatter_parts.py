@@ -118,16 +118,16 @@ def _smaller_sides(c: Conversion, data: Value, indices: Value, axis: int) -> dic
     """
     left, right = shape_of(data), shape_of(indices)
     smaller: dict[int, int] = {}
-    for at in range(left.rank or 0):
-        size, covered = left.dim(at), right.dim(at)
-        if at == axis or size == covered:
+    for side in range(left.rank or 0):
+        size, covered = left.dim(side), right.dim(side)
+        if side == axis or size == covered:
             continue
         if not isinstance(size, int) or not isinstance(covered, int):
             raise c.refuse(
                 "it combines duplicates, and the indices may cover only a part of the data",
                 "write a newer opset, whose scatters have reductions",
             )
-        smaller[at] = covered
+        smaller[side] = covered
     return smaller
 
 
@@ -136,13 +136,13 @@ def _completed(c: Conversion, part: Value, data: Value, sizes: dict[int, int]) -
 
     `sizes` gives the size of the part on each axis on which it is smaller than `data`.
     """
-    whole, open_axes = part, dict(sizes)
+    joined, open_axes = part, dict(sizes)
     for axis, size in sizes.items():
         del open_axes[axis]
         starts, ends = [size, *[0] * len(open_axes)], [TO_THE_END, *open_axes.values()]
         rest = c.slice(data, starts, ends, [axis, *open_axes])
-        whole = c.concat([whole, rest], axis)
-    return whole
+        joined = c.concat([joined, rest], axis)
+    return joined
 
 
 def elements_table(data: Value, indices: Value, axis: int) -> tuple[Dim | None, ...]:

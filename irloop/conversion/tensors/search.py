@@ -107,11 +107,11 @@ def export_nonzero(c: Export, op: ov.NonZero, data: Value) -> Value:
 
 @imports(onnx.NonZero)
 def import_nonzero(c: Import, op: onnx.NonZero, data: Value) -> Value:
-    found = c(ov.NonZero(ElementType.I64), data)
+    coordinates = c(ov.NonZero(ElementType.I64), data)
     if shape_of(data).rank == 0:
         # A scalar has no coordinates in ONNX, but one coordinate in OpenVINO.
-        return c.slice(found, [0], [0], [0])
-    return found
+        return c.slice(coordinates, [0], [0], [0])
+    return coordinates
 
 
 _SUMS = frozenset(

@@ -245,16 +245,16 @@ def _transposed_by(c: Export, data: Value, order: Value) -> Value:
     axes = c.as_list(order)
     shape = c.shape_of(data)
     strides = c.i64([1])
-    for at in range(rank - 1, 0, -1):
+    for axis in range(rank - 1, 0, -1):
         last = c.gather(strides, c.i64([0]), 0)
-        step = c.multiply(last, c.gather(shape, c.i64([at]), 0))
+        step = c.multiply(last, c.gather(shape, c.i64([axis]), 0))
         strides = c.concat([step, strides], 0)
     moved_shape, moved_strides = c.gather(shape, axes, 0), c.gather(strides, axes, 0)
     places = c.i64([0])
-    for at in range(rank):
-        size, step = (c.gather(item, c.i64(at), 0) for item in (moved_shape, moved_strides))
+    for axis in range(rank):
+        size, step = (c.gather(item, c.i64(axis), 0) for item in (moved_shape, moved_strides))
         steps = c.multiply(c.range(c.i64(0), size, c.i64(1)), step)
-        column = c.reshape(steps, [-1] + [1] * (rank - 1 - at))
+        column = c.reshape(steps, [-1] + [1] * (rank - 1 - axis))
         places = c.add(places, column)
     return c.gather(c.reshape(data, [-1]), places, 0)
 
@@ -346,10 +346,10 @@ def export_tile(c: Export, op: ov.Tile, data: Value, repeats: Value) -> Value:
 
 @imports(onnx.Tile1)
 def import_tile_1(c: Import, op: onnx.Tile1, data: Value, tiles: Value, axis: Value) -> Value:
-    at = needed_ints(c, axis, "axis")[0]
+    along = needed_ints(c, axis, "axis")[0]
     rank = needed_rank(c, data)
     number = c.as_list(c.convert(tiles, ElementType.I64))
-    pieces = [c.i64([1] * (at % rank)), number, c.i64([1] * (rank - at % rank - 1))]
+    pieces = [c.i64([1] * (along % rank)), number, c.i64([1] * (rank - along % rank - 1))]
     filled = [piece for piece in pieces if length(piece) != 0]
     return c.tile(data, c.concat(filled, 0))
 

@@ -42,12 +42,12 @@ def import_concat(c: Import, op: onnx.Concat1 | onnx.Concat, *inputs: Value) -> 
 
 @exports(ov.Split)
 def export_split(c: Export, op: ov.Split, data: Value, axis: Value) -> list[Value]:
-    at, count = needed_axis(c, axis), op.num_splits
+    along, count = needed_axis(c, axis), op.num_splits
     if count == 1:
         return [data]
     if c.opset >= 18:
-        return list(c.emit(onnx.Split18(at, count), data, n_outputs=count).outputs)
-    split = onnx.Split13(at) if c.opset >= 13 else onnx.Split(at)
+        return list(c.emit(onnx.Split18(along, count), data, n_outputs=count).outputs)
+    split = onnx.Split13(along) if c.opset >= 13 else onnx.Split(along)
     return list(c.emit(split, data, n_outputs=count).outputs)
 
 
@@ -310,13 +310,13 @@ def import_tensor_scatter(
     In the mode circular, positions beyond the end of the axis continue at its start.
     """
     rank = needed_rank(c, cache)
-    at = op.axis % rank
-    steps = c.range(c.i64(0), c.size_of(update, at), c.i64(1))
-    places = c.reshape(steps, [-1] + [1] * (rank - 1 - at))
+    axis = op.axis % rank
+    steps = c.range(c.i64(0), c.size_of(update, axis), c.i64(1))
+    places = c.reshape(steps, [-1] + [1] * (rank - 1 - axis))
     if indices is not None:
         starts = c.reshape(c.convert(indices, ElementType.I64), [-1] + [1] * (rank - 1))
         places = c.add(starts, places)
     if op.mode == "circular":
-        places = c(FloorMod(), places, c.size_of(cache, at))
+        places = c(FloorMod(), places, c.size_of(cache, axis))
     where = c.broadcast(places, c.shape_of(update))
-    return c(ScatterElementsUpdate(), cache, where, update, c.i64(at))
+    return c(ScatterElementsUpdate(), cache, where, update, c.i64(axis))

@@ -136,20 +136,20 @@ class _Bounds:
             return None if all(step == 1 for step in steps) else c.i64(steps)
         assert self.steps is not None
         at = c.i64([item.at for item in positions])
-        given = c.gather(c.as_list(self.steps), at, 0)
+        strides = c.gather(c.as_list(self.steps), at, 0)
         if not plan.shrunk:
-            return given
+            return strides
         shrinks = c.constant([item in plan.shrunk for item in positions], ElementType.BOOLEAN)
-        return c.select(shrinks, c.i64([1] * len(positions)), given)
+        return c.select(shrinks, c.i64([1] * len(positions)), strides)
 
     def _is_open(self, which: int, at: int) -> bool:
         mask = (self.op.begin_mask, self.op.end_mask)[which]
         return at < len(mask) and mask[at] != 0
 
-    def _is_whole(self, at: int) -> bool:
-        begins = self._is_open(0, at) or (self.begin is not None and self.begin[at] == 0)
-        by_one = self.strides is not None and self.strides[at] == 1
-        return begins and self._is_open(1, at) and by_one
+    def _is_whole(self, index: int) -> bool:
+        begins = self._is_open(0, index) or (self.begin is not None and self.begin[index] == 0)
+        by_one = self.strides is not None and self.strides[index] == 1
+        return begins and self._is_open(1, index) and by_one
 
     def _values(self, which: int, positions: list[_Position], plan: _Plan) -> Value:
         """The starts (if `which` is 0) or ends (1) at these positions, as an i64 list."""
@@ -184,10 +184,10 @@ class _Bounds:
         self, which: int, positions: list[_Position], shrunk: list[bool], fixed: list[int | None]
     ) -> Value:
         c = self.c
-        at = c.i64([item.at for item in positions])
-        bounds = c.gather(c.as_list(self.lists[which]), at, 0)
+        indices = c.i64([item.at for item in positions])
+        bounds = c.gather(c.as_list(self.lists[which]), indices, 0)
         if which == 1 and any(shrunk):
-            begin = c.gather(c.as_list(self.lists[0]), at, 0)
+            begin = c.gather(c.as_list(self.lists[0]), indices, 0)
             behind = c.add(begin, c.i64([1]))
             is_last = c.equal(begin, c.i64([-1]))
             behind = c.select(is_last, c.i64([TO_THE_END]), behind)

@@ -17,13 +17,13 @@ __all__: list[str] = []
 
 @exports(ov.Unique)
 def export_unique(c: Export, op: ov.Unique, data: Value, axis: Value | None = None) -> list[Value]:
-    at = None if axis is None else needed_axis(c, axis)
+    along = None if axis is None else needed_axis(c, axis)
     element = element_of(data)
     chosen = ElementType.I64 if element.is_integer else ElementType.F32
     if element in (ElementType.F64, ElementType.U64):
         chosen = element
     wide = c.convert(data, chosen)
-    outputs = list(c.emit(onnx.Unique(at, op.sorted), wide, n_outputs=4).outputs)
+    outputs = list(c.emit(onnx.Unique(along, op.sorted), wide, n_outputs=4).outputs)
     outputs[0] = c.convert(outputs[0], element)
     types = (op.index_element_type, op.index_element_type, op.count_element_type)
     counted = zip(outputs[1:], types, strict=True)

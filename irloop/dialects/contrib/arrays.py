@@ -56,16 +56,16 @@ class ArraySteps(Steps):
         import numpy as np
 
         count = len(elements[0].value)
-        found, current = [], list(states)
+        slices, current = [], list(states)
         for at in reversed(range(count)) if reverse else range(count):
             parts = [Term(self, np.asarray(term.value[at])) for term in elements]
             following, output = body(self, current, parts, fixed)
             current = list(following)
-            found.append(output.value)
+            slices.append(output.value)
         if reverse:
-            found.reverse()
+            slices.reverse()
         first = states[0].value
-        stacked = np.stack(found) if found else np.zeros((0, *first.shape), first.dtype)
+        stacked = np.stack(slices) if slices else np.zeros((0, *first.shape), first.dtype)
         return current, Term(self, stacked)
 
     def constant(self, data: Any, element: ElementType) -> Term:

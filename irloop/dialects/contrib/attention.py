@@ -171,13 +171,13 @@ def self_attention(
     parts = s.split(projected, -1, sizes)
     query, key, value = (heads_of(s, part, heads) for part in parts)
     mask, filter, causal = masks
-    found = Scores(scale or 1 / math.sqrt(sizes[0] // heads), mask, filter, causal, bias=addend)
+    scores = Scores(scale or 1 / math.sqrt(sizes[0] // heads), mask, filter, causal, bias=addend)
     if past is not None:
         old_key, old_value = s.split(past, 0, [1, 1])
-        found.past = s.size(past, 3)
+        scores.past = s.size(past, 3)
         key = s.concat(2, s.squeeze(old_key, 0), key)
         value = s.concat(2, s.squeeze(old_value, 0), value)
-    result, _ = attended(s, query, key, value, found)
+    result, _ = attended(s, query, key, value, scores)
     outputs = [joined(s, result, sizes[2])]
     if s.n_outputs > 1:
         outputs.append(s.concat(0, s.unsqueeze(key, 0), s.unsqueeze(value, 0)))
@@ -381,7 +381,7 @@ class MultiHeadAttention(ContribOp, type="MultiHeadAttention", inputs=(1, 10), o
         its result is [batch, heads, positions, size]. `bias` is the concatenation of the biases of
         the parts; None means no bias.
         """
-        found, start = [], 0
+        turned, start = [], 0
         for part in parts:
             size = part.dim(3, "the size of a head")
             added = part
@@ -389,5 +389,5 @@ class MultiHeadAttention(ContribOp, type="MultiHeadAttention", inputs=(1, 10), o
                 own = s.slice(bias, 0, start, start + self.num_heads * size)
                 added = part + s.reshape(own, [self.num_heads, size])
             start += self.num_heads * size
-            found.append(s.transpose(added, (0, 2, 1, 3)))
-        return found
+            turned.append(s.transpose(added, (0, 2, 1, 3)))
+        return turned

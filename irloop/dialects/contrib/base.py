@@ -83,7 +83,7 @@ class ContribOp(OnnxOp, domain=DOMAIN):
             InferenceError: when the inputs contradict the operation.
         """
         try:
-            graph, given = decomposed(
+            graph, positions = decomposed(
                 self.written_out, args.types, args.n_outputs, OPSET, args.constant
             )
         except CannotDecomposeError:
@@ -91,9 +91,9 @@ class ContribOp(OnnxOp, domain=DOMAIN):
         except InferenceError as error:
             detail = error.diagnostics[0]
             raise args.error(error.message, detail.expected, detail.found) from None
-        found = dict(zip(given, graph.outputs, strict=True))
+        results = dict(zip(positions, graph.outputs, strict=True))
         return [
-            found[position].type if position in found else UNKNOWN_TYPE
+            results[position].type if position in results else UNKNOWN_TYPE
             for position in range(args.n_outputs)
         ]
 

@@ -107,11 +107,11 @@ class _GroupNorm(ContribOp):
         centred = rows - s.reduce("ReduceMean", rows, [2])
         inverse = inverse_root(s, s.reduce("ReduceMean", s.square(centred), [2]), self.epsilon)
         shape = [-1, *[1] * (x.rank - 2)]
-        found = s.reshape(centred * inverse, s.op("Shape", first))
-        found = found * s.reshape(widened(s, gamma), shape) + s.reshape(widened(s, beta), shape)
+        scaled = s.reshape(centred * inverse, s.op("Shape", first))
+        scaled = scaled * s.reshape(widened(s, gamma), shape) + s.reshape(widened(s, beta), shape)
         if self.activation:
-            found = found * s.op("Sigmoid", found)
-        return channels_last(s, found) if self.channels_last else found
+            scaled = scaled * s.op("Sigmoid", scaled)
+        return channels_last(s, scaled) if self.channels_last else scaled
 
 
 class GroupNorm(_GroupNorm, type="GroupNorm", inputs=3):

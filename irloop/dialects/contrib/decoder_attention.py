@@ -15,13 +15,13 @@ from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType,
 __all__ = ["DecoderMaskedMultiHeadAttention", "PackedAttention"]
 
 
-def placed(s: Steps, buffer: Term, x: Term, at: Term) -> Term:
-    """Write `x` into a buffer [batch, heads, length, size] at position `at` of the length axis.
+def placed(s: Steps, buffer: Term, x: Term, position: Term) -> Term:
+    """Write `x` into a buffer [batch, heads, length, size] at `position` of the length axis.
 
-    `x` is [batch, heads, 1, size], and `at` is a vector [1]. Returns the changed buffer.
+    `x` is [batch, heads, 1, size], and `position` is a vector [1]. Returns the changed buffer.
     """
     places = s.range(0, s.size(buffer, 2))
-    here = s.reshape(s.op("Equal", places, at), [1, 1, -1, 1])
+    here = s.reshape(s.op("Equal", places, position), [1, 1, -1, 1])
     return s.select(here, x, buffer)
 
 
@@ -75,12 +75,12 @@ class DecoderMaskedMultiHeadAttention(
                 own = query + s.slice(bias, 0, 0, query.dim(2, "the size of the query"))
             q, k, v = heads_of(s, own, heads), key, value
         else:
-            given = [query, key, value]
+            projected = [query, key, value]
             if bias is not None:
-                sizes = [item.dim(2, "the size of a projection") for item in given]
+                sizes = [item.dim(2, "the size of a projection") for item in projected]
                 parts = s.split(bias, 0, sizes)
-                given = [item + part for item, part in zip(given, parts, strict=True)]
-            q, k, v = (heads_of(s, item, heads) for item in given)
+                projected = [item + part for item, part in zip(projected, parts, strict=True)]
+            q, k, v = (heads_of(s, item, heads) for item in projected)
         present = (k, v)
         if key.rank == 3 and past_key is not None and past_value is not None:
             if self.past_present_share_buffer and past_length is not None:

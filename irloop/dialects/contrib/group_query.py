@@ -92,11 +92,11 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         if isinstance(width, int):
             packed = 0 if args.has(1) else 2 * self.kv_num_heads
             size = width // (self.num_heads + packed)
-        whole = self.num_heads * size if isinstance(size, int) else UNKNOWN_DIM
+        hidden = self.num_heads * size if isinstance(size, int) else UNKNOWN_DIM
         # Without a past, the caches hold the new keys and values only.
         own = args.shape(1).dims if args.has(1) else query
         length: Dim = UNKNOWN_DIM if args.has(3) or own is None or len(own) < 2 else own[1]
-        result: ValueType = TensorType(element, Shape((*query[:2], whole)))
+        result: ValueType = TensorType(element, Shape((*query[:2], hidden)))
         cache: ValueType = TensorType(
             args.element(3) if args.has(3) else element,
             Shape((query[0], self.kv_num_heads, length, size)),
@@ -234,10 +234,10 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         old cache with the new keys or values. The second is true where there is nothing to copy.
         """
         room = s.size(past, 2)
-        at = s.unsqueeze(s.range(0, s.maximum(room, length)), 0)
-        fresh = at - before
+        slot = s.unsqueeze(s.range(0, s.maximum(room, length)), 0)
+        fresh = slot - before
         is_old = fresh < 0
-        index = s.select(is_old, s.minimum(at, room), fresh + room)
+        index = s.select(is_old, s.minimum(slot, room), fresh + room)
         last = room + places - 1
         return s.minimum(index, last), s.op("Not", s.op("Or", is_old, fresh < places))
 
@@ -270,10 +270,10 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
 
     def _scores(self, s: Steps, q: Term, keys: Term, addend: Term | None, size: int) -> Term:
         scale = self.scale or 1 / math.sqrt(size)
-        found = widened(s, q) @ s.swap_last(self._shared(s, keys)) * scale
+        scores = widened(s, q) @ s.swap_last(self._shared(s, keys)) * scale
         if self.softcap:
-            found = s.op("Tanh", found / self.softcap) * self.softcap
-        return found if addend is None else found + self._extended(s, widened(s, addend), keys)
+            scores = s.op("Tanh", scores / self.softcap) * self.softcap
+        return scores if addend is None else scores + self._extended(s, widened(s, addend), keys)
 
     def _extended(self, s: Steps, addend: Term, keys: Term) -> Term:
         """Append zeros to the attention bias until its last axis has the length of the cache."""

@@ -102,10 +102,10 @@ class NodeSteps(Steps):
         return Term(self, self._builder.constant(data, element))
 
     def element_of(self, term: Term) -> ElementType:
-        found = element_of(term.value)
-        if found is ElementType.DYNAMIC:
+        element = element_of(term.value)
+        if element is ElementType.DYNAMIC:
             raise CannotDecomposeError("the element type of an input is not known")
-        return found
+        return element
 
     def dims_of(self, term: Term) -> tuple[int | None, ...]:
         dims = shape_of(term.value).dims

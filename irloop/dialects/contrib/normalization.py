@@ -280,11 +280,11 @@ class EmbedLayerNormalization(
         wide = widened(s, total)
         scale, shift = s.convert(gamma, wide.element), s.convert(beta, wide.element)
         result = normalized(s, wide, scale, shift, -1, self.epsilon)[0]
-        found = [s.convert(result, words.element)]
+        outputs = [s.convert(result, words.element)]
         if s.n_outputs > 1:
             zeros = s.expand(s.constant([0], ElementType.I32), [s.size(ids, 0)])
-            found.append(zeros if mask is None else s.reduce("ReduceSum", mask, [1], keep=False))
-        return [*found, total] if s.n_outputs > 2 else found
+            outputs.append(zeros if mask is None else s.reduce("ReduceSum", mask, [1], keep=False))
+        return [*outputs, total] if s.n_outputs > 2 else outputs
 
 
 class QEmbedLayerNormalization(ContribOp, type="QEmbedLayerNormalization", inputs=18, outputs=None):

@@ -296,13 +296,13 @@ class QOrderedMatMul(ContribOp, type="QOrderedMatMul", inputs=(5, 8)):
         if c is not None and c_scale is None:
             raise CannotDecomposeError("it adds a matrix without a scale")
         left, right = loaded(s, a, self.order_a), weights(s, b, self.order_b)
-        found = real_product(s, left, self._fitted(s, right, a), b_scale * s.scalar(a_scale))
+        product = real_product(s, left, self._fitted(s, right, a), b_scale * s.scalar(a_scale))
         if bias is not None:
-            found = found + bias
+            product = product + bias
         if c is not None and c_scale is not None:
             addend = real(s, loaded(s, c, self.order_a), c_scale)
-            found = found + self._fitted(s, addend, a)
-        return stored(s, coded(s, found, scale), self.order_y)
+            product = product + self._fitted(s, addend, a)
+        return stored(s, coded(s, product, scale), self.order_y)
 
     def _fitted(self, s: Steps, x: Term, a: Term) -> Term:
         """x without a batch dimension if `a` has none, so that the result has the rank of `a`."""
@@ -424,14 +424,14 @@ class QOrderedAttention(ContribOp, type="QOrderedAttention", inputs=(17, 20)):
             raise CannotDecomposeError(f"ONNX Runtime's kernel ignores its {names}")
 
     def _projected(
-        self, s: Steps, rows: Term, x_scale: Term, given: Sequence[Term | None]
+        self, s: Steps, rows: Term, x_scale: Term, operands: Sequence[Term | None]
     ) -> tuple[Term, Term]:
         """Project quantised `rows`; return 8-bit integers and their scale.
 
-        The integers are [batch, heads, positions, size]. `x_scale` is the scale of `rows`; `given`
-        holds the scale of the result, the weights, their scale, and the bias.
+        The integers are [batch, heads, positions, size]. `x_scale` is the scale of `rows`;
+        `operands` holds the scale of the result, the weights, their scale, and the bias.
         """
-        scale, matrix, matrix_scale, bias = given
+        scale, matrix, matrix_scale, bias = operands
         assert scale is not None
         assert matrix is not None
         assert matrix_scale is not None

@@ -61,10 +61,10 @@ class QuantizeLinear(ContribOp, type="QuantizeLinear", inputs=(2, 3)):
         if element not in RANGES:
             raise CannotDecomposeError(f"it quantizes to {element}")
         wide = widened(s, x)
-        found = s.op("Round", wide / widened(s, along(s, x, scale, self.axis)))
+        rounded = s.op("Round", wide / widened(s, along(s, x, scale, self.axis)))
         if zero is not None:
-            found = found + s.convert(along(s, x, zero, self.axis), wide.element)
-        return s.convert(s.clip(found, *RANGES[element]), element)
+            rounded = rounded + s.convert(along(s, x, zero, self.axis), wide.element)
+        return s.convert(s.clip(rounded, *RANGES[element]), element)
 
 
 class DequantizeLinear(ContribOp, type="DequantizeLinear", inputs=(2, 3)):
@@ -90,7 +90,7 @@ class DequantizeLinear(ContribOp, type="DequantizeLinear", inputs=(2, 3)):
                 return s.op("DequantizeLinear", x, s.scalar(scale), shift)
             if s.opset >= 13:
                 return s.op("DequantizeLinear", x, scale, zero, axis=self.axis)
-        found = s.convert(x, ElementType.F32)
+        number = s.convert(x, ElementType.F32)
         if zero is not None:
-            found = found - s.convert(along(s, x, zero, self.axis), ElementType.F32)
-        return s.convert(found * widened(s, along(s, x, scale, self.axis)), scale.element)
+            number = number - s.convert(along(s, x, zero, self.axis), ElementType.F32)
+        return s.convert(number * widened(s, along(s, x, scale, self.axis)), scale.element)

@@ -191,7 +191,7 @@ class QGemm(ContribOp, type="QGemm", inputs=(6, 9)):
         factors = [dequantized(s, a, a_scale, a_zero), _columns(s, b, b_scale, b_zero, axis)]
         if c is not None:
             factors.append(s.convert(c, ElementType.F32) * (b_scale * s.scalar(a_scale)))
-        found = s.op(
+        product = s.op(
             "Gemm",
             *factors,
             alpha=self.alpha,
@@ -199,7 +199,7 @@ class QGemm(ContribOp, type="QGemm", inputs=(6, 9)):
             trans_a=self.trans_a,
             trans_b=self.trans_b,
         )
-        return found if scale is None else quantized(s, found, scale, zero, a)
+        return product if scale is None else quantized(s, product, scale, zero, a)
 
 
 def _columns(s: Steps, x: Term, scale: Term, zero: Term, axis: int) -> Term:
@@ -260,10 +260,10 @@ class MatMulNBits(ContribOp, type="MatMulNBits", inputs=(3, 6)):
         weights = s.reshape(numbers * factors, [self.rows, blocks * self.block_size])
         if blocks * self.block_size > self.columns:
             weights = s.slice(weights, 1, 0, self.columns)
-        found = widened(s, x) @ s.swap_last(weights)
+        product = widened(s, x) @ s.swap_last(weights)
         if bias is not None:
-            found = found + widened(s, bias)
-        return s.convert(found, x.element)
+            product = product + widened(s, bias)
+        return s.convert(product, x.element)
 
     def _zeros(self, s: Steps, zeros: Term | None, blocks: int) -> Term | float:
         if zeros is None:

@@ -103,7 +103,7 @@ class DynamicQuantizeLSTM(ContribOp, type="DynamicQuantizeLSTM", inputs=(12, 12)
             x = s.select(rows < most, x, 0.0)
         scans = []
         for number, is_reverse in enumerate(directions):
-            of = partial(self._part, s, at=number)
+            of = partial(self._part, s, direction=number)
             w_scale, w_zero, r_scale, r_zero = (of(item) for item in scales)
             initial = [
                 s.expand(s.like(0.0, x), [batch, size]) if item is None else of(item)
@@ -133,10 +133,10 @@ class DynamicQuantizeLSTM(ContribOp, type="DynamicQuantizeLSTM", inputs=(12, 12)
         ]
         return [every, *last]
 
-    def _part(self, s: Steps, x: Term | None, *, at: int) -> Term:
-        """Return the part of input `x` for direction `at`, without the axis of the directions."""
+    def _part(self, s: Steps, x: Term | None, *, direction: int) -> Term:
+        """Return the part of input `x` for `direction`, without the axis of the directions."""
         assert x is not None
-        return s.op("Gather", x, s.i64(at), axis=0)
+        return s.op("Gather", x, s.i64(direction), axis=0)
 
     def _step(
         self,

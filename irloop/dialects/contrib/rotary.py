@@ -31,10 +31,10 @@ def rotated(s: Steps, x: Term, cos: Term, sin: Term, *, interleaved: bool) -> Te
     second = imaginary * cos + real * sin
     if interleaved:
         stacked = s.concat(4, s.unsqueeze(first, 4), s.unsqueeze(second, 4))
-        found = s.reshape(stacked, [0, 0, -1, 2 * half])
+        moved = s.reshape(stacked, [0, 0, -1, 2 * half])
     else:
-        found = s.concat(3, first, second)
-    return found if rest is None else s.concat(3, found, rest)
+        moved = s.concat(3, first, second)
+    return moved if rest is None else s.concat(3, moved, rest)
 
 
 class RotaryEmbedding(ContribOp, type="RotaryEmbedding", inputs=4):
@@ -71,7 +71,7 @@ class RotaryEmbedding(ContribOp, type="RotaryEmbedding", inputs=4):
         if places.rank == 1:
             rows = s.unsqueeze(s.range(0, s.size(heads, 2)) + places, 0)
         angles = [s.unsqueeze(s.gather(item, rows, 0), 1) for item in (cos, sin)]
-        found = rotated(s, heads, *angles, interleaved=bool(self.interleaved))
+        turned = rotated(s, heads, *angles, interleaved=bool(self.interleaved))
         if x.rank == 4:
-            return found
-        return s.reshape(s.transpose(found, (0, 2, 1, 3)), [0, 0, x.dim(2, "the last dimension")])
+            return turned
+        return s.reshape(s.transpose(turned, (0, 2, 1, 3)), [0, 0, x.dim(2, "the last dimension")])

@@ -191,16 +191,16 @@ class Inverse(ContribOp, type="Inverse", inputs=1):
             both = self._eliminated(s, both, at, size)
         return s.convert(s.slice(both, rank - 1, size), x.element)
 
-    def _eliminated(self, s: Steps, both: Term, at: int, size: int) -> Term:
-        """Return `both` after the step of Gauss-Jordan elimination for column `at`.
+    def _eliminated(self, s: Steps, both: Term, pivot: int, size: int) -> Term:
+        """Return `both` after the step of Gauss-Jordan elimination for column `pivot`.
 
         `both` [..., size, 2 * size] joins each matrix and the unit matrix to the right of it. The
-        step uses pivoting. After it, column `at` is 1 in row `at` and 0 in all other rows.
+        step uses pivoting. After it, column `pivot` is 1 in row `pivot` and 0 in all other rows.
         """
-        down, across, here = both.rank - 2, both.rank - 1, s.i64([at])
+        down, across, here = both.rank - 2, both.rank - 1, s.i64([pivot])
         rows = s.constant([[row] for row in range(size)], ElementType.I64)
         column = s.op("Abs", s.gather(both, here, across))
-        column = s.select(rows < at, -1.0, column)
+        column = s.select(rows < pivot, -1.0, column)
         chosen = s.op("Equal", rows, s.op("ArgMax", column, axis=down, keepdims=1))
         pivots = s.reduce("ReduceSum", s.select(chosen, both, 0.0), [down])
         moved = s.select(chosen, s.gather(both, here, down), both)
@@ -255,14 +255,14 @@ class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
         grid = s.concat(3, *parts)
         images = s.gather(x, batch, 0)
         linear = "linear" if s.opset >= 20 else "bilinear"
-        found = s.op(
+        crops = s.op(
             "GridSample",
             *(images, grid),
             align_corners=1,
             mode=linear if self.mode == "bilinear" else "nearest",
             padding_mode="border",
         )
-        return s.select(s.unsqueeze(far, 1), self.extrapolation_value, found)
+        return s.select(s.unsqueeze(far, 1), self.extrapolation_value, crops)
 
     def _places(self, s: Steps, first: Term, last: Term, count: int, end: Term) -> Term:
         """Compute `count` evenly spaced positions from `first` to `last`, for each box.

@@ -70,10 +70,10 @@ class Term:
         Raises:
             CannotDecomposeError: if it is unknown.
         """
-        found = self.dims[axis]
-        if found is None:
+        size = self.dims[axis]
+        if size is None:
             raise CannotDecomposeError(f"{what} is not known; fix it with --shape")
-        return found
+        return size
 
     def constant(self) -> Array | None:
         """The value of the term as an array if it is constant, else None."""

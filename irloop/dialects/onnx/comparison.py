@@ -196,10 +196,9 @@ class IsInf(OnnxOp, type="IsInf", since=10, inputs=1):
         return [TensorType(ElementType.BOOLEAN, args.shape(0))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
-        found: Kernel = kernels.comparison.is_inf(
+        return kernels.comparison.is_inf(
             negative=self.detect_negative, positive=self.detect_positive
         )
-        return found
 
 
 class Bitwise(OnnxOp):

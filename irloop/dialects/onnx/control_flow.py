@@ -179,16 +179,16 @@ def _batch(args: Arguments, body: Body) -> Dim:
     Raises:
         InferenceError: when two inputs have different batch sizes.
     """
-    found: Dim = UNKNOWN_DIM
+    batch: Dim = UNKNOWN_DIM
     for port in body.ports.inputs:
         shape = args.shape(port.external)
         if not isinstance(port, Carried | ScanInput) or not shape.dims:
             continue
         dim = shape.dims[0]
-        if isinstance(dim, int) and isinstance(found, int) and dim != found:
-            raise args.error("the inputs differ in their batch size", str(found), str(dim))
-        found = dim if isinstance(dim, int) else found
-    return found
+        if isinstance(dim, int) and isinstance(batch, int) and dim != batch:
+            raise args.error("the inputs differ in their batch size", str(batch), str(dim))
+        batch = dim if isinstance(dim, int) else batch
+    return batch
 
 
 def _trips(args: Arguments, body: Body) -> int | None:

@@ -75,10 +75,10 @@ class BitCast(OnnxOp, type="BitCast", since=26, inputs=1):
     to: ElementType
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        found = args.element(0)
-        if found is not ElementType.DYNAMIC and found.bits != self.to.bits:
+        element = args.element(0)
+        if element is not ElementType.DYNAMIC and element.bits != self.to.bits:
             raise args.error(
-                "element types differ in width", str(found), str(self.to), kind="elements"
+                "element types differ in width", str(element), str(self.to), kind="elements"
             )
         return [TensorType(self.to, args.shape(0))]
 

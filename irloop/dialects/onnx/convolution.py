@@ -129,10 +129,10 @@ class ConvTranspose(Windowed, type="ConvTranspose", since=1, inputs=(2, 3)):
             raise args.error("output_shape is negative", "0 or more", found, kind="range")
         known = data.rank or filters.rank
         for name in ("output_shape", "output_padding"):
-            given = len(getattr(self, name))
-            if given and known is not None and given != known - 2:
+            length = len(getattr(self, name))
+            if length and known is not None and length != known - 2:
                 message = f"{name} has the wrong length"
-                raise args.error(message, f"{known - 2} numbers", str(given), kind="range")
+                raise args.error(message, f"{known - 2} numbers", str(length), kind="range")
         if data.dims is None or filters.dims is None:
             rank = data.rank if data.rank is not None else filters.rank
             shape = UNKNOWN_SHAPE if rank is None else Shape.of_rank(rank)

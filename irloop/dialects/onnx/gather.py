@@ -126,10 +126,10 @@ class Compress(OnnxOp, type="Compress", since=9, inputs=2):
         )
         if self.axis is None:
             return [TensorType(args.element(0), Shape((dim,)))]
-        at = inference.axis_in(args, self.axis, shape.rank)
-        if at is None:
+        axis = inference.axis_in(args, self.axis, shape.rank)
+        if axis is None:
             return [TensorType(args.element(0), UNKNOWN_SHAPE)]
-        return [TensorType(args.element(0), shape.with_dim(at, dim))]
+        return [TensorType(args.element(0), shape.with_dim(axis, dim))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.gather.compress(self.axis)

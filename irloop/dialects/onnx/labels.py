@@ -37,12 +37,12 @@ class _TwoWays(MlOp):
         strings, numbers = self.pairs()
         if len(strings) != len(numbers):
             raise args.error("lists differ in length", str(len(strings)), str(len(numbers)))
-        given = args.element(0)
-        if given is ElementType.DYNAMIC:
-            return [TensorType(given, args.shape(0))]
-        if given not in _OTHER:
-            raise args.error("input is not a label", "string or i64", str(given))
-        return [TensorType(_OTHER[given], args.shape(0))]
+        element = args.element(0)
+        if element is ElementType.DYNAMIC:
+            return [TensorType(element, args.shape(0))]
+        if element not in _OTHER:
+            raise args.error("input is not a label", "string or i64", str(element))
+        return [TensorType(_OTHER[element], args.shape(0))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         strings, numbers = self.pairs()

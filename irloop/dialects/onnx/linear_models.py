@@ -128,11 +128,11 @@ class SVMRegressor(MlOp, type="SVMRegressor", since=1, inputs=1):
             )
         if self.n_supports:
             if len(self.coefficients) != self.n_supports:
-                found = str(len(self.coefficients))
+                count = str(len(self.coefficients))
                 raise args.error(
                     "there must be a coefficient for each support vector",
                     str(self.n_supports),
-                    found,
+                    count,
                 )
             _divided(args, len(self.support_vectors), self.n_supports)
         else:

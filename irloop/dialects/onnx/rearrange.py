@@ -116,10 +116,10 @@ class Col2Im(OnnxOp, type="Col2Im", since=18, inputs=3):
             expected, found = f"{len(image)} sizes, as of the image", str(len(block))
             raise args.error("the block has a different rank than the image", expected, found)
         for name, times in (("strides", 1), ("dilations", 1), ("pads", 2)):
-            given = getattr(self, name)
-            if given is not None and rank is not None and len(given) != times * rank:
+            numbers = getattr(self, name)
+            if numbers is not None and rank is not None and len(numbers) != times * rank:
                 raise args.error(
-                    f"{name} have the wrong length", f"{times * rank} numbers", str(len(given))
+                    f"{name} have the wrong length", f"{times * rank} numbers", str(len(numbers))
                 )
         return [TensorType(args.element(0), blocks.column_image(args, image, args.ints(2)))]
 

@@ -91,16 +91,16 @@ class Recurrent(OnnxOp):
         x = recurrent.dims_of(args, 0, 3, "X")
         steps, batch = (x[1], x[0]) if self.batch_first() else (x[0], x[1])
         lengths = recurrent.dims_of(args, 4, 1, "sequence_lens")
-        given = [
+        initial = [
             recurrent.dims_of(args, 5 + at, 3, f"initial_{'hc'[at]}") for at in range(self.STATES)
         ]
         batch_at = 0 if self.batch_first() else 1
-        batch = recurrent.first_known(batch, lengths[0], *(dims[batch_at] for dims in given))
+        batch = recurrent.first_known(batch, lengths[0], *(dims[batch_at] for dims in initial))
         size = recurrent.check_weights(
             args, 1, self.GATES, 2 * self.GATES, x[2], self.hidden_size, count
         )
         state = (batch, count, size) if self.batch_first() else (count, batch, size)
-        for at, dims in enumerate(given):
+        for at, dims in enumerate(initial):
             recurrent.agree(args, f"initial_{'hc'[at]}", dims, state)
         recurrent.agree(args, "sequence_lens", lengths, (batch,))
         inference.require_within(args, 4, 0, steps, "a length")

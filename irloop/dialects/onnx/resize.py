@@ -263,15 +263,15 @@ class Resize11(OnnxOp, type="Resize", since=11, inputs=(1, 4)):
         inference.require_within(args, 3, 1, math.inf, "a size")
         wanted = args.dims(3) if args.has(3) else None
         scales = args.constant(2) if args.has(2) else None
-        given = len(wanted) if wanted else int(scales.size) if scales is not None else len(axes)
+        count = len(wanted) if wanted else int(scales.size) if scales is not None else len(axes)
         for position in (2, 3):
             length = args.shape(position).count() if args.has(position) else None
-            given = given if length is None or length in (0, len(axes)) else length
+            count = count if length is None or length in (0, len(axes)) else length
         if args.has(3) and wanted is None and args.shape(3).count() is None:
             # ONNX Runtime takes an unknown number of sizes for 0.
             raise args.error("the number of sizes is unknown", str(len(axes)), "any number")
-        if given not in (0, len(axes)):
-            raise args.error("there must be one size or scale per axis", str(len(axes)), str(given))
+        if count not in (0, len(axes)):
+            raise args.error("there must be one size or scale per axis", str(len(axes)), str(count))
         if wanted and self.policy() == "stretch":
             return list(wanted)
         shape = args.shape(0)

@@ -214,13 +214,13 @@ class Unique(OnnxOp, type="Unique", since=11, inputs=1, outputs=None):
             values = Shape(None) if at is None else shape.with_dim(at, UNKNOWN_DIM)
             length = Shape.of(None) if at is None else Shape((shape.dim(at),))
         some = Shape.of(None)
-        found: list[ValueType] = [
+        types: list[ValueType] = [
             TensorType(args.element(0), values),
             TensorType(I64, some),
             TensorType(I64, length),
             TensorType(I64, some),
         ]
-        return found[: args.n_outputs]
+        return types[: args.n_outputs]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         run = kernels.search.unique(self.axis, self.in_order, I64.numpy(), I64.numpy())

@@ -82,14 +82,14 @@ def _joined(args: Arguments, left: ValueType, right: ValueType) -> ValueType:
     return widen_types(left, right)
 
 
-def _as_element(item: ValueType, joined: ValueType) -> ValueType:
-    """Return the tensor type `item` with the element type of `joined`.
+def _as_element(tensor: ValueType, joined: ValueType) -> ValueType:
+    """Return the type `tensor` with the element type of `joined`.
 
-    If one of the two is not a tensor type, `item` is returned unchanged.
+    If one of the two is not a tensor type, `tensor` is returned unchanged.
     """
-    if not isinstance(item, TensorType) or not isinstance(joined, TensorType):
-        return item
-    return TensorType(joined.element, item.shape)
+    if not isinstance(tensor, TensorType) or not isinstance(joined, TensorType):
+        return tensor
+    return TensorType(joined.element, tensor.shape)
 
 
 def _require_scalar(args: Arguments, position: int) -> None:
@@ -104,12 +104,12 @@ class SequenceConstruct(OnnxOp, type="SequenceConstruct", since=11, inputs=(1, N
     """A sequence of its inputs (SequenceConstruct-11)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        item, mixed = args.type(0), False
+        joined, mixed = args.type(0), False
         for position in range(1, len(args)):
             other = args.type(position)
-            mixed = mixed or differ_in_shape(item, other)
-            item = _joined(args, item, other)
-        return [SequenceType(item, len(args), mixed)]
+            mixed = mixed or differ_in_shape(joined, other)
+            joined = _joined(args, joined, other)
+        return [SequenceType(joined, len(args), mixed)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.sequence.construct
@@ -160,13 +160,13 @@ class SequenceInsert(OnnxOp, type="SequenceInsert", since=11, inputs=(2, 3)):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         _require_scalar(args, 2)
-        given, item = _sequence(args), args.type(1)
-        length = None if given.length is None else given.length + 1
-        joined = _joined(args, given.item, item)
-        if given.length == 0:
+        sequence, inserted = _sequence(args), args.type(1)
+        length = None if sequence.length is None else sequence.length + 1
+        joined = _joined(args, sequence.item, inserted)
+        if sequence.length == 0:
             # If the sequence is empty, no shape contradicts that of the first item.
-            return [SequenceType(_as_element(item, joined), length)]
-        mixed = given.mixed or differ_in_shape(given.item, item)
+            return [SequenceType(_as_element(inserted, joined), length)]
+        mixed = sequence.mixed or differ_in_shape(sequence.item, inserted)
         return [SequenceType(joined, length, mixed)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -264,14 +264,14 @@ class TensorScatter(OnnxOp, type="TensorScatter", since=24, inputs=(2, 3)):
     def infer(self, args: Arguments) -> list[ValueType]:
         element = inference.same_element(args, 0, 1)
         shape = args.shape(0)
-        at = inference.axis_in(args, self.axis, shape.rank)
-        if at == 0:
+        axis = inference.axis_in(args, self.axis, shape.rank)
+        if axis == 0:
             raise args.error("axis is the batch axis", "another axis", "0", kind="range")
-        if at is not None and shape.with_dim(at, UNKNOWN_DIM).refine(args.shape(1)) is None:
+        if axis is not None and shape.with_dim(axis, UNKNOWN_DIM).refine(args.shape(1)) is None:
             raise args.error(
                 "the update's shape does not match the cache", str(shape), str(args.shape(1))
             )
-        size = UNKNOWN_DIM if at is None else shape.dim(at)
+        size = UNKNOWN_DIM if axis is None else shape.dim(axis)
         count = args.shape(1).dim(self.axis) if args.rank(1) else UNKNOWN_DIM
         if isinstance(size, int) and isinstance(count, int) and count > size:
             raise args.error("the update is longer than the cache", str(size), str(count))

@@ -250,10 +250,9 @@ class IsInf(Check, type="IsInf", since=10, inputs=1):
     detect_positive: bool = True
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
-        found: Kernel = kernels.comparison.is_inf(
+        return kernels.comparison.is_inf(
             negative=self.detect_negative, positive=self.detect_positive
         )
-        return found
 
 
 class Bitwise(Binary):

@@ -82,14 +82,14 @@ class ConvertPromoteTypes(OpenVinoOp, type="ConvertPromoteTypes", since=14, inpu
             scalar = self._by_scalar(args, left, right)
             if scalar is not None:
                 return scalar
-        found = promoted(left, right, self.u64_integer_promotion_target)
-        if not self.promote_unsafe and not (holds(found, left) and holds(found, right)):
+        common = promoted(left, right, self.u64_integer_promotion_target)
+        if not self.promote_unsafe and not (holds(common, left) and holds(common, right)):
             raise args.error(
                 "the common type cannot hold every value of both",
                 "promote_unsafe, or other types",
                 f"{left} and {right}",
             )
-        return found
+        return common
 
     def _by_scalar(
         self, args: Arguments, left: ElementType, right: ElementType

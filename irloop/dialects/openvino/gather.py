@@ -117,7 +117,7 @@ class GatherElements(OpenVinoOp, type="GatherElements", since=6, inputs=2):
     axis: int = attribute(absent="0")
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        found = indexing.gathered_elements(args, self.axis)
+        gathered = indexing.gathered_elements(args, self.axis)
         axis = inference.axis_in(args, self.axis, args.rank(0))
         others = args.shape(0) if axis is None else args.shape(0).with_dim(axis, UNKNOWN_DIM)
         if others.refine(args.shape(1)) is None:
@@ -125,7 +125,7 @@ class GatherElements(OpenVinoOp, type="GatherElements", since=6, inputs=2):
             raise args.error(
                 "the shape of the indices does not match the data", expected, str(args.shape(1))
             )
-        return [TensorType(args.element(0), found)]
+        return [TensorType(args.element(0), gathered)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.gather.gather_elements(self.axis)

@@ -18,10 +18,10 @@ def _infer(args: Arguments, mode: str, *, negative: bool) -> list[ValueType]:
     if mode not in PAD_MODES:
         raise args.error("pad_mode is not known", ", ".join(PAD_MODES), mode, kind="range")
     begins, ends = args.dims(1), args.dims(2)
-    given = [n for n in (*(begins or ()), *(ends or ())) if isinstance(n, int)]
-    if not negative and min(given, default=0) < 0:
+    sizes = [n for n in (*(begins or ()), *(ends or ())) if isinstance(n, int)]
+    if not negative and min(sizes, default=0) < 0:
         raise args.error(
-            "padding is negative", "0 or more before opset12", str(min(given)), kind="range"
+            "padding is negative", "0 or more before opset12", str(min(sizes)), kind="range"
         )
     if element is ElementType.STRING and mode != "constant":
         raise args.error("strings are padded with a constant only", "constant", mode, kind="range")

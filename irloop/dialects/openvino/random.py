@@ -71,10 +71,10 @@ class Multinomial(OpenVinoOp, type="Multinomial", since=13, inputs=2):
         shape = args.shape(0)
         if shape.rank not in (None, 1, 2):
             raise args.error("the input is not a batch of classes", "rank 1 or 2", str(shape))
-        found = UNKNOWN_SHAPE
+        drawn = UNKNOWN_SHAPE
         if shape.dims is not None:
-            found = Shape((*shape.dims[:-1], searches.counted(args, 1)))
-        return [TensorType(self.convert_type, found)]
+            drawn = Shape((*shape.dims[:-1], searches.counted(args, 1)))
+        return [TensorType(self.convert_type, drawn)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.random.philox_multinomial(

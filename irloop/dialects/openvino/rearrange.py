@@ -188,10 +188,10 @@ class ReorgYolo(OpenVinoOp, type="ReorgYolo", since=2, inputs=1):
         if shape.rank not in (None, 4):
             raise args.error("the input is not an image", "rank 4", str(shape))
         by = self.stride[0]
-        found = blocks.deeper(args, shape, by)
+        deeper = blocks.deeper(args, shape, by)
         if shape.dims is not None:
             blocks.divided(args, shape.dims[1], by * by, "the channels")
-        return [TensorType(args.element(0), found)]
+        return [TensorType(args.element(0), deeper)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.rearrange.reorg(self.stride[0])
@@ -229,13 +229,13 @@ class ExtractImagePatches(OpenVinoOp, type="ExtractImagePatches", since=3, input
         counts = [self._count(shape.dim(2 + at), at) for at in range(2)]
         return [TensorType(args.element(0), Shape((shape.dim(0), channels, *counts)))]
 
-    def _count(self, dim: Dim, at: int) -> Dim:
+    def _count(self, dim: Dim, axis: int) -> Dim:
         if not isinstance(dim, int):
             return UNKNOWN_DIM
-        span = (self.sizes[at] - 1) * self.rates[at] + 1
+        span = (self.sizes[axis] - 1) * self.rates[axis] + 1
         if self.auto_pad.lower() == "valid":
-            return max(0, (dim - span) // self.strides[at] + 1)
-        return -(-dim // self.strides[at])
+            return max(0, (dim - span) // self.strides[axis] + 1)
+        return -(-dim // self.strides[axis])
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         sizes, strides, rates = (
@@ -260,11 +260,11 @@ class Col2Im(OpenVinoOp, type="Col2Im", since=15, inputs=3):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         image, block = shapes.shape_from(args, 1).dims, args.ints(2)
-        found = blocks.column_image(args, image, block)
+        folded = blocks.column_image(args, image, block)
         columns = args.shape(0).dim(-1)
         if image is not None and block is not None and isinstance(columns, int):
             self._check_count(args, image, block, columns)
-        return [TensorType(args.element(0), found)]
+        return [TensorType(args.element(0), folded)]
 
     def _check_count(
         self, args: Arguments, image: tuple[Dim, ...], block: tuple[int, ...], columns: int

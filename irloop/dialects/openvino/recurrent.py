@@ -75,13 +75,13 @@ class Recurrent(OpenVinoOp):
     def _cell_types(self, args: Arguments, states: int) -> list[ValueType]:
         self._check_functions(args)
         x = recurrent.dims_of(args, 0, 2, "X")
-        given = [recurrent.dims_of(args, 1 + at, 2, "HC"[at]) for at in range(states)]
-        batch = recurrent.first_known(x[0], *(dims[0] for dims in given))
-        size = recurrent.first_known(*(dims[1] for dims in given))
+        initial = [recurrent.dims_of(args, 1 + at, 2, "HC"[at]) for at in range(states)]
+        batch = recurrent.first_known(x[0], *(dims[0] for dims in initial))
+        size = recurrent.first_known(*(dims[1] for dims in initial))
         size = recurrent.check_weights(
             args, 1 + states, self.GATES, self.bias_gates(), x[1], size, None
         )
-        for at, dims in enumerate(given):
+        for at, dims in enumerate(initial):
             recurrent.agree(args, "HC"[at], dims, (batch, size))
         element = inference.same_element(args, *range(1 + states))
         return [TensorType(element, Shape((batch, size)))] * states
@@ -90,14 +90,14 @@ class Recurrent(OpenVinoOp):
         self._check_functions(args)
         count = recurrent.directions_of(args, direction)
         x = recurrent.dims_of(args, 0, 3, "X")
-        given = [recurrent.dims_of(args, 1 + at, 3, "HC"[at]) for at in range(states)]
+        initial = [recurrent.dims_of(args, 1 + at, 3, "HC"[at]) for at in range(states)]
         lengths = recurrent.dims_of(args, 1 + states, 1, "sequence_lengths")
-        batch = recurrent.first_known(x[0], *(dims[0] for dims in given), lengths[0])
-        size = recurrent.first_known(*(dims[2] for dims in given))
+        batch = recurrent.first_known(x[0], *(dims[0] for dims in initial), lengths[0])
+        size = recurrent.first_known(*(dims[2] for dims in initial))
         size = recurrent.check_weights(
             args, 2 + states, self.GATES, self.bias_gates(), x[2], size, count
         )
-        for at, dims in enumerate(given):
+        for at, dims in enumerate(initial):
             recurrent.agree(args, "HC"[at], dims, (batch, count, size))
         recurrent.agree(args, "sequence_lengths", lengths, (batch,))
         element = inference.same_element(args, *range(1 + states))

@@ -177,15 +177,15 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
 
     @staticmethod
     def _bounds(args: Arguments, position: int, count: int) -> tuple[Dim, ...]:
-        found, array = args.dims(position), args.constant(position)
-        if found is None and array is not None and array.dtype.kind == "f":
+        bounds, array = args.dims(position), args.constant(position)
+        if bounds is None and array is not None and array.dtype.kind == "f":
             # OpenVINO takes strides of any type, and rounds them towards zero.
-            found = tuple(int(number) for number in array.reshape(-1).tolist())
-        if found is None:
+            bounds = tuple(int(number) for number in array.reshape(-1).tolist())
+        if bounds is None:
             return (UNKNOWN_DIM,) * count
-        if len(found) != count:
-            raise args.error("begin, end and strides differ in length", str(count), str(found))
-        return found
+        if len(bounds) != count:
+            raise args.error("begin, end and strides differ in length", str(count), str(bounds))
+        return bounds
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
         dims = args.dims(0)

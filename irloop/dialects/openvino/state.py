@@ -45,15 +45,15 @@ class ReadValue6(OpenVinoOp, type="ReadValue", since=6, inputs=(0, 1)):
         declared = TensorType(self.variable_type, self.variable_shape)
         if not args.has(0):
             return [declared]
-        found = args.tensor(0)
+        initial = args.tensor(0)
         if self.variable_type is ElementType.DYNAMIC:
-            return [found]
-        if found.element not in (self.variable_type, ElementType.DYNAMIC):
+            return [initial]
+        if initial.element not in (self.variable_type, ElementType.DYNAMIC):
             raise args.error(
-                "the initial value has the wrong type", str(declared), str(found), kind="elements"
+                "the initial value has the wrong type", str(declared), str(initial), kind="elements"
             )
-        if found.shape.refine(self.variable_shape) is None:
-            raise args.error("the initial value has the wrong shape", str(declared), str(found))
+        if initial.shape.refine(self.variable_shape) is None:
+            raise args.error("the initial value has the wrong shape", str(declared), str(initial))
         # The shape of the variable may change from run to run, so only the declared type is
         # certain.
         return [declared]

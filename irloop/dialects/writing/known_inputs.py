@@ -22,13 +22,13 @@ def needed_ints(c: Writer, value: Value | None, what: str) -> list[int]:
     Raises:
         RefusedError: when the elements are known only when the model runs.
     """
-    found = ints(c, value)
-    if found is None:
+    numbers = ints(c, value)
+    if numbers is None:
         raise c.refuse(
             f"its {what} is computed while the model runs",
             f"make the {what} a constant (or give the inputs that it depends on static shapes)",
         )
-    return found
+    return numbers
 
 
 def needed_axis(c: Writer, value: Value) -> int:

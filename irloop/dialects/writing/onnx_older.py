@@ -56,12 +56,12 @@ def equal_floats(w: OnnxShapes, left: Value, right: Value) -> Value:
     """
     less, greater = comparison.Less(), comparison.Greater()
     differ = w(comparison.Or(), w(less, left, right), w(greater, left, right))
-    found = w(comparison.Not(), differ)
+    equal = w(comparison.Not(), differ)
     for value in (left, right):
         zero, one = w.constant(0, element_of(value)), w.constant(1, element_of(value))
         number = w(comparison.Or(), w(less, value, one), w(greater, value, zero))
-        found = w(comparison.And(), found, number)
-    return found
+        equal = w(comparison.And(), equal, number)
+    return equal
 
 
 def less_whole(w: OnnxShapes, left: Value, right: Value) -> Value:

@@ -242,10 +242,10 @@ class OpenVinoShapes(Writer):
         depth = shape.dim(-1) if shape.rank else None
         if not isinstance(depth, int):
             raise self.refuse("the number of its coordinates is not known", "write opset8")
-        whole = self.as_i64(indices)
+        wide = self.as_i64(indices)
         sizes = self.slice(self.shape_of(value), [batch_dims], [batch_dims + depth], [0])
-        negative = self(comparison.Less(), whole, self.i64(0))
-        return self(comparison.Select(), negative, self(elementwise.Add(), whole, sizes), whole)
+        negative = self(comparison.Less(), wide, self.i64(0))
+        return self(comparison.Select(), negative, self(elementwise.Add(), wide, sizes), wide)
 
     def shape_of(self, value: Value) -> Value:
         return self(shapes.ShapeOf3() if self.opset >= 3 else shapes.ShapeOf(), value)
@@ -258,10 +258,10 @@ class OpenVinoShapes(Writer):
         dims = self.shape_of(value)
         if self.opset >= 8:
             return self(gathers.Gather8(), dims, self.i64(axis), self.i64(0))
-        at = self.i64(axis if shape.rank is None else axis % shape.rank)
+        index = self.i64(axis if shape.rank is None else axis % shape.rank)
         if axis < 0 and shape.rank is None:
-            at = self(elementwise.Add(), self.reshape(self.shape_of(dims), []), self.i64(axis))
-        return self(gathers.Gather(), dims, at, self.i64(0))
+            index = self(elementwise.Add(), self.reshape(self.shape_of(dims), []), self.i64(axis))
+        return self(gathers.Gather(), dims, index, self.i64(0))
 
     def broadcast(self, value: Value, target: Value, mode: str = "numpy") -> Value:
         """Broadcast `value` to the shape in an integer list; mode numpy or bidirectional."""

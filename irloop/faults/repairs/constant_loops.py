@@ -200,13 +200,13 @@ class _Folding:
         """
         if not has_op(body.graph, *LOOPS, *BRANCHES):
             return {}
-        found = {}
+        captured = {}
         for port, _, outer, parameter, _ in inward(node, body):
             if isinstance(port, Invariant) and outer is not None and outer in constant:
                 tensor = self._tensor(outer, known)
                 if tensor is not None:
-                    found[parameter] = tensor
-        return found
+                    captured[parameter] = tensor
+        return captured
 
     def _tensor(self, value: Value, known: Mapping[Value, Tensor]) -> Tensor | None:
         if value in known:
@@ -239,11 +239,11 @@ class _Folding:
             Inference().run(graph)
             session = Session(replace(self._model, graph=graph))
             limits = Limits(MOST_ITERATIONS, MOST_BYTES, seconds)
-            found = session.run((), limits=limits).values()
+            arrays = session.run((), limits=limits).values()
         except IrloopError:  # the node is left unchanged; the engine reports the reason
             return None
         tensors: list[Tensor] = []
-        for array, value in zip(found, graph.outputs, strict=True):
+        for array, value in zip(arrays, graph.outputs, strict=True):
             type = value.type
             if not isinstance(array, np.ndarray) or not isinstance(type, TensorType):
                 return None
@@ -270,7 +270,7 @@ def _placeholders(node: Node, known: AbstractSet[Value]) -> dict[Value, Tensor] 
         unread.update(value for value in one.inputs if value is not None and value not in needed)
         left += [value.producer for value in needed if value not in read]
         read.update(needed)
-    found: dict[Value, Tensor] = {}
+    zeros: dict[Value, Tensor] = {}
     for value in unread - read:
         if not isinstance(value.type, TensorType):
             return None
@@ -278,5 +278,5 @@ def _placeholders(node: Node, known: AbstractSet[Value]) -> dict[Value, Tensor] 
         if element in (ElementType.DYNAMIC, ElementType.STRING) or element.bits < 8:
             return None
         dims = tuple(dim if isinstance(dim, int) else 1 for dim in value.type.shape.dims or ())
-        found[value] = ArrayTensor(np.zeros(dims, element.numpy()), element)
-    return found
+        zeros[value] = ArrayTensor(np.zeros(dims, element.numpy()), element)
+    return zeros

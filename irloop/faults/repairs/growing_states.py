@@ -75,10 +75,10 @@ class OpenGrowingStates(Repair, LoopPass):
         number = self._unknown(wires, w) if growing else None
         if number is None:
             return
-        for at, (state, axes) in enumerate(growing):
+        for index, (state, axes) in enumerate(growing):
             # OpenVINO merges equal operations, so two states with one initial value would get one
             # size.
-            own = w(Add(), number, w.constant([at])) if at else number
+            own = w(Add(), number, w.constant([index])) if index else number
             # OpenVINO derives bounds of values from bounded sizes, but not through a CumSum.
             hidden_number = w(CumSum(), own, w.constant(0))
             state.outer = w.with_hidden_sizes(state.outer, axes, hidden_number)
@@ -114,13 +114,13 @@ def _hidden_axes(wires: LoopWires) -> Iterator[tuple[Entering, set[int]]]:
         yield state, axes
 
 
-def _keeps_its_size(item: Entering, shown: Sequence[Leaving]) -> bool:
+def _keeps_its_size(state: Entering, shown: Sequence[Leaving]) -> bool:
     """Return whether OpenVINO may use the initial size of a state that grows; `shown` are its
     outputs.
     """
     # OpenVINO removes outputs that nothing reads.
     is_hidden = not any(leaving.output.is_used for leaving in shown)
-    return is_hidden or reaches_a_loop(item.parameter) or size_reaches_a_nonzero(item.parameter)
+    return is_hidden or reaches_a_loop(state.parameter) or size_reaches_a_nonzero(state.parameter)
 
 
 def _growing_axes(state: Entering) -> list[int]:

@@ -88,10 +88,10 @@ def _constant_condition(node: Node, inference: Inference) -> bool | None:
     The constant may be in the body, or in an outer graph from which the body captures it.
     """
     known = condition_after(node, inference)
-    at = node.body().ports.condition
-    if known is not None or at is None:
+    condition = node.body().ports.condition
+    if known is not None or condition is None:
         return known
-    tensor = folded(node.body().graph.output(at))
+    tensor = folded(node.body().graph.output(condition))
     return None if tensor is None else bool(tensor.numpy().all())
 
 

@@ -56,10 +56,10 @@ class RunnablePorts(Repair, LoopPass):
         if isinstance(node.op, ov.Loop) and _loses_a_parameter(wires):
             changed |= self._go_forward(node, wires, rewriter)
         uses = Counter(item.value for item in wires.outputs)
-        for item in wires.outputs:
-            if item.output.is_used and uses[item.value] > 1 and not is_live(item.output):
+        for leaving in wires.outputs:
+            if leaving.output.is_used and uses[leaving.value] > 1 and not is_live(leaving.output):
                 inside = writer_at(self.model, self.session.rewriter(wires.graph), None, node.name)
-                item.value, changed = inside.own_copy(item.value), True
+                leaving.value, changed = inside.own_copy(leaving.value), True
         unread = [item for item in wires.outputs if not item.output.is_used]
         unread = [item for item in unread if uses[item.value] > 1]
         if len(unread) < len(wires.outputs) and wires.remove(node.op, unread):
@@ -77,10 +77,10 @@ class RunnablePorts(Repair, LoopPass):
         before = writer_at(self.model, rewriter, node, node.name)
         behind = writer_at(self.model, rewriter, node.following, node.name)
         changed = False
-        for item in wires.slices:
-            if isinstance(item.port, Sliced) and _is_reversed(item.port):
-                item.outer = before.reverse(item.outer, item.port.axis)
-                item.port, changed = replace(item.port, start=0, end=-1, stride=1), True
+        for entering in wires.slices:
+            if isinstance(entering.port, Sliced) and _is_reversed(entering.port):
+                entering.outer = before.reverse(entering.outer, entering.port.axis)
+                entering.port, changed = replace(entering.port, start=0, end=-1, stride=1), True
         for leaving in wires.outputs:
             port = leaving.port
             if isinstance(port, Concatenated) and _is_reversed(port):

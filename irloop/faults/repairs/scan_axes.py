@@ -65,12 +65,12 @@ class ScanAlongFront(Repair, LoopPass):
         before = writer_at(self.model, rewriter, node, node.name)
         inside = writer_at(self.model, self.session.rewriter(wires.graph), None, node.name)
         after = writer_at(self.model, rewriter, node.following, node.name)
-        for item in slices:
-            entering, rank = item.port, shape_of(item.outer).rank
+        for sliced in slices:
+            entering, rank = sliced.port, shape_of(sliced.outer).rank
             assert isinstance(entering, ScanInput)
             assert rank is not None
-            item.outer = before.moved(item.outer, entering.axis, 0, rank)
-            item.port = replace(entering, axis=0)
+            sliced.outer = before.moved(sliced.outer, entering.axis, 0, rank)
+            sliced.port = replace(entering, axis=0)
         for leaving in outputs:
             port, rank = leaving.port, shape_of(leaving.value).rank
             assert isinstance(port, ScanOutput | Concatenated)

@@ -52,16 +52,16 @@ class LimitCounts(Repair, ModelPass):
         return is_long_count(node)
 
     def run_on_model(self, model: Model) -> bool:
-        found = [
+        counts = [
             (value, uses)
             for value in model.graph.inputs
             if (uses := _long_counts(value)) and not self.transformation_callback(value.producer)
         ]
-        if not found:
+        if not counts:
             return False
         rewriter = Session(model).rewriter(model.graph)
         first = next(iter(model.graph.nodes), None)
-        for value, uses in found:
+        for value, uses in counts:
             c = writer_at(model, rewriter, first, value.producer.name)
             size = c(Convert(ElementType.F32), value)
             small = c(Less(), size, c.constant(2.0**31, ElementType.F32))

@@ -98,12 +98,12 @@ def main() -> int:
     head = json.loads(sys.stdin.buffer.readline())
     _limit(head["seconds"])
     try:
-        found = done(head, sys.stdin.buffer.read())
+        written = done(head, sys.stdin.buffer.read())
     except Exception as error:  # onnx raises exceptions without a common base class
         answers.write(str(error).encode("utf-8", errors="replace"))
         answers.close()
         return 1
-    answers.write(found)
+    answers.write(written)
     answers.close()
     return 0
 

@@ -156,10 +156,10 @@ class FieldCodec(Record):
     def _mismatch(self, value: Any, where: str) -> ReadError:
         expected = f"a list of {self.kind.__name__}" if self.many else self.kind.__name__
         if self.kind is ElementType:
-            found = data_type_name(value) if isinstance(value, int) else type(value).__name__
+            actual = data_type_name(value) if isinstance(value, int) else type(value).__name__
         else:
-            found = type(value).__name__
-        return ReadError(f"{where} has the wrong attribute type", expected=expected, found=found)
+            actual = type(value).__name__
+        return ReadError(f"{where} has the wrong attribute type", expected=expected, found=actual)
 
     def dump(self, value: Any) -> Any:
         """Convert the field's value to a plain Python value for the file."""

@@ -151,13 +151,14 @@ def _wire_scan(
     wiring.inputs += [Carried(first + k, k, k) for k in range(states)]
     wiring.outputs += [LastValue(k, k) for k in range(states)]
     for k in range(scanned):
-        at = states + k
-        axis = _normal(axes_in[k], inputs[first + at] if first + at < len(inputs) else None, 0)
-        wiring.inputs.append(ScanInput(first + at, at, axis, bool(reverse_in[k])))
+        index = states + k
+        outer = first + index
+        axis = _normal(axes_in[k], inputs[outer] if outer < len(inputs) else None, 0)
+        wiring.inputs.append(ScanInput(outer, index, axis, bool(reverse_in[k])))
     for k in range(scans):
-        at = states + k
-        axis = _normal(axes_out[k], body.graph.results[at].inputs[0], 1)
-        wiring.outputs.append(ScanOutput(at, at, axis, bool(reverse_out[k])))
+        index = states + k
+        axis = _normal(axes_out[k], body.graph.results[index].inputs[0], 1)
+        wiring.outputs.append(ScanOutput(index, index, axis, bool(reverse_out[k])))
     return wiring
 
 

@@ -25,12 +25,12 @@ def data_files(path: str | os.PathLike[str]) -> tuple[str, ...]:
     """
     file = Path(path)
     proto = load(file, ExternalFiles(file.parent))
-    found = {
+    locations = {
         entries_of(tensor).get("location", "")
         for tensor in _tensors(proto)
         if tensor.data_location == onnx.TensorProto.EXTERNAL
     }
-    return tuple(sorted(found - {""}))
+    return tuple(sorted(locations - {""}))
 
 
 def _tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:

@@ -105,22 +105,22 @@ def _untyped(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
     The name of an omitted input is empty.
     """
     typed = {item.name for item in (*graph.input, *graph.value_info)}
-    found = [
+    untyped = [
         onnx.helper.make_tensor_value_info(item.name, item.data_type, item.dims)
         for item in graph.initializer
         if item.name not in typed
     ]
     if any("" in node.input for node in all_nodes(graph.node)):
-        found.append(onnx.helper.make_tensor_value_info("", onnx.TensorProto.FLOAT, None))
-    return found
+        untyped.append(onnx.helper.make_tensor_value_info("", onnx.TensorProto.FLOAT, None))
+    return untyped
 
 
 def _require_types(graph: onnx.GraphProto) -> None:
     """Refuse inputs without a type, because inference in the inliner would crash."""
-    for item in graph.input:
-        if item.type.WhichOneof("value") is None:
+    for entry in graph.input:
+        if entry.type.WhichOneof("value") is None:
             raise ReadError(
-                f"functions cannot be expanded: input {item.name!r} has no type",
+                f"functions cannot be expanded: input {entry.name!r} has no type",
                 fix="give every input of the model its element type",
             )
 

@@ -244,11 +244,11 @@ class _Expansion:
         for node in nodes:
             copy.rename(node, scope)
         self._count(copy.pasted)
-        for item in function.value_info:
-            if names.get(item.name):
+        for declared in function.value_info:
+            if names.get(declared.name):
                 info = graph.value_info.add()
-                info.CopyFrom(item)
-                info.name = names[item.name]
+                info.CopyFrom(declared)
+                info.name = names[declared.name]
                 copy.rename_dims(info.type)
         return [*nodes, *after]
 
@@ -327,11 +327,11 @@ class _Copy:
 
     def fresh(self, name: str) -> str:
         """A name that is unique in the model: `name` and the number of this copy."""
-        found = f"{name}__{self._number}"
-        while found in self._taken:
-            found += "_"
-        self._taken.add(found)
-        return found
+        unique = f"{name}__{self._number}"
+        while unique in self._taken:
+            unique += "_"
+        self._taken.add(unique)
+        return unique
 
     def define(self, nodes: list[onnx.NodeProto], names: MutableMapping[str, str]) -> None:
         """Add a new name to `names` for each output of the nodes that has no entry there."""
@@ -372,10 +372,10 @@ class _Copy:
         else:
             # A long list or a tensor counts as one node for every 4096 bytes.
             self.pasted += value.ByteSize() // 4096
-        found = onnx.AttributeProto()
-        found.CopyFrom(value)
-        found.name = attribute.name
-        return found
+        resolved = onnx.AttributeProto()
+        resolved.CopyFrom(value)
+        resolved.name = attribute.name
+        return resolved
 
     def _rename_graph(self, graph: onnx.GraphProto, outer: _Names, limit: int | None) -> None:
         constants = {item.name for item in graph.initializer}

@@ -42,14 +42,14 @@ class ImportOpset:
             domain=self.domain if name is None else name, version=self.version
         ).SerializeToString()
         field = varint(_FIELD << 3 | LENGTH) + varint(len(new)) + new
-        parts, at, is_there = [], 0, False
+        parts, done, is_there = [], 0, False
         for place in _entries(data):
             entry = onnx.OperatorSetIdProto.FromString(data[place.first : place.end])
             if domain_of(entry.domain) != self.domain:
                 continue
-            parts += [data[at : place.start], b"" if is_there else field]
-            at, is_there = place.end, True
-        parts.append(data[at:])
+            parts += [data[done : place.start], b"" if is_there else field]
+            done, is_there = place.end, True
+        parts.append(data[done:])
         return b"".join(parts) if is_there else data + field
 
 

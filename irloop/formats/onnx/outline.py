@@ -188,14 +188,14 @@ def outline_of(path: str | os.PathLike[str]) -> Outline:
     Raises:
         ReadError: when the file cannot be read or has another format.
     """
-    found = loaded(path)
-    proto, files = found.proto, found.files
+    model = loaded(path)
+    proto, files = model.proto, model.files
     require_text([item.domain for item in proto.opset_import], "the domain of an opset")
     opsets = {domain_of(item.domain): int(item.version) for item in proto.opset_import}
     imported = frozenset(opsets)
     opsets.setdefault("ai.onnx.ml", implied_opset("ai.onnx.ml") or 1)
     functions = frozenset((item.domain, item.name) for item in proto.functions)
-    graph = _graph(proto.graph, found.nodes, "", None, files)
+    graph = _graph(proto.graph, model.nodes, "", None, files)
     graph.imports = opsets
     version = int(proto.ir_version)
     called = tuple(_called(graph, proto, files))
@@ -277,11 +277,11 @@ def _graph(
     )
     for item in named:
         _misdeclared(graph, item)
-    given = {item.name: item.type for item in proto.input if item.name in initializers}
-    graph.undeclared = initializers - given.keys()
+    types = {item.name: item.type for item in proto.input if item.name in initializers}
+    graph.undeclared = initializers - types.keys()
     for tensor in proto.initializer:
         _constant(graph, tensor.name, tensor, files)
-        if tensor.name in given and not _fits(given[tensor.name], list(tensor.dims)):
+        if tensor.name in types and not _fits(types[tensor.name], list(tensor.dims)):
             graph.other_shapes[tensor.name] = list(tensor.dims)
     for node in nodes:
         graph.nodes.append(_node(graph, node, files))

@@ -124,10 +124,8 @@ def from_proto(proto: onnx.ModelProto, *, expand: Expand | None = None) -> Model
 def _placed(error: IrloopError, location: Location) -> IrloopError:
     placed = (item.in_file(location.file or "") for item in error.diagnostics)
     # Commands report an unreadable model with the same code as validation.
-    found = tuple(
-        replace(item, code="ONX101") if item.code == ReadError.code else item for item in placed
-    )
-    return type(error)(error.message, diagnostics=found)
+    coded = (replace(one, code="ONX101") if one.code == ReadError.code else one for one in placed)
+    return type(error)(error.message, diagnostics=tuple(coded))
 
 
 def _model(
@@ -297,12 +295,12 @@ class _Reader:
 
     def _initializers(self, scope: _Scope, proto: onnx.GraphProto) -> None:
         defaults = {item.name for item in proto.input}
-        for item in proto.initializer:
-            tensor = tensor_from_proto(item, self._files, f"initializer {item.name!r}")
-            self._constant(scope, tensor, item.name, item.name in defaults)
-        for item in proto.sparse_initializer:
-            name = item.values.name
-            tensor = sparse_from_proto(item, self._files, f"initializer {name!r}")
+        for stored in proto.initializer:
+            tensor = tensor_from_proto(stored, self._files, f"initializer {stored.name!r}")
+            self._constant(scope, tensor, stored.name, stored.name in defaults)
+        for sparse in proto.sparse_initializer:
+            name = sparse.values.name
+            tensor = sparse_from_proto(sparse, self._files, f"initializer {name!r}")
             self._constant(scope, tensor, name, name in defaults)
 
     def _constant(self, scope: _Scope, tensor: Tensor, name: str, default: bool) -> None:
@@ -359,15 +357,15 @@ class _Reader:
     def _attributes(self, protos: Iterable[onnx.AttributeProto], where: str) -> dict[str, Any]:
         attributes: dict[str, Any] = {}
         seen: set[str] = set()
-        for item in protos:
-            place = f"{where}: attribute {item.name!r}"
-            if item.ref_attr_name:
+        for proto in protos:
+            place = f"{where}: attribute {proto.name!r}"
+            if proto.ref_attr_name:
                 raise ReadError(f"{place} refers to a function's attribute outside of a function")
-            if item.name in seen:
+            if proto.name in seen:
                 raise ReadError(f"{place} occurs twice")
-            seen.add(item.name)
-            if kind_of(item) not in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS):
-                attributes[item.name] = read_value(item, self._files, place)
+            seen.add(proto.name)
+            if kind_of(proto) not in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS):
+                attributes[proto.name] = read_value(proto, self._files, place)
         return attributes
 
     def _class(self, type: str, domain: str) -> type[Op] | None:

@@ -74,24 +74,24 @@ def changes(
 def _history() -> dict[tuple[str, str], list[onnx.defs.OpSchema]]:
     """All versions of each operation, in their order."""
     schemas = onnx.defs.get_all_schemas_with_history()
-    found: dict[tuple[str, str], list[onnx.defs.OpSchema]] = {}
+    history: dict[tuple[str, str], list[onnx.defs.OpSchema]] = {}
     for item in sorted(schemas, key=lambda item: item.since_version):
-        found.setdefault((item.name, item.domain), []).append(item)
-    return found
+        history.setdefault((item.name, item.domain), []).append(item)
+    return history
 
 
 def _plain(type: str) -> str:
     return type.removeprefix("tensor(").removesuffix(")") if type.startswith("tensor(") else type
 
 
-def _operand(item: onnx.defs.OpSchema.FormalParameter, variables: set[str]) -> Operand:
+def _operand(parameter: onnx.defs.OpSchema.FormalParameter, variables: set[str]) -> Operand:
     option = onnx.defs.OpSchema.FormalParameterOption
-    types = [_plain(name) for name in sorted(item.types)]
+    types = [_plain(name) for name in sorted(parameter.types)]
     # Inputs and outputs of one type variable have the same type.
-    variable = f"{item.type_str}: " if item.type_str in variables else ""
+    variable = f"{parameter.type_str}: " if parameter.type_str in variables else ""
     return Operand(
-        item.name,
+        parameter.name,
         variable + " | ".join(types),
-        optional=item.option == option.Optional,
-        variadic=item.option == option.Variadic,
+        optional=parameter.option == option.Optional,
+        variadic=parameter.option == option.Variadic,
     )

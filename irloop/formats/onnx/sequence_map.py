@@ -224,15 +224,15 @@ def _loop_body(body: onnx.GraphProto, names: StemNames) -> onnx.GraphProto:
     return graph
 
 
-def _is_sequence_input(kinds: _Kinds, node: onnx.NodeProto, at: int, where: str) -> bool:
-    found = True if at == 0 else kinds.is_sequence(node.input[at])
-    if found is None:
+def _is_sequence_input(kinds: _Kinds, node: onnx.NodeProto, index: int, where: str) -> bool:
+    is_sequence = True if index == 0 else kinds.is_sequence(node.input[index])
+    if is_sequence is None:
         raise ReadError(
-            f"SequenceMap {where!r}: it is not declared whether its input {node.input[at]!r} is a "
-            "sequence",
+            f"SequenceMap {where!r}: it is not declared whether its input {node.input[index]!r} "
+            "is a sequence",
             fix="declare its type in value_info",
         )
-    return found
+    return is_sequence
 
 
 def _step(source: str, formal: str, number: str, sequence: bool) -> onnx.NodeProto:

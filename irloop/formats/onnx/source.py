@@ -93,10 +93,10 @@ def loaded(path: str | os.PathLike[str]) -> Loaded:
         return path.content
     file = Path(path)
     files = ExternalFiles(file.parent)
-    found = Loaded(load(file, files), files)
+    model = Loaded(load(file, files), files)
     if isinstance(path, ParsedOnce):
-        path.content = found
-    return found
+        path.content = model
+    return model
 
 
 def load(path: Path, files: ExternalFiles) -> onnx.ModelProto:
@@ -155,12 +155,12 @@ class _Pages:
     def __len__(self) -> int:
         return self._size
 
-    def byte(self, at: int) -> int:
+    def byte(self, position: int) -> int:
         """The byte at a position in the file."""
-        if not 0 <= at - self._start < len(self._page):
-            self._page = self._file.read(at, min(PAGE, self._size - at))
-            self._start = at
-        return self._page[at - self._start]
+        if not 0 <= position - self._start < len(self._page):
+            self._page = self._file.read(position, min(PAGE, self._size - position))
+            self._start = position
+        return self._page[position - self._start]
 
     def part(self, start: int, end: int) -> memoryview:
         """The bytes from `start` to `end`."""

@@ -77,24 +77,24 @@ def lines_of_nodes(text: bytes) -> Iterator[int]:
     around: list[bytes] = []
     line, start = 1, 0
     for token in _TOKENS.finditer(text):
-        found = token.group()
-        if found in (b"<", b"(", b"{"):
-            around.append(found)
-        elif found in (b">", b")", b"}"):
+        word = token.group()
+        if word in (b"<", b"(", b"{"):
+            around.append(word)
+        elif word in (b">", b")", b"}"):
             around.pop()
-        elif found == b"=" and around[-1:] == [b"{"]:
+        elif word == b"=" and around[-1:] == [b"{"]:
             line += text.count(b"\n", start, token.start())
             start = token.start()
             yield line
 
 
-def _not_text(found: str, location: Location, line: int | None = None) -> ReadError:
+def _not_text(problem: str, location: Location, line: int | None = None) -> ReadError:
     return ReadError(
         "the text is not an ONNX model",
         location=location if line is None else Location(file=location.file, line=line),
         expected='ONNX\'s text format, such as <ir_version: 8, opset_import: ["": 17]> '
         "g (float[N] x) => (float[N] y) { y = Relu(x) }",
-        found=found[:500],
+        found=problem[:500],
     )
 
 
@@ -169,16 +169,16 @@ def _difference(first: Any, second: Any, path: str = "") -> str:
         if isinstance(left, Message):
             if first.HasField(field.name) != second.HasField(field.name):
                 return place
-            found = _difference(left, right, place) if first.HasField(field.name) else ""
-            if found:
-                return found
+            difference = _difference(left, right, place) if first.HasField(field.name) else ""
+            if difference:
+                return difference
         elif field.type == field.TYPE_MESSAGE:
             if len(left) != len(right):
                 return place
             for number, pair in enumerate(zip(left, right, strict=True)):
-                found = _difference(*pair, f"{place}[{number}]")
-                if found:
-                    return found
+                difference = _difference(*pair, f"{place}[{number}]")
+                if difference:
+                    return difference
         elif left != right:
             return place
     return ""

@@ -111,14 +111,14 @@ def element_type(code: int, where: str) -> ElementType:
     Raises:
         ReadError: for a number without an element type.
     """
-    found = ELEMENT_TYPES.get(code)
-    if found is None:
+    element = ELEMENT_TYPES.get(code)
+    if element is None:
         raise ReadError(
             f"{where} has the element type {data_type_name(code)}, which irloop does not know",
             expected="an element type of TensorProto.DataType up to INT2 (26)",
             found=data_type_name(code),
         )
-    return found
+    return element
 
 
 def data_type_of(element: ElementType, where: str) -> int:

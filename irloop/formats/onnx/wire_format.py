@@ -66,7 +66,7 @@ class Source(Protocol):
 
     def __len__(self) -> int: ...
 
-    def byte(self, at: int) -> int:
+    def byte(self, position: int) -> int:
         """The byte at a position."""
         ...
 
@@ -134,14 +134,14 @@ def fields_of(data: Source, start: int, end: int) -> Iterator[Field]:
     Raises:
         ValueError: when the bytes are not a protobuf message.
     """
-    at = start
-    while at < end:
-        tag, content = _varint(data, at, end, LONGEST_TAG)
+    position = start
+    while position < end:
+        tag, content = _varint(data, position, end, LONGEST_TAG)
         first, after = _content(data, tag & 7, content, end)
         if after > end:
             raise ValueError("a field extends beyond its message")
-        yield Field(tag >> 3, tag & 7, at, first, after)
-        at = after
+        yield Field(tag >> 3, tag & 7, position, first, after)
+        position = after
 
 
 def _content(data: Source, kind: int, start: int, end: int) -> tuple[int, int]:
@@ -165,10 +165,10 @@ def _content(data: Source, kind: int, start: int, end: int) -> tuple[int, int]:
     return start, after
 
 
-def _varint(data: Source, at: int, end: int, longest: int = 10) -> tuple[int, int]:
-    """Decode the number at position `at`, of at most `longest` bytes; return it and its end."""
+def _varint(data: Source, position: int, end: int, longest: int = 10) -> tuple[int, int]:
+    """Decode the number at `position`, of at most `longest` bytes; return it and its end."""
     value = 0
-    for shift, place in enumerate(range(at, min(end, at + longest))):
+    for shift, place in enumerate(range(position, min(end, position + longest))):
         byte = data.byte(place)
         value |= (byte & 0x7F) << 7 * shift
         if byte < 0x80:
@@ -216,15 +216,15 @@ class _Walk:
         """
         pieces: list[Piece] = []
         done = start
-        for found in fields_of(self._data, start, end):
-            first, after = found.first, found.end
-            if found.kind != LENGTH or found.number not in fields or not self._enter(first, after):
+        for field in fields_of(self._data, start, end):
+            first, after = field.first, field.end
+            if field.kind != LENGTH or field.number not in fields or not self._enter(first, after):
                 continue
-            changed = self._field(first, after, fields[found.number], depth)
+            changed = self._field(first, after, fields[field.number], depth)
             if changed is None:
                 continue
             # The bytes of the tag stay as they are, so that protobuf judges them, too.
-            _, length_at = _varint(self._data, found.start, end)
+            _, length_at = _varint(self._data, field.start, end)
             pieces += [self._data.part(done, length_at), varint(changed[1]), *changed[0]]
             done = after
         if not pieces:
@@ -272,10 +272,10 @@ def splice(data: bytes, tokens: Tokens, weights: Mapping[bytes, Piece]) -> list[
     of the file. Weights are not copied.
     """
     places = []
-    at = data.find(tokens.prefix)
-    while at >= 0:
-        places.append(at)
-        at = data.find(tokens.prefix, at + 1)
+    place = data.find(tokens.prefix)
+    while place >= 0:
+        places.append(place)
+        place = data.find(tokens.prefix, place + 1)
 
     def holds_token(start: int, end: int) -> bool:
         index = bisect_left(places, start)

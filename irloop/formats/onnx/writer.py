@@ -403,10 +403,10 @@ class _Writer:
     def _declare(
         self, proto: onnx.GraphProto, graph: Graph, scope: Scope, outputs: list[str]
     ) -> None:
-        given = set(outputs)
+        declared = set(outputs)
         for node in graph.nodes:
             for value in node.outputs:
-                if DECLARED in value.info and scope.names[value] not in given:
+                if DECLARED in value.info and scope.names[value] not in declared:
                     self._value_info(proto.value_info.add(), scope.names[value], value)
 
     def _value_info(self, proto: onnx.ValueInfoProto, name: str, value: Value) -> None:

@@ -58,15 +58,15 @@ class AttributeProblem(ValueError):  # noqa: N818 (not an error that leaves: the
 
     def placed(self, layer: Layer) -> Problem:
         """Convert this exception to a `Problem`, located at the attribute in `layer`."""
-        found = None
+        problem = None
         if self.code == "IRL103":
-            found = problems.no_attribute(layer, self.name)
+            problem = problems.no_attribute(layer, self.name)
         elif self.code == "IRL111":
-            found = problems.unknown_element_type(layer, self.name)
+            problem = problems.unknown_element_type(layer, self.name)
         elif self.code == "IRL112":
-            found = problems.bad_shape(layer, self.name)
-        if found is not None:
-            return found
+            problem = problems.bad_shape(layer, self.name)
+        if problem is not None:
+            return problem
         return problems.bad_attribute(layer, self.name, self.what, expected=self.expected)
 
 
@@ -312,12 +312,12 @@ class Codec:
         OpenVINO would read an empty string as a value.
         """
         texts = {}
-        for item in self.fields:
-            value = getattr(op, item.field)
+        for attribute in self.fields:
+            value = getattr(op, attribute.field)
             if value == ():
-                value = item.written
-            if value is not None and (value != () or item.default != ()):
-                texts[item.name] = item.write(value)
+                value = attribute.written
+            if value is not None and (value != () or attribute.default != ()):
+                texts[attribute.name] = attribute.write(value)
         return texts
 
 

@@ -166,14 +166,14 @@ def _spans(document: Document) -> dict[str, _Span]:
 def _end_of_tag(data: bytes, start: int) -> int:
     """The position after the ``>`` of a start tag; a ``>`` in quotes does not count."""
     quote = 0
-    for at in range(start, len(data)):
-        char = data[at]
+    for position in range(start, len(data)):
+        char = data[position]
         if quote:
             quote = 0 if char == quote else quote
         elif char in b"\"'":
             quote = char
         elif char == ord(">"):
-            return at + 1
+            return position + 1
     return len(data)
 
 
@@ -214,14 +214,14 @@ def _child(data: bytes, span: _Span, text: bytes) -> tuple[int, int, bytes]:
         return span.tag_end - 2, span.tag_end, b">" + inner + b"</" + name[1] + b">"
     # Indent like the last child, or one level deeper than the parent.
     before = data[span.tag_end : span.end_tag].rstrip()
-    at = span.tag_end + len(before)
-    last = data.rfind(b"\n", 0, at) + 1
-    indent = _indent(data, at) if before else _indent(data, span.start) + b"\t"
+    position = span.tag_end + len(before)
+    last = data.rfind(b"\n", 0, position) + 1
+    indent = _indent(data, position) if before else _indent(data, span.start) + b"\t"
     separator = b"\n" + indent if last > span.tag_end or not before else b""
-    tail = b"" if b"\n" in data[at : span.end_tag] or not separator else b"\n" + _indent(
+    tail = b"" if b"\n" in data[position : span.end_tag] or not separator else b"\n" + _indent(
         data, span.start
     )  # fmt: skip
-    return at, at, separator + text + tail
+    return position, position, separator + text + tail
 
 
 def _inserted(data: bytes, start: int, lines: Sequence[str]) -> tuple[int, int, bytes]:
@@ -256,10 +256,10 @@ def _attribute(data: bytes, span: _Span, edit: SetAttribute) -> tuple[int, int, 
     if match is None:
         if edit.value is None:
             return span.start, span.start, b""
-        at = span.tag_end - (2 if tag.endswith(b"/>") else 1)
-        while data[at - 1 : at].isspace():
-            at -= 1
-        return at, at, f' {edit.name}="{escaped(edit.value)}"'.encode()
+        end = span.tag_end - (2 if tag.endswith(b"/>") else 1)
+        while data[end - 1 : end].isspace():
+            end -= 1
+        return end, end, f' {edit.name}="{escaped(edit.value)}"'.encode()
     if edit.value is None:
         return span.start + match.start(), span.start + match.end(), b""
     new = f'"{escaped(edit.value)}"'.encode()

@@ -52,8 +52,8 @@ class _Joined(dict[bytes, bytes]):
     def __missing__(self, text: bytes) -> bytes:
         dims = [part.partition(b"</dim>")[0] for part in text.split(b"<dim>")[1:]]
         ends = b"\n" * text.count(b"\n")
-        found = b'" %b="%b">%b' % (ATTRIBUTE.encode(), b" ".join(dims), ends)
+        rewritten = b'" %b="%b">%b' % (ATTRIBUTE.encode(), b" ".join(dims), ends)
         if b"\r" in text.replace(b"\r\n", b""):
-            found = text  # a line may also end with a return alone
-        self[text] = found
-        return found
+            rewritten = text  # a line may also end with a return alone
+        self[text] = rewritten
+        return rewritten

@@ -215,11 +215,11 @@ class NetReader:
 
     def _bad_ports(self, layer: Layer, ports: Sequence[Port]) -> ReadError:
         """Make the error for the first port that shares its id with another, or lacks an id."""
-        found = next(problems.duplicate_port(layer, ports), None)
-        if found is None:
+        problem = next(problems.duplicate_port(layer, ports), None)
+        if problem is None:
             nameless = next(port for port in ports if port.id is None)
-            found = problems.missing_attribute(at_port(layer, nameless), "port", "id")
-        return self._error(found)
+            problem = problems.missing_attribute(at_port(layer, nameless), "port", "id")
+        return self._error(problem)
 
     def _constant(self, graph: Graph, layer: Layer) -> Node:
         data = layer.data

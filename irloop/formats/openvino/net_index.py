@@ -286,15 +286,15 @@ class NetIndex:
 
     def upstream(self, layer: Layer) -> list[Layer]:
         """Every layer that `layer` depends on."""
-        found: dict[str, Layer] = {}
+        layers: dict[str, Layer] = {}
         stack = [layer]
         while stack:
             for edge in self.edges_into(stack.pop()):
                 source = self.layers.get(edge.from_layer or "")
-                if source is not None and source.id is not None and source.id not in found:
-                    found[source.id] = source
+                if source is not None and source.id is not None and source.id not in layers:
+                    layers[source.id] = source
                     stack.append(source)
-        return list(found.values())
+        return list(layers.values())
 
     def downstream(self, layer: Layer) -> Iterator[Layer]:
         """The layers that read an output of `layer`."""

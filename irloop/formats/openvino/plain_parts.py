@@ -172,11 +172,11 @@ def _attributes(text: str) -> dict[str, str]:
 
 def _blobs(text: str, line: int) -> tuple[PlainBlob, ...]:
     """The elements in a `<blobs>` that begins on `line`."""
-    found = []
+    blobs = []
     for match in _ONE_BLOB.finditer(text, text.index(">") + 1):
         line += match[1].count("\n")
-        found.append((match[2], dict(_ONE_ATTRIBUTE.findall(match[3])), line))
-    return tuple(found)
+        blobs.append((match[2], dict(_ONE_ATTRIBUTE.findall(match[3])), line))
+    return tuple(blobs)
 
 
 class Edges:
@@ -292,10 +292,10 @@ def _ports(text: str) -> Ports:
     inputs: list[PlainPort] = []
     outputs: list[PlainPort] = []
     current = inputs if has_inputs else outputs
-    line = at = 0
+    line = start = 0
     for match in _ITEM.finditer(text):
-        line += text.count("\n", at, match.start())
-        at = match.start()
+        line += text.count("\n", start, match.start())
+        start = match.start()
         tag, key, precision, names, _, dims = match.groups()
         if tag is not None:
             current = outputs

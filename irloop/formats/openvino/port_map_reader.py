@@ -69,12 +69,12 @@ class Entry(NamedTuple):
 
 def positions(ports: list[Port]) -> dict[int, int]:
     """The position of each port, keyed by its id."""
-    found: dict[int, int] = {}
+    by_id: dict[int, int] = {}
     for index, port in enumerate(ports):
         number = unsigned(port.id)
         if number is not None:
-            found.setdefault(number, index)
-    return found
+            by_id.setdefault(number, index)
+    return by_id
 
 
 def mapped_again(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Entry]]:
@@ -240,22 +240,22 @@ class Wiring:
     @cached_property
     def back_edge_of(self) -> dict[str, tuple[BackEdge, Layer]]:
         """For each Parameter id, the first back edge to the Parameter, and that edge's Result."""
-        found: dict[str, tuple[BackEdge, Layer]] = {}
+        first: dict[str, tuple[BackEdge, Layer]] = {}
         for edge, source, target in self.back_edges:
             if source is None or target is None or target.id is None:
                 continue
             if source.type == "Result" and target.type == "Parameter":
-                found.setdefault(target.id, (edge, source))
-        return found
+                first.setdefault(target.id, (edge, source))
+        return first
 
     @cached_property
     def entry_of(self) -> dict[str, Entry]:
         """The first input entry of each Parameter, keyed by the id of the Parameter."""
-        found: dict[str, Entry] = {}
+        first: dict[str, Entry] = {}
         for entry in self.inputs:
             if entry.inner is not None and entry.inner.id is not None:
-                found.setdefault(entry.inner.id, entry)
-        return found
+                first.setdefault(entry.inner.id, entry)
+        return first
 
     @property
     def sliced(self) -> list[Entry]:
@@ -273,15 +273,15 @@ class Wiring:
 
         The entry has the state's Parameter as `inner`; the Result returns the next value.
         """
-        found = []
+        states = []
         for entry in self.inputs:
             inner = entry.inner
             if inner is None or inner.id is None or entry.has_axis:
                 continue
             back = self.back_edge_of.get(inner.id)
             if back is not None and entry.position is not None:
-                found.append((entry, back[1], back[0]))
-        return found
+                states.append((entry, back[1], back[0]))
+        return states
 
     @cached_property
     def condition(self) -> Entry | None:

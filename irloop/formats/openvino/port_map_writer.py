@@ -138,16 +138,16 @@ class _Planner:
         if ports.iteration is not None:
             yield f'\t<input{_ids(-1, ports.iteration)} purpose="current_iteration"/>'
         first_result = len(body.graph.parameters) + len(body.graph)
-        given: set[int] = set()
+        listed: set[int] = set()
         for out in ports.outputs:
             if out.external not in places:
                 continue
             layer = first_result + out.result
-            if body.label != "body" and out.result in given:
+            if body.label != "body" and out.result in listed:
                 doubled = wires.doubled.setdefault(body.label, [])
                 layer = first_result + len(body.graph.results) + len(doubled)
                 doubled.append(out.result)
-            given.add(out.result)
+            listed.add(out.result)
             yield f"\t<output{_ids(places[out.external], layer)}{self._output_range(body, out)}/>"
         if ports.condition is not None:
             condition = first_result + ports.condition

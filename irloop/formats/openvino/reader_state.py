@@ -80,10 +80,10 @@ class Shared:
     def op(self, layer: Layer) -> tuple[Op, Mapping[str, Any]]:
         """The operation of a layer, and the attributes that its class does not have."""
         key = (layer.type, layer.version, *layer.data.items())
-        found = self.ops.get(key)
-        if found is None:
-            found = self.ops[key] = self._new_op(layer)
-        return found
+        known = self.ops.get(key)
+        if known is None:
+            known = self.ops[key] = self._new_op(layer)
+        return known
 
     def _new_op(self, layer: Layer) -> tuple[Op, Mapping[str, Any]]:
         if layer.version is None:
@@ -106,22 +106,22 @@ class Shared:
     def outputs(self, layer: Layer) -> tuple[tuple[TensorType, ...], tuple[tuple[str, ...], ...]]:
         """The declared types and the tensor names of a layer's output ports."""
         key = id(layer.outputs)
-        found = self._outputs.get(key)
-        if found is None:
+        known = self._outputs.get(key)
+        if known is None:
             names = tuple([parse_names(port.names) for port in layer.outputs])
-            found = self._outputs[key] = self._output_types(layer), names
-        return found
+            known = self._outputs[key] = self._output_types(layer), names
+        return known
 
     def _output_types(self, layer: Layer) -> tuple[TensorType, ...]:
         types = self.types
-        found = []
+        declared = []
         for port in layer.outputs:
             key = (port.precision, port.dims)
             known = types.get(key)
             if known is None:
                 known = types[key] = self._declared(layer, port)
-            found.append(known)
-        return tuple(found)
+            declared.append(known)
+        return tuple(declared)
 
     def _declared(self, layer: Layer, port: Port) -> TensorType:
         element = element_of_precision(port.precision)

@@ -11,13 +11,13 @@ from irloop.formats.other_formats import other_format
 __all__ = ["recognised", "refuse_references", "refused"]
 
 
-def refused(name: str, message: str, found: str, cause: str = "", fix: str = "") -> ReadError:
+def refused(name: str, message: str, content: str, cause: str = "", fix: str = "") -> ReadError:
     return ReadError(
         message,
         location=Location(name),
         code="IRL101",
         expected="an OpenVINO IR: an XML file whose root is <net>",
-        found=found,
+        found=content,
         cause=cause,
         fix=fix,
     )

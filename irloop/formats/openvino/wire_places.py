@@ -52,10 +52,10 @@ class WirePlaces:
             net = parse(file).net
         except (IrloopError, OSError):
             return cls({})
-        found: dict[tuple[int | None, str, str], Wiring] = {}
+        wirings: dict[tuple[int | None, str, str], Wiring] = {}
         for wiring in _wirings(net, None):
-            found[wiring.owner.line, wiring.owner.path, wiring.label] = wiring
-        return cls(found)
+            wirings[wiring.owner.line, wiring.owner.path, wiring.label] = wiring
+        return cls(wirings)
 
     def input(self, node: Node, label: str, parameter: int) -> WirePlace | None:
         """Find the port map entry in the IR file that feeds a parameter of a body.

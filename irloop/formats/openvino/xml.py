@@ -633,10 +633,10 @@ class _Builder:
             self._ends.append(name)
 
 
-def _blobs_of(found: Sequence[PlainBlob], first: int) -> Mapping[str, Extra]:
+def _blobs_of(parsed: Sequence[PlainBlob], first: int) -> Mapping[str, Extra]:
     """The first element of each tag; their lines are counted from the line `first`."""
     blobs: dict[str, Extra] = {}
-    for tag, attributes, line in found:
+    for tag, attributes, line in parsed:
         if tag not in blobs:
             blobs[tag] = Extra(tag, attributes, first + line)
     return blobs

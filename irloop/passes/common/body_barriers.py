@@ -68,14 +68,14 @@ class BodyBarriers(LoopPass):
                 copies[value] = w.own_copy(value)
             return copies[value]
 
-        for item in wires.states:
-            value = item.result
-            if value is None or not needs_barrier(value, item.parameter, parameters, changing):
+        for state in wires.states:
+            value = state.result
+            if value is None or not needs_barrier(value, state.parameter, parameters, changing):
                 continue
-            shown = wires.shown_by(item)
-            item.result = copied(value)
+            shown = wires.shown_by(state)
+            state.result = copied(value)
             for leaving in shown:
-                leaving.value = item.result
+                leaving.value = state.result
         for leaving in wires.outputs:
             joined = isinstance(leaving.port, Concatenated)
             if joined and shares_memory_with(leaving.value, parameters):

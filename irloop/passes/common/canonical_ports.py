@@ -98,13 +98,13 @@ def _input_form(node: Node, entry: Entering, w: NodeWriter) -> InputPort:
         port = replace(port, axis=normal_axis(port.axis, shape.rank))
     if not isinstance(port, Sliced) or port.axis < 0:
         return port
-    whole = (0, -1) if port.stride > 0 else (-1, 0)
-    if isinstance(node.op, ov.TensorIterator) and (port.start, port.end) != whole:
+    full = (0, -1) if port.stride > 0 else (-1, 0)
+    if isinstance(node.op, ov.TensorIterator) and (port.start, port.end) != full:
         size = None if shape.dims is None else shape.dims[port.axis]
         if not isinstance(size, int) or sliced_count(port, size) is None:
             return port
         entry.outer = w.range_of(entry.outer, port)
-    return replace(port, start=whole[0], end=whole[1])
+    return replace(port, start=full[0], end=full[1])
 
 
 def _output_form(node: Node, wires: LoopWires, leaving: Leaving) -> OutputPort:
@@ -158,11 +158,11 @@ def _settle_states(
     return changed
 
 
-def _same_constant(item: Entering) -> bool:
+def _same_constant(state: Entering) -> bool:
     """Return whether the initial value and the next value of a state are equal constants."""
-    if item.result is None:
+    if state.result is None:
         return False
-    first, then = item.outer.producer.op, item.result.producer.op
+    first, then = state.outer.producer.op, state.result.producer.op
     if not isinstance(first, Constant) or not isinstance(then, Constant):
         return False
     left, right = first.tensor, then.tensor
@@ -182,14 +182,14 @@ def _merge_inputs(wires: LoopWires, inner: Rewriter) -> bool:
     """Merge parameters that receive the same value in the same way; True if some were merged."""
     before = len(wires.inputs)
     seen: dict[tuple[Value, InputPort, Value | None], Entering] = {}
-    for item in list(wires.inputs):
-        first = seen.setdefault((item.outer, item.port, item.result), item)
-        if first is item or first.parameter.type != item.parameter.type:
+    for entering in list(wires.inputs):
+        first = seen.setdefault((entering.outer, entering.port, entering.result), entering)
+        if first is entering or first.parameter.type != entering.parameter.type:
             continue
-        inner.replace_value(item.parameter, first.parameter, keep_names=False)
-        for leaving in wires.shown_by(item):
+        inner.replace_value(entering.parameter, first.parameter, keep_names=False)
+        for leaving in wires.shown_by(entering):
             leaving.state = first
-        wires.inputs.remove(item)
+        wires.inputs.remove(entering)
     return len(wires.inputs) < before
 
 

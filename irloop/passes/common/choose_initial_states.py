@@ -56,14 +56,14 @@ class ChooseInitialStates(LoopPass):
         ]
         if chosen and _never_runs(wires, rewriter):
             w = writer_at(self.model, rewriter, node.following, node.name)
-            for leaving, item in chosen:
-                initial = w.named_apart(item.outer, leaving.output)
+            for leaving, state in chosen:
+                initial = w.named_apart(state.outer, leaving.output)
                 rewriter.replace_value(leaving.output, initial)
         elif chosen:
             c = writer_at(self.model, rewriter, node.following, node.name)
             runs = _runs_at_least_once(c, wires, doubtful)
-            for leaving, item in chosen:
-                _select_initial(c, runs, leaving.output, item.outer)
+            for leaving, state in chosen:
+                _select_initial(c, runs, leaving.output, state.outer)
         if unread:
             wires.inputs = [item for item in wires.inputs if item not in unread]
             wires.replace(node.op, rewriter)
@@ -93,16 +93,16 @@ def _never_runs(wires: LoopWires, rewriter: MatchRewriter) -> bool:
     return any(array is not None and not array.reshape(-1)[0] for array in known)
 
 
-def _can_choose(leaving: Leaving, item: Entering) -> bool:
+def _can_choose(leaving: Leaving, state: Entering) -> bool:
     """Return whether a Select between a state's initial value and a loop output can be added.
 
-    `item` is the state, and `leaving` the output that returns its last value. The initial value and
-    the output must have the same static shape. The output must have readers, and such a Select must
-    not exist yet.
+    `leaving` is the output that returns the last value of `state`. The initial value and the output
+    must have the same static shape. The output must have readers, and such a Select must not exist
+    yet.
     """
     dims = shape_of(leaving.output).static()
-    same = dims is not None and dims == shape_of(item.outer).static()
-    return same and leaving.output.is_used and not _is_chosen(leaving, item)
+    same = dims is not None and dims == shape_of(state.outer).static()
+    return same and leaving.output.is_used and not _is_chosen(leaving, state)
 
 
 def _is_chosen(leaving: Leaving, item: Entering) -> bool:

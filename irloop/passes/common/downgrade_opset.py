@@ -70,14 +70,14 @@ def _gather(c: _Downgrade) -> list[Value] | None:
     op = c.node.op
     assert isinstance(op, gather.Gather8)
     data, indices, axis = c.inputs
-    at, dims = ints(c, axis), shape_of(data).dims
-    if at is None:
+    along, dims = ints(c, axis), shape_of(data).dims
+    if along is None:
         return None
-    size = None if dims is None else dims[at[0]]
+    size = None if dims is None else dims[along[0]]
     known = c.inference.constant(indices)
     element = element_of(indices)
     if known is None:
-        length = _length(c, data, at[0], size, element)
+        length = _length(c, data, along[0], size, element)
         moved = c(elementwise.Add(), indices, length)
         negative = c(comparison.Less(), indices, c.constant(0, element))
         indices = c(comparison.Select(), negative, moved, indices)
@@ -146,14 +146,14 @@ def _slice(c: _Downgrade) -> list[Value] | None:
     if rank is None or count is None or (len(bounds) > 3 and given is None):
         return None
     axes = [axis % rank for axis in (range(count) if given is None else given)]
-    whole = list(range(max(axes, default=-1) + 1))
+    leading = list(range(max(axes, default=-1) + 1))
     begin, end, step = (ints(c, bound) for bound in bounds[:3])
     if begin is None or end is None or step is None:
-        return _computed_slice(c, axes, whole)
+        return _computed_slice(c, axes, leading)
     places = {axis: at for at, axis in enumerate(axes)}
-    steps = [step[places[axis]] if axis in places else 1 for axis in whole]
+    steps = [step[places[axis]] if axis in places else 1 for axis in leading]
     opens, closes, begins, ends = [], [], [], []
-    for axis, stride in zip(whole, steps, strict=True):
+    for axis, stride in zip(leading, steps, strict=True):
         first = begin[places[axis]] if axis in places else 0
         last = end[places[axis]] if axis in places else OPEN
         opens.append(int(first >= OPEN if stride < 0 else first <= -OPEN))

@@ -183,11 +183,11 @@ def _split_of(parts: Sequence[Value]) -> tuple[Value, list[int], int] | None:
     if any(len(part.uses) != 1 for part in parts):
         return None
     sizes = {dims[1] for part in parts if (dims := shape_of(part).dims) and len(dims) == 2}
-    whole = node.inputs[0]
+    matrix = node.inputs[0]
     size = sizes.pop() if len(sizes) == 1 else None
-    if whole is None or not isinstance(size, int) or not _splits_last(node):
+    if matrix is None or not isinstance(size, int) or not _splits_last(node):
         return None
-    return whole, [part.index for part in parts], size
+    return matrix, [part.index for part in parts], size
 
 
 def _splits_last(node: Node) -> bool:

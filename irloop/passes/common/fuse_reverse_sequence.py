@@ -65,14 +65,14 @@ class FuseReverseSequence(NodePass):
             wires.replace(node.op, rewriter)
 
 
-def _turn_input(item: Entering, known: Inference) -> bool:
-    port = item.port
+def _turn_input(entering: Entering, known: Inference) -> bool:
+    port = entering.port
     assert isinstance(port, Sliced | ScanInput)
     turned = _reversed_port(port)
-    source = None if turned is None else _reversed(item.outer.producer, port.axis, known)
+    source = None if turned is None else _reversed(entering.outer.producer, port.axis, known)
     if source is None or turned is None:
         return False
-    item.outer, item.port = source, turned
+    entering.outer, entering.port = source, turned
     return True
 
 

@@ -52,13 +52,13 @@ class GatherToSlice(LoopPass):
         for index in _indices(wires.iteration):
             for user, position in index.uses:
                 source = user.inputs[0] if isinstance(user.op, GATHERS) else None
-                item = None if source is None or position != 1 else captured.get(source)
-                axis = None if item is None else self._axis(user, item, limit)
-                if item is None or axis is None:
+                invariant = None if source is None or position != 1 else captured.get(source)
+                axis = None if invariant is None else self._axis(user, invariant, limit)
+                if invariant is None or axis is None:
                     continue
                 changed = True
                 w = writer_at(self.model, inner, user, node.name)
-                piece = _entered(wires, item, axis, w)
+                piece = _entered(wires, invariant, axis, w)
                 if shape_of(index).rank == 0:
                     piece = w.squeeze(piece, [axis])
                 inner.replace_node(user, [piece])
@@ -96,20 +96,20 @@ def _indices(number: Value) -> list[Value]:
 
     These are `number` and each reshape of it to a scalar or a one-element vector.
     """
-    found = [number]
+    indices = [number]
     for node, position in number.uses:
         shaped = isinstance(node.op, RESHAPING) and position == 0
         if shaped and shape_of(node.outputs[0]).dims in ((), (1,)):
-            found.append(node.outputs[0])
-    return found
+            indices.append(node.outputs[0])
+    return indices
 
 
-def _entered(wires: LoopWires, item: Entering, axis: int, w: NodeWriter) -> Value:
-    """Return the body parameter for slices of `item.outer` along `axis`; add it if missing."""
+def _entered(wires: LoopWires, invariant: Entering, axis: int, w: NodeWriter) -> Value:
+    """Return the body parameter for slices of `invariant.outer` along `axis`; add it if missing."""
     for other in wires.slices:
-        if other.outer is item.outer and other.port == slice_port(axis):
+        if other.outer is invariant.outer and other.port == slice_port(axis):
             return other.parameter
-    assert isinstance(item.outer.type, TensorType)
-    type = TensorType(item.outer.type.element, item.outer.type.shape.with_dim(axis, 1))
-    name = w.names.fresh(item.parameter.producer.name)
-    return wires.enter(item.outer, name, slice_port(axis), type).parameter
+    assert isinstance(invariant.outer.type, TensorType)
+    type = TensorType(invariant.outer.type.element, invariant.outer.type.shape.with_dim(axis, 1))
+    name = w.names.fresh(invariant.parameter.producer.name)
+    return wires.enter(invariant.outer, name, slice_port(axis), type).parameter

@@ -310,14 +310,14 @@ def _keeps_shape(node: Node, value: Value, other: Array) -> bool:
     return shape.is_static and shape == shape_of(node.outputs[0])
 
 
-def _is_neutral(found: Array, wanted: float) -> bool:
+def _is_neutral(numbers: Array, wanted: float) -> bool:
     import numpy as np
 
-    if found.dtype.kind not in "iuf" or not found.size or bool((found != wanted).any()):
+    if numbers.dtype.kind not in "iuf" or not numbers.size or bool((numbers != wanted).any()):
         return False
-    if found.dtype.kind in "iu" or wanted:
+    if numbers.dtype.kind in "iu" or wanted:
         return True
-    return bool((np.signbit(found) == np.signbit(wanted)).all())
+    return bool((np.signbit(numbers) == np.signbit(wanted)).all())
 
 
 def _takes_all(node: Node, inference: Inference) -> bool:
@@ -340,14 +340,14 @@ def _takes_all(node: Node, inference: Inference) -> bool:
 
 def _bounds(node: Node, inference: Inference) -> tuple[list[int] | None, list[int] | None]:
     named = [getattr(node.op, name, None) for name in ("starts", "ends")]
-    found: list[list[int] | None] = []
-    for at, numbers in enumerate(named):
+    bounds: list[list[int] | None] = []
+    for index, numbers in enumerate(named):
         if numbers is not None:
-            found.append(list(numbers))
+            bounds.append(list(numbers))
             continue
-        value = node.inputs[at + 1] if at + 1 < len(node.inputs) else None
-        found.append(integers_of(value, inference.constant))
-    return found[0], found[1]
+        value = node.inputs[index + 1] if index + 1 < len(node.inputs) else None
+        bounds.append(integers_of(value, inference.constant))
+    return bounds[0], bounds[1]
 
 
 def _is_inactive_dropout(node: Node, inference: Inference) -> bool:

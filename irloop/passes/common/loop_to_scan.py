@@ -129,15 +129,15 @@ def _indices(
     Returns pairs (value, counts down): the iteration number with False, and each value that is
     computed as `count` - 1 - iteration number with True.
     """
-    found = [(number, False)]
+    indices = [(number, False)]
     for node, position in number.uses:
         first = node.inputs[0]
         if not isinstance(node.op, Sub) or position != 1 or first is None:
             continue
         last = inference.constant(captured.get(first, first))
         if last is not None and last.shape == () and int(last) == count - 1:
-            found.append((node.output, True))
-    return found
+            indices.append((node.output, True))
+    return indices
 
 
 def _separate(wires: LoopWires, w: NodeWriter) -> None:

@@ -111,13 +111,13 @@ def _is_long_enough(item: Entering, count: int) -> bool:
     return isinstance(size, int) and size >= count * port.part_size
 
 
-def _grows(item: Entering) -> bool:
+def _grows(state: Entering) -> bool:
     """Return whether the shape of a state may change between iterations.
 
     A loop with such a state cannot become a TensorIterator, because OpenVINO would keep the first
     shape in all iterations.
     """
-    first, later = shape_of(item.outer).dims, shape_of(item.parameter).dims
+    first, later = shape_of(state.outer).dims, shape_of(state.parameter).dims
     if first is None or later is None or len(first) != len(later):
         return True
     return any(isinstance(dim, int) and dim != seen for dim, seen in zip(first, later, strict=True))
@@ -158,9 +158,9 @@ def _slice_exactly(entry: Entering, count: int, w: NodeWriter) -> None:
 
 def _set_output_ranges(wires: LoopWires, count: int) -> None:
     """Set the range of each concatenated output to the total size of `count` iterations."""
-    for item in wires.outputs:
-        if isinstance(item.port, Concatenated):
-            forward, length = item.port.stride > 0, count * item.port.part_size
+    for leaving in wires.outputs:
+        if isinstance(leaving.port, Concatenated):
+            forward, length = leaving.port.stride > 0, count * leaving.port.part_size
             start, end = (0, length) if forward else (length, 0)
-            step = item.port.part_size if forward else -item.port.part_size
-            item.port = replace(item.port, start=start, end=end, stride=step)
+            step = leaving.port.part_size if forward else -leaving.port.part_size
+            leaving.port = replace(leaving.port, start=start, end=end, stride=step)

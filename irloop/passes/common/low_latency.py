@@ -48,16 +48,16 @@ class LowLatency(LoopPass):
         if not states:
             return
         assigned: list[tuple[Leaving, ReadValue6]] = []
-        for item in states:
-            name = rewriter.names.fresh(f"{node.name}/{item.parameter.producer.name}/variable")
+        for state in states:
+            name = rewriter.names.fresh(f"{node.name}/{state.parameter.producer.name}/variable")
             # The type that the body has for a state holds in all iterations, even if its shape
             # grows.
-            assert isinstance(item.parameter.type, TensorType)
-            read = ReadValue6(name, item.parameter.type.element, item.parameter.type.shape)
-            item.outer = rewriter.insert(
-                read, (item.outer,), before=node, name=f"{name}/read"
+            assert isinstance(state.parameter.type, TensorType)
+            read = ReadValue6(name, state.parameter.type.element, state.parameter.type.shape)
+            state.outer = rewriter.insert(
+                read, (state.outer,), before=node, name=f"{name}/read"
             ).output
-            assigned.append((_output_of_last_value(item, wires), read))
+            assigned.append((_output_of_last_value(state, wires), read))
         behind = node.following
         new = wires.replace(node.op, rewriter)
         outputs = dict(zip((item.output for item in wires.outputs), new.outputs, strict=True))
@@ -85,11 +85,11 @@ def _has_to_persist(state: Entering, wires: LoopWires) -> bool:
     return known and not (condition or read or is_passed_on(state))
 
 
-def _output_of_last_value(item: Entering, wires: LoopWires) -> Leaving:
+def _output_of_last_value(state: Entering, wires: LoopWires) -> Leaving:
     """Return the output with the last value of a state; add one if the loop has none."""
-    shown = wires.shown_by(item)
+    shown = wires.shown_by(state)
     if shown:
         return shown[0]
-    assert item.result is not None
+    assert state.result is not None
     output = Value(wires.node, len(wires.outputs))
-    return wires.leave(item.result, LAST, item, output=output)
+    return wires.leave(state.result, LAST, state, output=output)

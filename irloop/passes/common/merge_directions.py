@@ -162,10 +162,10 @@ def _merge(order: tuple[Node, Node], forms: NodeWriter) -> None:
 
 def _concatenated(pair: tuple[Value | None, Value | None], axis: int, forms: NodeWriter) -> Value:
     """Concatenate two values; the concatenation of constants is a constant."""
-    given = [value for value in pair if value is not None]
-    arrays = [array for array in map(array_of, given) if array is not None]
+    values = [value for value in pair if value is not None]
+    arrays = [array for array in map(array_of, values) if array is not None]
     if len(arrays) < 2:
-        return forms.concat(given, axis)
-    tensor = ArrayTensor(np.concatenate(arrays, axis), element_of(given[0]))
-    name = given[0].producer.name
+        return forms.concat(values, axis)
+    tensor = ArrayTensor(np.concatenate(arrays, axis), element_of(values[0]))
+    name = values[0].producer.name
     return forms.rewriter.insert_constant(tensor, before=forms.before, name=name)

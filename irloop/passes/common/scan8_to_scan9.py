@@ -154,12 +154,12 @@ class _Batch:
             return batch.enter(value, name, element_port(), _item(value.type)).parameter
 
         length = None if node.inputs[0] is None else item_of(node.inputs[0], "length")
-        for item in sorted(wires.inputs, key=lambda item: isinstance(item.port, Invariant)):
-            name = item.parameter.producer.name
-            if isinstance(item.port, Invariant):
-                item.outer = batch.capture(item.outer, self.session.names.fresh(name))
+        for entering in sorted(wires.inputs, key=lambda item: isinstance(item.port, Invariant)):
+            name = entering.parameter.producer.name
+            if isinstance(entering.port, Invariant):
+                entering.outer = batch.capture(entering.outer, self.session.names.fresh(name))
             else:
-                item.outer = item_of(item.outer, name)
+                entering.outer = item_of(entering.outer, name)
         if length is not None:
             self._end_early(length, w)
         made, shown = wires.insert(onnx.Scan(), inner, before=None)
@@ -218,10 +218,10 @@ class _Batch:
         operations at the start of the body.
         """
         name = self.session.names.fresh(wire.parameter.producer.name)
-        whole = self.wires.capture(wire.outer, name)
+        sequence = self.wires.capture(wire.outer, name)
         index = first.subtract(first.subtract(limit, first.constant(1)), count)
         index = first.select(runs, index, first.constant(0))
-        element = first.gather(whole, index, 0)
+        element = first.gather(sequence, index, 0)
         self.session.rewriter(self.wires.graph).replace_value(
             wire.parameter, element, keep_names=False
         )

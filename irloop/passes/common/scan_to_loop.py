@@ -66,10 +66,10 @@ class ScanToLoop(LoopPass):
         inner = self.session.rewriter(wires.graph)
         inside = writer_at(self.model, inner, next(iter(wires.graph.nodes), None), node.name)
         wires.iteration = wires.number(rewriter.names.fresh("iteration"))
-        for item in slices:
-            wires.inputs.remove(item)
-            element = self._element(item, wires, length, w, inside)
-            inner.replace_value(item.parameter, element, keep_names=False)
+        for entering in slices:
+            wires.inputs.remove(entering)
+            element = self._element(entering, wires, length, w, inside)
+            inner.replace_value(entering.parameter, element, keep_names=False)
         self._order_outputs(wires, rewriter)
         wires.trip = length
         wires.goes_on = inside.constant(True, ElementType.BOOLEAN)
@@ -82,13 +82,13 @@ class ScanToLoop(LoopPass):
         assert wires.iteration is not None
         names = w.names
         name = entry.parameter.producer.name
-        whole = wires.capture(entry.outer, names.fresh(name))
+        scanned = wires.capture(entry.outer, names.fresh(name))
         index = wires.iteration
         if entry.port.reverse:
             last = wires.capture(w.subtract(length, w.constant(1)), names.fresh(f"{name}/last"))
             index = inside.subtract(last, index)
         axis = normal_axis(entry.port.axis, shape_of(entry.outer).rank)
-        return inside.gather(whole, index, axis)
+        return inside.gather(scanned, index, axis)
 
     def _order_outputs(self, wires: LoopWires, rewriter: MatchRewriter) -> None:
         """Make the Loop stack its scan outputs forward along axis 0, as every ONNX Loop does.

@@ -116,10 +116,10 @@ def _parsed(text: str) -> tuple[str, Shape]:
     Raises:
         UsageError: when the text has another form.
     """
-    found = named_shape(text)
-    if found is None:
+    parsed = named_shape(text)
+    if parsed is None:
         raise UsageError(f"{text!r} is not an input name with a shape", expected="NAME=1,3,?,224")
-    return found[0], Shape.of(*found[1])
+    return parsed[0], Shape.of(*parsed[1])
 
 
 class _ShapePropagation(Inference):
@@ -215,12 +215,12 @@ class _ShapePropagation(Inference):
             if value is None or not isinstance(value.producer.op, Constant):
                 continue
             array = value.producer.op.tensor.numpy()
-            item = _item_of_all(node, value, count, axis)
-            if position == lengths and bool((item == before[1 - batch]).all()):
+            single = _item_of_all(node, value, count, axis)
+            if position == lengths and bool((single == before[1 - batch]).all()):
                 if not isinstance(steps, int):
                     raise _fixed(node, value)
-                item = np.full_like(item, steps)
-            made = np.repeat(item, _known(count), axis)
+                single = np.full_like(single, steps)
+            made = np.repeat(single, _known(count), axis)
             if made.shape != array.shape or bool((made != array).any()):
                 self._replace(node, position, made)
 
@@ -316,10 +316,10 @@ def _item_of_all(node: Node, value: Value, count: Dim, axis: int = 0) -> Any:
     op = value.producer.op
     assert isinstance(op, Constant)
     array = op.tensor.numpy()
-    item = array.take([0], axis)
-    if not isinstance(count, int) or bool((array != item).any()):
+    single = array.take([0], axis)
+    if not isinstance(count, int) or bool((array != single).any()):
         raise _fixed(node, value)
-    return item
+    return single
 
 
 def _rewriter(node: Node) -> Rewriter:

@@ -48,10 +48,10 @@ class SliceToGather(LoopPass):
         outside = writer_at(self.model, rewriter, node, node.name)
         inside = writer_at(self.model, inner, next(iter(wires.graph.nodes), None), node.name)
         number = wires.number(rewriter.names.fresh(f"{node.name}/iteration"))
-        for item in slices:
-            wires.inputs.remove(item)
-            made = _gathered(item, wires, number, outside, inside)
-            inner.replace_value(item.parameter, made, keep_names=False)
+        for entering in slices:
+            wires.inputs.remove(entering)
+            made = _gathered(entering, wires, number, outside, inside)
+            inner.replace_value(entering.parameter, made, keep_names=False)
         wires.replace(ov.Loop(), rewriter)
 
 

@@ -64,10 +64,10 @@ class Standardize(NodePass):
         return modified
 
     def rewrite(self, node: Node, w: NodeWriter) -> None:
-        found = _written_out(node, w.rewriter.inference, self.opset or w.opset or OPSET_OF_NONE)
-        if not isinstance(found, str):
+        written = _written_out(node, w.rewriter.inference, self.opset or w.opset or OPSET_OF_NONE)
+        if not isinstance(written, str):
             inputs = [value for value in node.inputs if value is not None]
-            replace_by_graph(node, found[0], inputs, found[1], w.rewriter)
+            replace_by_graph(node, written[0], inputs, written[1], w.rewriter)
 
 
 def _import_standard(model: Model, opset: int) -> None:

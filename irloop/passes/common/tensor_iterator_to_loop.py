@@ -53,12 +53,12 @@ class TensorIteratorToLoop(LoopPass):
         trip = self._trip(node, wires, w)
         if trip is None:
             return
-        for item in wires.slices:
-            assert isinstance(item.port, Sliced)
-            item.outer = w.range_of(item.outer, item.port)
-            if item.port.stride < 0:
-                item.outer = w.reverse(item.outer, item.port.axis)
-            item.port = slice_port(item.port.axis)
+        for entering in wires.slices:
+            assert isinstance(entering.port, Sliced)
+            entering.outer = w.range_of(entering.outer, entering.port)
+            if entering.port.stride < 0:
+                entering.outer = w.reverse(entering.outer, entering.port.axis)
+            entering.port = slice_port(entering.port.axis)
         behind = writer_at(self.model, rewriter, node.following, node.name)
         for leaving in wires.outputs:
             port = leaving.port
@@ -77,12 +77,12 @@ class TensorIteratorToLoop(LoopPass):
         count = trip_count(node, self.session.inference)
         if count is not None:
             return w.constant(count)
-        for item in wires.slices:
-            port = item.port
+        for entering in wires.slices:
+            port = entering.port
             assert isinstance(port, Sliced)
-            whole = (0, -1) if port.stride > 0 else (-1, 0)
-            if (port.start, port.end) == whole:
-                return w.size_of(item.outer, port.axis)
+            full = (0, -1) if port.stride > 0 else (-1, 0)
+            if (port.start, port.end) == full:
+                return w.size_of(entering.outer, port.axis)
         return None
 
 

@@ -111,13 +111,13 @@ class Recurrence:
         assert isinstance(self.scanned.port, Sliced)
         return self.scanned.port.axis
 
-    def _can_say(self, item: Leaving) -> bool:
-        if isinstance(item.port, LastValue):
-            return item.value in self.cell.outputs
-        port, dims = item.port, shape_of(item.value).dims
+    def _can_say(self, leaving: Leaving) -> bool:
+        if isinstance(leaving.port, LastValue):
+            return leaving.value in self.cell.outputs
+        port, dims = leaving.port, shape_of(leaving.value).dims
         if not isinstance(port, Concatenated) or dims is None or port.axis not in (0, 1):
             return False
-        made = item.value.producer
+        made = leaving.value.producer
         first = made.inputs[0] if made.inputs else None
         steps = len(dims) == 3 and dims[port.axis] == 1 and isinstance(made.op, RESHAPING)
         return steps and first is self.cell.outputs[0] and (port.stride < 0) == self.reverse
@@ -146,17 +146,17 @@ class Recurrence:
             n_outputs=len(states) + 1,
         )
         y, *lasts = node.outputs
-        found: dict[Value, Value] = {}
-        for item in self.wires.outputs:
-            if isinstance(item.port, LastValue):
-                last = lasts[self.cell.outputs.index(item.value)]
-                found[item.output] = w.squeeze(last, [1])
+        outputs: dict[Value, Value] = {}
+        for leaving in self.wires.outputs:
+            if isinstance(leaving.port, LastValue):
+                last = lasts[self.cell.outputs.index(leaving.value)]
+                outputs[leaving.output] = w.squeeze(last, [1])
                 continue
-            assert isinstance(item.port, Concatenated)
+            assert isinstance(leaving.port, Concatenated)
             steps = w.squeeze(y, [1])
-            order = [1, 0, 2] if item.port.axis == 0 else [0, 1, 2]
-            found[item.output] = w.transpose(steps, order)
-        return [found[value] for value in self.wires.node.outputs], node
+            order = [1, 0, 2] if leaving.port.axis == 0 else [0, 1, 2]
+            outputs[leaving.output] = w.transpose(steps, order)
+        return [outputs[value] for value in self.wires.node.outputs], node
 
 
 def _weights(
@@ -173,14 +173,14 @@ def _weights(
     for value in values:
         if value is None:
             return None
-        item = entries.get(value)
-        if item is not None and isinstance(item.port, Sliced):
+        entering = entries.get(value)
+        if entering is not None and isinstance(entering.port, Sliced):
             return None
-        if item is not None and item.result is not None:
+        if entering is not None and entering.result is not None:
             return None
-        if item is None and not is_stored(value):
+        if entering is None and not is_stored(value):
             return None
-        weights.append(value if item is None else item.outer)
+        weights.append(value if entering is None else entering.outer)
     return weights
 
 
@@ -193,14 +193,14 @@ def _is_step(value: Value | None, scanned: Entering) -> bool:
     port = scanned.port
     if value is None or not isinstance(port, Sliced) or port.axis not in (0, 1):
         return False
-    whole = (port.start, port.end) == ((0, -1) if port.stride > 0 else (-1, 0))
+    full = (port.start, port.end) == ((0, -1) if port.stride > 0 else (-1, 0))
     node = value.producer
     shaped = isinstance(node.op, RESHAPING) and node.inputs[0] is scanned.parameter
     dims = shape_of(scanned.parameter).dims or ()
     rest = [dim for axis, dim in enumerate(dims) if axis != port.axis]
     same = shape_of(value).dims == tuple(rest) and len(rest) == 2
     single = abs(port.stride) == 1 and port.part_size == 1
-    return whole and shaped and same and single
+    return full and shaped and same and single
 
 
 def _with_direction(w: NodeWriter, value: Value) -> Value:

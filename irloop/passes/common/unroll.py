@@ -126,13 +126,13 @@ class _Copies:
             for item in self.body.graph.inputs
         )
 
-    def _can_slice(self, item: Inward) -> bool:
+    def _can_slice(self, wire: Inward) -> bool:
         """Return whether the slices of an input can be taken with constant indices.
 
         The size of the sliced axis must be known and at least `part_size`, and all slices together
         must need at most `MAX_INDICES` indices.
         """
-        port, outer = item.port, item.outer
+        port, outer = wire.port, wire.outer
         if not isinstance(port, Sliced):
             return True
         shape = (

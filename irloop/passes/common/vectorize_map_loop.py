@@ -245,28 +245,27 @@ class _Vectoriser:
         rewriter, before = self._w.rewriter, self._w.before
         return rewriter.insert(op, inputs, before=before, name=node.name).output
 
-    def _aligned(self, item: _Vectorised, rank: int) -> Value:
+    def _aligned(self, operand: _Vectorised, rank: int) -> Value:
         """Insert axes of size 1 after the iteration axis until the slices have `rank` axes.
 
         Each slice then broadcasts as it did in the body.
         """
-        if not item.whole or item.rank >= rank:
-            return item.value
-        dims = shape_of(item.value).static()
+        if not operand.whole or operand.rank >= rank:
+            return operand.value
+        dims = shape_of(operand.value).static()
         assert dims is not None
-        return self._reshaped(item.value, [dims[0], *[1] * (rank - item.rank), *dims[1:]])
+        return self._reshaped(operand.value, [dims[0], *[1] * (rank - operand.rank), *dims[1:]])
 
     def _reshaped(self, value: Value, dims: list[int]) -> Value:
         pattern = self._w.i64(dims)
         return self._w.reshape_exactly(value, pattern, may_be_empty=0 in dims)
 
-    def product(self, node: Node, given: list[_Vectorised]) -> Value:
+    def product(self, node: Node, operands: list[_Vectorised]) -> Value:
         """Return one MatMul for all iterations, in place of the MatMul `node` of the body.
 
-        `given` holds the two operands. Each is either stacked over the iterations, or the same in
-        all of them.
+        Each of the two operands is either stacked over the iterations, or the same in all of them.
         """
-        left, right = given
+        left, right = operands
         if left.whole and not right.whole and (left.rank, right.rank) == (1, 2):
             if getattr(node.op, "transpose_a", False):
                 raise _NotVectorisableError
@@ -276,22 +275,22 @@ class _Vectoriser:
             raise _NotVectorisableError
         return self._node(node, node.op, self._aligned(left, rank), self._aligned(right, rank))
 
-    def along_axis(self, node: Node, given: list[_Vectorised]) -> Value:
+    def along_axis(self, node: Node, operands: list[_Vectorised]) -> Value:
         """Emit an operation with an `axis` attribute once for the slices of all iterations.
 
-        `given` are the vectorised inputs of `node`. Their first axis counts the iterations, so the
-        operation gets `axis + 1`.
+        `operands` are the vectorised inputs of `node`. Their first axis counts the iterations, so
+        the operation gets `axis + 1`.
         """
-        return self._node(node, _axis_moved(node, given), given[0].value)
+        return self._node(node, _axis_moved(node, operands), operands[0].value)
 
-    def join(self, node: Node, given: list[_Vectorised]) -> Value:
+    def join(self, node: Node, operands: list[_Vectorised]) -> Value:
         """Emit a Concat of the body as one Concat of the values of all iterations.
 
         The operands have a first axis for the iterations. An operand without one, because it is
         invariant, is first repeated for each iteration.
         """
-        parts = [item.value if item.whole else self._repeated(item) for item in given]
-        return self._node(node, _axis_moved(node, given), *parts)
+        parts = [item.value if item.whole else self._repeated(item) for item in operands]
+        return self._node(node, _axis_moved(node, operands), *parts)
 
     def transpose(self, node: Node, operands: list[_Vectorised]) -> Value:
         """Vectorise a Transpose: permute the axes within each iteration.
@@ -343,11 +342,11 @@ class _Vectoriser:
         axis = normal_axis(axis, data.rank)
         if data.whole and indices.whole:
             raise _NotVectorisableError
-        at = axis + data.whole
+        position = axis + data.whole
         if isinstance(node.op, onnx_gather.Gather):
-            made = self._node(node, onnx_gather.Gather(at), data.value, indices.value)
+            made = self._node(node, onnx_gather.Gather(position), data.value, indices.value)
         else:
-            where = self._w.constant(at)
+            where = self._w.constant(position)
             made = self._node(node, node.op, data.value, indices.value, where)
         if data.whole:
             return made
@@ -386,13 +385,13 @@ class _Vectoriser:
         return w.squeeze(value, [1])
 
 
-def _axis_moved(node: Node, given: list[_Vectorised]) -> Op:
+def _axis_moved(node: Node, operands: list[_Vectorised]) -> Op:
     """Return the operation of `node` with its axis increased by 1.
 
     A new first axis holds the iterations, so all other axes move.
     """
     op: Any = node.op
-    return cast("Op", replace(op, axis=normal_axis(op.axis, given[0].rank) + 1))
+    return cast("Op", replace(op, axis=normal_axis(op.axis, operands[0].rank) + 1))
 
 
 def _rank(value: Value) -> int:

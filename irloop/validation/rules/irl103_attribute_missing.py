@@ -45,12 +45,12 @@ class AttributeMissing(
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding per missing attribute of an element."""
-        for item in context.schema_findings:
-            if item.code != self.code or item.element is context.document.root:
+        for finding in context.schema_findings:
+            if finding.code != self.code or finding.element is context.document.root:
                 continue
-            place = context.element_places.at(item.element)
+            place = context.element_places.at(finding.element)
             yield self.from_problem(
-                problems.missing_attribute(place, str(item.element.tag), item.attribute)
+                problems.missing_attribute(place, str(finding.element.tag), finding.attribute)
             )
         for index in () if context.is_legacy else context.nets:
             for layer in index.parameters:

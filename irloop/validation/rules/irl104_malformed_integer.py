@@ -46,10 +46,10 @@ class MalformedInteger(
         for index in context.nets:
             yield from self._net(index)
         for constant in context.constants:
-            given = constant.attributes
+            attributes = constant.attributes
             for name, number in (("offset", constant.offset), ("size", constant.size)):
-                if number is None and name in given:
-                    yield self._bad(constant.place(name), name, given[name])
+                if number is None and name in attributes:
+                    yield self._bad(constant.place(name), name, attributes[name])
         if context.is_legacy:
             return
         for wiring in (*context.loops, *(w for _, _, both in context.branches for w in both)):

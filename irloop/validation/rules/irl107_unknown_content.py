@@ -34,16 +34,15 @@ class UnknownContent(
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding per element or attribute that no reader knows."""
-        for item in context.schema_findings:
-            if item.code != self.code:
+        for finding in context.schema_findings:
+            if finding.code != self.code:
                 continue
-            tag, name = item.element.tag, item.attribute
+            tag, name = finding.element.tag, finding.attribute
             what = f"attribute {name} of {tag}" if name else f"element {tag}"
-            known = (
-                "" if name or "Expected" not in item.message else item.message.rpartition("(")[2]
-            )
+            message = finding.message
+            known = "" if name or "Expected" not in message else message.rpartition("(")[2]
             yield self.found(
-                context.element_places.at(item.element),
+                context.element_places.at(finding.element),
                 f"unknown {what}, ignored by every reader",
                 expected=known.rstrip(" ).") if known else "",
                 found=name or str(tag),

@@ -93,14 +93,14 @@ class NameCollision(
             numbers = _sequence_numbers(wiring)
             shown = {at for at, port in enumerate(layer.outputs) if (layer.id, port.id) in direct}
             moved = (at for at in sorted(shown & numbers.keys()) if at != numbers[at] in shown)
-            at = next(moved, None)
-            if at is None:
+            output = next(moved, None)
+            if output is None:
                 continue
             finding = self.found(
                 at_layer(layer),
-                f"{describe(layer)}: the names of outputs {at} and {numbers[at]} collide",
+                f"{describe(layer)}: the names of outputs {output} and {numbers[output]} collide",
                 expected="in this order: all hidden states, the last one, the last cell state",
-                found=f"output {at} is output {numbers[at]} of a sequence",
+                found=f"output {output} is output {numbers[output]} of a sequence",
                 cause="OpenVINO replaces it by a sequence, which names its outputs by number",
                 fix="irloop convert MODEL.xml -o NEW.xml --ir-version 11",
             )

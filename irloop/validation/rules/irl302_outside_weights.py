@@ -39,8 +39,10 @@ class OutsideWeights(
         size = context.weights.size
         if size is None:
             return
-        for item in context.constants:
-            if item.offset is None or item.size is None or item.offset + item.size <= size:
+        for const in context.constants:
+            if const.offset is None or const.size is None or const.offset + const.size <= size:
                 continue
-            problem = problems.outside_weights(item.layer, item.offset, item.size, size, item.blob)
+            problem = problems.outside_weights(
+                const.layer, const.offset, const.size, size, const.blob
+            )
             yield self.from_problem(problem)

@@ -35,19 +35,19 @@ class ConstantTooSmall(
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding per constant that is too small for its elements or has malformed strings."""
-        for item in context.constants:
-            needed = item.needed
-            if needed is not None and item.size is not None and item.size < needed:
-                yield self.from_problem(problems.too_few_bytes(item.layer, needed, item.size))
-            elif item.element is ElementType.STRING:
-                yield from self._strings(context, item)
+        for const in context.constants:
+            needed = const.needed
+            if needed is not None and const.size is not None and const.size < needed:
+                yield self.from_problem(problems.too_few_bytes(const.layer, needed, const.size))
+            elif const.element is ElementType.STRING:
+                yield from self._strings(context, const)
 
-    def _strings(self, context: Context, item: Constant) -> Iterator[Diagnostic]:
-        count, offset, size = item.elements, item.offset, item.size
+    def _strings(self, context: Context, const: Constant) -> Iterator[Diagnostic]:
+        count, offset, size = const.elements, const.offset, const.size
         if count is None or offset is None or size is None or context.weights.disguise is not None:
             return
         if offset + size > (context.weights.size or 0):  # IRL302 reports these
             return
-        found = strings_in(context.weights.read(offset, size), count)
-        if isinstance(found, str):
-            yield self.from_problem(problems.bad_strings(item.layer, found))
+        strings = strings_in(context.weights.read(offset, size), count)
+        if isinstance(strings, str):
+            yield self.from_problem(problems.bad_strings(const.layer, strings))

@@ -29,14 +29,14 @@ class ConstantTooLarge(
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding per constant that has more bytes than its elements need."""
-        for item in context.constants:
-            needed = item.needed
-            if needed is None or item.size is None or item.size <= needed:
+        for const in context.constants:
+            needed = const.needed
+            if needed is None or const.size is None or const.size <= needed:
                 continue
             yield self.found(
-                item.place("size"),
-                f"{item} has more bytes than its shape needs",
-                expected=f"{needed} bytes for {item.element}{list(item.shape or ())}",
-                found=f"{item.size} bytes",
+                const.place("size"),
+                f"{const} has more bytes than its shape needs",
+                expected=f"{needed} bytes for {const.element}{list(const.shape or ())}",
+                found=f"{const.size} bytes",
                 fix="correct shape, element_type or size",
             )

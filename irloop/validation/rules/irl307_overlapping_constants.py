@@ -44,10 +44,10 @@ class OverlappingConstants(
         for offset, negative_size, number in ranges:
             last = offset - negative_size
             if offset < end < last:
-                item, other = context.constants[number], context.constants[owner]
+                const, other = context.constants[number], context.constants[owner]
                 yield self.found(
-                    item.place("offset"),
-                    f"{item} shares part of its bytes with {other}",
+                    const.place("offset"),
+                    f"{const} shares part of its bytes with {other}",
                     expected=f"bytes from {end} on, or all of the other's bytes",
                     found=f"bytes {offset} to {last}",
                     fix="check offset and size of both",

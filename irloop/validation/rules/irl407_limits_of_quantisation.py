@@ -55,10 +55,10 @@ class LimitsOfQuantisation(
             ]
             bad = _first_infinite(limits)
             if bad is not None:
-                at, number = bad
+                limit, number = bad
                 yield self.found(
-                    at_port(layer, layer.inputs[at + 1]),
-                    f"{_NAMES[at]} of {describe(layer)} is {number}",
+                    at_port(layer, layer.inputs[limit + 1]),
+                    f"{_NAMES[limit]} of {describe(layer)} is {number}",
                     expected="finite numbers",
                     found=str(number),
                     cause="the range that was measured when the model was quantised is not finite",
@@ -83,10 +83,10 @@ def _first_infinite(limits: Sequence[tuple[float, ...] | None]) -> tuple[int, fl
 
     Returns None if all elements are finite. Limits that are not known (None) are skipped.
     """
-    for at, limit in enumerate(limits):
+    for index, limit in enumerate(limits):
         for number in limit or ():
             if not math.isfinite(number):
-                return at, number
+                return index, number
     return None
 
 
@@ -103,8 +103,8 @@ def _first_equal(limits: Sequence[tuple[float, ...] | None]) -> tuple[int, float
     count = max(len(low), len(high))
     if {len(low), len(high)} - {1, count}:
         return None
-    for at in range(count):
-        number = low[at % len(low)]
-        if number == high[at % len(high)]:
-            return at, number
+    for index in range(count):
+        number = low[index % len(low)]
+        if number == high[index % len(high)]:
+            return index, number
     return None

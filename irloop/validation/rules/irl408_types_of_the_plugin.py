@@ -138,12 +138,12 @@ class TypesOfThePlugin(
         )
         return replace(finding, severity=Severity.WARNING)
 
-    def _of(self, layer: Layer, what: str, found: ElementType | None) -> Diagnostic:
+    def _of(self, layer: Layer, what: str, element: ElementType | None) -> Diagnostic:
         return self.found(
             at_layer(layer),
             f"{describe(layer)}: OpenVINO's CPU plugin {what}",
             expected="an element type that it computes with, such as f32",
-            found=str(found),
+            found=str(element),
             cause="the plugin has no code for this element type",
             fix="use another element type",
         )

@@ -44,13 +44,13 @@ class PurposeTwice(
             yield from self._entries(wiring, wiring.outputs, "execution_condition")
 
     def _entries(self, wiring: Wiring, entries: list[Entry], purpose: str) -> Iterator[Diagnostic]:
-        found = [entry for entry in entries if entry.purpose == purpose]
-        for entry in found[1:]:
+        same = [entry for entry in entries if entry.purpose == purpose]
+        for entry in same[1:]:
             assert wiring.section is not None
             yield self.found(
                 at_entry(wiring.owner, wiring.section, entry.entry),
                 f"{describe(wiring.owner)} already has an entry of purpose {purpose}",
                 expected=f"one entry with purpose {purpose}",
-                found=f"a second one (first in line {found[0].entry.line})",
+                found=f"a second one (first in line {same[0].entry.line})",
                 fix="remove one of them",
             )

@@ -36,15 +36,15 @@ class HiddenSize(
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """Report each recurrent layer whose hidden_size is not the size of its initial state."""
-        for item in recurrent.recurrent_layers(context):
-            dims = context.operand(item.net, item.layer, 1).dims
+        for cell in recurrent.recurrent_layers(context):
+            dims = context.operand(cell.net, cell.layer, 1).dims
             size = dims[-1] if dims else None
-            if size is None or item.hidden_size in (None, size):
+            if size is None or cell.hidden_size in (None, size):
                 continue
             yield self.found(
-                at_data(item.layer, "hidden_size"),
-                f"hidden_size of {describe(item.layer)} is not the size of its state",
+                at_data(cell.layer, "hidden_size"),
+                f"hidden_size of {describe(cell.layer)} is not the size of its state",
                 expected=f"{size}, as in the initial state {texts.show_dims(dims)}",
-                found=str(item.hidden_size),
+                found=str(cell.hidden_size),
                 fix=f'write hidden_size="{size}"',
             )

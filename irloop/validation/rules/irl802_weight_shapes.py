@@ -56,14 +56,14 @@ class WeightShapes(
             for offset, (name, shape) in enumerate(shapes):
                 position = cell.first_weight + offset
                 wanted = (cell.directions, *shape) if cell.is_sequence else shape
-                found = context.operand(cell.net, layer, position).dims
-                if found is None or position >= len(layer.inputs) or _fits(found, wanted):
+                dims = context.operand(cell.net, layer, position).dims
+                if dims is None or position >= len(layer.inputs) or _fits(dims, wanted):
                     continue
                 yield self.found(
                     at_port(layer, layer.inputs[position]),
                     f"{name} of {describe(layer)} has a wrong shape",
                     expected=texts.show_dims(wanted),
-                    found=texts.show_dims(found),
+                    found=texts.show_dims(dims),
                     fix="correct the constant",
                 )
 

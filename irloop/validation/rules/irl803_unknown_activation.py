@@ -35,13 +35,13 @@ class UnknownActivation(
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding per recurrent layer that names an activation unknown to OpenVINO."""
-        for item in recurrent.recurrent_layers(context):
-            names = recurrent.activations(item.layer)
+        for cell in recurrent.recurrent_layers(context):
+            names = recurrent.activations(cell.layer)
             unknown = [name for name in names if name not in ACTIVATIONS]
             if unknown:
                 yield self.found(
-                    at_data(item.layer, "activations"),
-                    f"{describe(item.layer)} has an unknown activation",
+                    at_data(cell.layer, "activations"),
+                    f"{describe(cell.layer)} has an unknown activation",
                     expected=", ".join(ACTIVATIONS),
                     found=", ".join(unknown),
                     fix="replace it by elementary operations in a loop body",

@@ -34,12 +34,12 @@ class ActivationOnCpu(
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding per recurrent layer that has hardsigmoid among its activations."""
-        for item in recurrent.recurrent_layers(context):
-            if "hardsigmoid" in recurrent.activations(item.layer):
+        for cell in recurrent.recurrent_layers(context):
+            if "hardsigmoid" in recurrent.activations(cell.layer):
                 yield self.found(
-                    at_data(item.layer, "activations"),
-                    f"{describe(item.layer)} uses hardsigmoid, which the CPU plugin cannot run",
+                    at_data(cell.layer, "activations"),
+                    f"{describe(cell.layer)} uses hardsigmoid, which the CPU plugin cannot run",
                     expected="sigmoid, tanh or relu",
-                    found=item.layer.data["activations"],
+                    found=cell.layer.data["activations"],
                     fix="replace it by elementary operations in a loop body",
                 )

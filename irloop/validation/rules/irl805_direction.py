@@ -30,12 +30,12 @@ class Direction(
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding per recurrent sequence with an unknown direction."""
-        for item in recurrent.recurrent_layers(context):
-            if item.is_sequence and item.directions is None:
+        for cell in recurrent.recurrent_layers(context):
+            if cell.is_sequence and cell.directions is None:
                 yield self.found(
-                    at_data(item.layer, "direction"),
-                    f"{describe(item.layer)} has an unknown direction",
+                    at_data(cell.layer, "direction"),
+                    f"{describe(cell.layer)} has an unknown direction",
                     expected="forward, reverse or bidirectional",
-                    found=repr(item.layer.data.get("direction")),
+                    found=repr(cell.layer.data.get("direction")),
                     fix="write one of these",
                 )

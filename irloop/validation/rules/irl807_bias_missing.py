@@ -30,16 +30,16 @@ class BiasMissing(
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding per recurrent layer that has all of its inputs except the bias."""
-        for item in recurrent.recurrent_layers(context):
-            count = len(item.net.edges_into(item.layer))
-            wanted = item.first_weight + 3
-            if count != wanted - 1 or not item.net.is_used(item.layer):
+        for cell in recurrent.recurrent_layers(context):
+            count = len(cell.net.edges_into(cell.layer))
+            wanted = cell.first_weight + 3
+            if count != wanted - 1 or not cell.net.is_used(cell.layer):
                 continue
-            if recurrent.has_joined_weights(context, item.net, item.layer):
+            if recurrent.has_joined_weights(context, cell.net, cell.layer):
                 continue
             yield self.found(
-                at_layer(item.layer),
-                f"{describe(item.layer)} has no bias",
+                at_layer(cell.layer),
+                f"{describe(cell.layer)} has no bias",
                 expected=f"{wanted} inputs",
                 found=f"{count} inputs",
                 fix="add a constant of zeros as bias",

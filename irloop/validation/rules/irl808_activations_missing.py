@@ -32,13 +32,13 @@ class ActivationsMissing(
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding per recurrent sequence that does not name its activations."""
-        for item in recurrent.recurrent_layers(context):
-            if not item.is_sequence or recurrent.activations(item.layer):
+        for cell in recurrent.recurrent_layers(context):
+            if not cell.is_sequence or recurrent.activations(cell.layer):
                 continue
-            default = {4: "sigmoid,tanh,tanh", 3: "sigmoid,tanh"}.get(item.gates, "tanh")
+            default = {4: "sigmoid,tanh,tanh", 3: "sigmoid,tanh"}.get(cell.gates, "tanh")
             yield self.found(
-                at_data(item.layer, "activations"),
-                f"{describe(item.layer)} has no attribute activations",
+                at_data(cell.layer, "activations"),
+                f"{describe(cell.layer)} has no attribute activations",
                 expected=default,
                 found="none",
                 fix=f'write activations="{default}"',

@@ -34,16 +34,16 @@ class ActivationAlpha(
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding per attribute activation_alpha or activation_beta of a recurrent layer."""
-        for item in recurrent.recurrent_layers(context):
+        for cell in recurrent.recurrent_layers(context):
             for name in ("activation_alpha", "activation_beta"):
-                if name not in item.layer.data:
+                if name not in cell.layer.data:
                     continue
                 right = name.replace("activation_", "activations_")
                 yield self.found(
-                    at_data(item.layer, name),
-                    f"{name} of {describe(item.layer)} is ignored",
+                    at_data(cell.layer, name),
+                    f"{name} of {describe(cell.layer)} is ignored",
                     expected=right,
-                    found=f'{name}="{item.layer.data[name]}"',
+                    found=f'{name}="{cell.layer.data[name]}"',
                     cause="Model Optimizer 2021.4 misspells it",
                     fix=f"write {right}, numbers separated by commas",
                 )

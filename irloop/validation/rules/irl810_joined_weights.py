@@ -33,14 +33,14 @@ class JoinedWeights(
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding per LSTMCell that has W and R joined in one input."""
-        for item in recurrent.recurrent_layers(context):
-            if not item.net.is_used(item.layer) or not recurrent.has_joined_weights(
-                context, item.net, item.layer
+        for cell in recurrent.recurrent_layers(context):
+            if not cell.net.is_used(cell.layer) or not recurrent.has_joined_weights(
+                context, cell.net, cell.layer
             ):
                 continue
             yield self.found(
-                at_layer(item.layer),
-                f"{describe(item.layer)} has W and R in one tensor, which OpenVINO does not read",
+                at_layer(cell.layer),
+                f"{describe(cell.layer)} has W and R in one tensor, which OpenVINO does not read",
                 expected="6 inputs",
                 found="5 inputs: data, two states, joined weights, bias",
                 fix="split the weights into W and R",

@@ -37,12 +37,12 @@ class Unreadable(
         _ = context.inference_errors  # this line reads the model
         if context.read_error is None:
             return
-        for item in context.read_error.diagnostics:
+        for error in context.read_error.diagnostics:
             yield self.found(
-                at_path(item.location.path),
-                item.message,
-                expected=item.expected,
-                found=item.found,
-                cause=item.cause,
-                fix=item.fix or "export the model again",
+                at_path(error.location.path),
+                error.message,
+                expected=error.expected,
+                found=error.found,
+                cause=error.cause,
+                fix=error.fix or "export the model again",
             )

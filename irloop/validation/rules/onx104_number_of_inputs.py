@@ -53,14 +53,15 @@ class NumberOfInputs(
                 yield replace(finding, severity=Severity.WARNING) if is_idle else finding
             if node.type == "Optional" and not any(node.inputs):
                 yield from self._untyped(node)
-            for at, name in enumerate(node.outputs):
-                if not name and at in signature.named:
-                    what = f"output {at} of {node.type} {node.label!r} has no name"
+            for index, name in enumerate(node.outputs):
+                if not name and index in signature.named:
+                    what = f"output {index} of {node.type} {node.label!r} has no name"
                     yield self._left_out(node, what, f"a name: {signature.label} needs it")
             first = signature.variadic
-            for at, name in enumerate(node.inputs):
-                if not name and (at in signature.mandatory or (first is not None and at >= first)):
-                    what = f"input {at} of {node.type} {node.label!r} is left out"
+            for index, name in enumerate(node.inputs):
+                is_variadic = first is not None and index >= first
+                if not name and (is_variadic or index in signature.mandatory):
+                    what = f"input {index} of {node.type} {node.label!r} is left out"
                     yield self._left_out(node, what, f"a value: {signature.label} needs it")
 
     def _left_out(self, node: OutlineNode, what: str, expected: str) -> Diagnostic:

@@ -92,9 +92,9 @@ def _first_nodes(context: OnnxContext) -> list[OutlineNode]:
     if outline.ir_version < 3:
         # Models of these versions have no imports.
         return []
-    found: dict[str, OutlineNode] = {}
+    first: dict[str, OutlineNode] = {}
     for graph in context.graphs:
         for node in graph.nodes:
             if node.domain not in outline.imported:
-                found.setdefault(node.domain, node)
-    return list(found.values())
+                first.setdefault(node.domain, node)
+    return list(first.values())

@@ -35,8 +35,12 @@ class OperationRule(
         for error in context.inference_errors:
             if error.kind == "inputs":
                 continue
-            item = error.diagnostics[0]
-            place = at_path(item.location.path or item.message.partition("'")[2].partition("'")[0])
+            fault = error.diagnostics[0]
+            path = fault.location.path or fault.message.partition("'")[2].partition("'")[0]
             yield self.found(
-                place, item.message, expected=item.expected, found=item.found, fix="correct it"
+                at_path(path),
+                fault.message,
+                expected=fault.expected,
+                found=fault.found,
+                fix="correct it",
             )

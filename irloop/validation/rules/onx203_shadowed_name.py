@@ -79,12 +79,12 @@ class _Outer:
 
         The position of inputs and initializers is -1.
         """
-        found = self._defined.get(id(graph))
-        if found is None:
-            found = self._defined[id(graph)] = dict.fromkeys(graph.inputs, -1)
-            found.update(dict.fromkeys(graph.initializers, -1))
+        places = self._defined.get(id(graph))
+        if places is None:
+            places = self._defined[id(graph)] = dict.fromkeys(graph.inputs, -1)
+            places.update(dict.fromkeys(graph.initializers, -1))
             for place, node in enumerate(graph.nodes):
                 self._places[id(node)] = place
                 for name in node.outputs:
-                    found.setdefault(name, place)
-        return found
+                    places.setdefault(name, place)
+        return places

@@ -35,15 +35,15 @@ class BodyInputType(
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
         """Yield a finding for each Loop or Scan body input whose value has another element type."""
-        for item in context.bodies:
-            names = item.body.inputs
-            types = item.body.input_types
-            for name, declared, given in zip(names, types, item.given, strict=False):
+        for typed in context.bodies:
+            names = typed.body.inputs
+            types = typed.body.input_types
+            for name, declared, given in zip(names, types, typed.given, strict=False):
                 left, right = kind_of(declared), kind_of(given)
                 if left and right and left != right:
                     yield self.found(
-                        at_node(item.node),
-                        f"the body of {item.node.type} {item.node.label!r} declares its input "
+                        at_node(typed.node),
+                        f"the body of {typed.node.type} {typed.node.label!r} declares its input "
                         f"{name!r} with a different type than it gets",
                         expected=right,
                         found=left,

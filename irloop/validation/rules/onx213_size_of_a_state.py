@@ -39,15 +39,15 @@ class SizeOfAState(
         This means that an If in the body returns the state with a size that differs from the size
         that the body declares.
         """
-        for item in context.bodies:
-            if item.node.type != "Loop":
+        for typed in context.bodies:
+            if typed.node.type != "Loop":
                 continue
-            for index, shape in item.resized_states():
+            for index, shape in typed.resized_states():
                 yield self.found(
-                    at_node(item.node),
-                    f"the body of Loop {item.node.label!r} declares its state "
-                    f"{item.body.inputs[index]!r} with a size that a branch changes",
+                    at_node(typed.node),
+                    f"the body of Loop {typed.node.label!r} declares its state "
+                    f"{typed.body.inputs[index]!r} with a size that a branch changes",
                     expected="dimensions without sizes",
-                    found=f"{shape_of(item.body.input_types[index])}, and then {shape}",
+                    found=f"{shape_of(typed.body.input_types[index])}, and then {shape}",
                     fix="declare the dimension of the state without a size",
                 )

@@ -43,15 +43,15 @@ class ScanRank(
             inner, outer = body.outputs[1 + count :], node.outputs[count:]
             for slice_name, name in zip(inner, outer, strict=False):
                 part = scan_shape(body.type_of(slice_name))
-                whole = scan_shape(node.graph.type_of(name))
-                if part is None or whole is None or not name:
+                stacked = scan_shape(node.graph.type_of(name))
+                if part is None or stacked is None or not name:
                     continue
-                if part.rank is None or whole.rank == part.rank + 1:
+                if part.rank is None or stacked.rank == part.rank + 1:
                     continue
                 yield self.found(
                     at_node(node),
                     f"the scan output {name!r} of Loop {node.label!r} has a wrong rank",
                     expected=f"rank {part.rank + 1}: one axis before {part}",
-                    found=str(whole),
+                    found=str(stacked),
                     fix="squeeze the value in the body, or declare the stacked shape",
                 )

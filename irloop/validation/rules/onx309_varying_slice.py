@@ -39,25 +39,25 @@ class VaryingSlice(
 
         The shapes in the first two iterations are compared.
         """
-        for item in context.bodies:
-            is_scan = item.node.type == "Scan"
-            scanned = item.node.number("num_scan_inputs") if is_scan else 1
-            first = max(len(item.body.inputs) - scanned, 0)
-            parts = [shape_of(type) for type in item.computed[first:]]
+        for typed in context.bodies:
+            is_scan = typed.node.type == "Scan"
+            scanned = typed.node.number("num_scan_inputs") if is_scan else 1
+            first = max(len(typed.body.inputs) - scanned, 0)
+            parts = [shape_of(type) for type in typed.computed[first:]]
             steady = all(part is not None and part.is_static for part in parts)
-            if item.node.type == "If" or steady or _ends_at_once(context, item):
+            if typed.node.type == "If" or steady or _ends_at_once(context, typed):
                 continue
-            yield from self._changes(item, first)
+            yield from self._changes(typed, first)
 
-    def _changes(self, item: InferredBody, first: int) -> Iterator[Diagnostic]:
-        before, after = item.two_iterations()
-        for index, name in enumerate(item.body.outputs[first:], first):
+    def _changes(self, typed: InferredBody, first: int) -> Iterator[Diagnostic]:
+        before, after = typed.two_iterations()
+        for index, name in enumerate(typed.body.outputs[first:], first):
             left, right = shape_of(before[index]), shape_of(after[index])
             if left is not None and right is not None and left.refine(right) is None:
                 yield self.found(
-                    at_node(item.node),
-                    f"the scan output {name!r} of {item.node.type} {item.node.label!r} changes its "
-                    "shape",
+                    at_node(typed.node),
+                    f"the scan output {name!r} of {typed.node.type} {typed.node.label!r} changes "
+                    "its shape",
                     expected="the same shape in each iteration",
                     found=f"{left} in the first, {right} in the second",
                     fix="collect a value of constant shape in the scan output, or return only "
@@ -65,8 +65,8 @@ class VaryingSlice(
                 )
 
 
-def _ends_at_once(context: OnnxContext, item: InferredBody) -> bool:
-    if item.node.type != "Loop":
+def _ends_at_once(context: OnnxContext, typed: InferredBody) -> bool:
+    if typed.node.type != "Loop":
         return False
-    trips, goes_on = context.trip_count(item.node), item.body.constant_of(item.body.outputs[0])
+    trips, goes_on = context.trip_count(typed.node), typed.body.constant_of(typed.body.outputs[0])
     return (trips is not None and trips < 2) or (goes_on is not None and not goes_on[0])

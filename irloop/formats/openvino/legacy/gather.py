@@ -210,10 +210,10 @@ class Unique(LegacyLayer, type="Unique", inputs=1, outputs=None):
         if self.return_counts:
             raise LayerFault("counts its elements, which irloop does not convert", code="IRL121")
         op = search.Unique(self.sorted, index_element_type=I32, count_element_type=I32)
-        found, _, places, _ = s.emit(op, x).outputs
-        last = s(elementwise.Subtract(), s(shape.ShapeOf3(I64), found), s.i64([1]))
+        unique, _, places, _ = s.emit(op, x).outputs
+        last = s(elementwise.Subtract(), s(shape.ShapeOf3(I64), unique), s.i64([1]))
         order = s(elementwise.Minimum(), s.count(size, I64), last)
-        values = s(today.Gather(), found, order, s.i64(0))
+        values = s(today.Gather(), unique, order, s.i64(0))
         return (values, places)[: len(s.outputs)]
 
 

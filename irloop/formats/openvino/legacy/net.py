@@ -209,10 +209,10 @@ class LegacyNet(NetReader):
         free = {port.id: bound.get((layer.id or "", port.id or "")) for port in layer.inputs}
         edges = self.index.edges_into(layer)
         if not any(value is not None for value in free.values()):
-            found = super()._inputs(layer)
-            if len(found) < len(layer.inputs):
-                raise self._error(problems.open_input(layer, layer.inputs[len(found)]))
-            return found
+            values = super()._inputs(layer)
+            if len(values) < len(layer.inputs):
+                raise self._error(problems.open_input(layer, layer.inputs[len(values)]))
+            return values
         if len(free) < len(layer.inputs):
             raise self._bad_ports(layer, layer.inputs)
         for edge in edges:
@@ -242,11 +242,11 @@ class LegacyNet(NetReader):
                 found=str(len(declared)),
             )
         kept = []
-        for at, (value, type) in enumerate(zip(made, declared, strict=False)):
+        for index, (value, type) in enumerate(zip(made, declared, strict=False)):
             final = self._as_declared(value, type)
             if not final.names:
                 name = layer.name or ""
-                final.names = (name if len(declared) == 1 else f"{name}.{at}",)
+                final.names = (name if len(declared) == 1 else f"{name}.{index}",)
             kept.append(final)
         nodes = {value.producer for value in kept}
         if len(nodes) == 1:
@@ -267,14 +267,14 @@ class LegacyNet(NetReader):
             LayerFault: when it has another number of elements.
         """
         steps = self.steps
-        found, wanted = steps.dims(value), type.shape.dims
-        if found != wanted:
-            plain = [dim for dim in found if dim != 1]
+        dims, wanted = steps.dims(value), type.shape.dims
+        if dims != wanted:
+            plain = [dim for dim in dims if dim != 1]
             if plain != [dim for dim in wanted or () if dim != 1]:
                 raise LayerFault(
                     "declares an output of other sizes than it computes",
                     code="IRL401",
-                    expected=str(list(found)),
+                    expected=str(list(dims)),
                     found=str(list(wanted or ())),
                     cause="the file was edited, or its sizes were changed for another input",
                 )
@@ -284,12 +284,12 @@ class LegacyNet(NetReader):
     def _outputs(self, graph: Graph, layer: Layer) -> None:
         """Make each output of a layer that no edge reads an output of the model."""
         read = {edge.from_port for edge in self.index.edges_out_of(layer)}
-        for at, port in enumerate(layer.outputs):
+        for index, port in enumerate(layer.outputs):
             if port.id in read:
                 continue
             name = layer.name or ""
             if len(layer.outputs) > 1:
-                name = f"{name}.{at}"
+                name = f"{name}.{index}"
             value = self.values[layer.id or ""][port.id]
             self.steps.location, self.steps.prefix = self._location(layer), name
             if value.is_output or isinstance(value.producer.op, Constant | Parameter):

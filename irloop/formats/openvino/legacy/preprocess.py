@@ -100,10 +100,10 @@ def _image(steps: Steps, layer: Layer, section: Extra, means: list[Extra], dims:
     return steps.concat(parts, 0)
 
 
-def _fault(what: str, found: str) -> LayerFault:
+def _fault(what: str, written: str) -> LayerFault:
     return LayerFault(
         f"is pre-processed: <pre-process> {what}",
         code="IRL115",
-        found=found,
+        found=written,
         fix="correct the section pre-process, or remove it",
     )

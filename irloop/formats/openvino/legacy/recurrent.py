@@ -146,13 +146,13 @@ class Sequence(Recurring):
                 expected=f"{self.states}, or none for zeros",
                 found=str(len(states)),
             )
-        given = [s.shaped(state, (batch, 1, size)) for state in states]
+        initial = [s.shaped(state, (batch, 1, size)) for state in states]
         lengths = s.spread(s.constant(steps, I32), (batch,))
         reverse = "reverse" if direction == "backward" else "forward"
         op = self.today(**self._settings(), direction=reverse)
-        made = s.emit(op, x, *given, lengths, *self._matrices(s, directions=True)).outputs
-        whole = s.transpose(s.shaped(made[0], (batch, steps, size)), turned)
-        return (whole, *(s.shaped(state, (batch, size)) for state in made[1:]))
+        made = s.emit(op, x, *initial, lengths, *self._matrices(s, directions=True)).outputs
+        stacked = s.transpose(s.shaped(made[0], (batch, steps, size)), turned)
+        return (stacked, *(s.shaped(state, (batch, size)) for state in made[1:]))
 
 
 class RNNSequence(Sequence, type="RNNSequence", inputs=(1, 2), outputs=2):

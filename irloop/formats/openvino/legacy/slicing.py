@@ -97,15 +97,15 @@ class Crop(LegacyLayer, type="Crop", inputs=(1, 2)):
         dims = inputs[0]
         begins, ends = [0] * len(dims), list(dims)
         starts = self.offset or self.crop_begin
-        for at, given in enumerate(self.axes):
+        for index, given in enumerate(self.axes):
             axis = axis_of(given, dims)
-            begins[axis] = starts[at] if at < len(starts) else 0
-            if at < len(self.dim):
-                ends[axis] = begins[axis] + self.dim[at]
+            begins[axis] = starts[index] if index < len(starts) else 0
+            if index < len(self.dim):
+                ends[axis] = begins[axis] + self.dim[index]
             elif len(inputs) > 1 and axis < len(inputs[1]):
                 ends[axis] = begins[axis] + inputs[1][axis]
-            elif at < len(self.crop_end):
-                ends[axis] = dims[axis] - self.crop_end[at]
+            elif index < len(self.crop_end):
+                ends[axis] = dims[axis] - self.crop_end[index]
             if not 0 <= begins[axis] <= ends[axis] <= dims[axis]:
                 raise LayerFault(
                     f"cuts outside of axis {axis}",

@@ -29,12 +29,12 @@ class Window(NamedTuple):
 
     def sizes(self, spatial: Dims, *, ceil: bool = False) -> Dims:
         """The sizes that sliding the window over `spatial` gives."""
-        found = []
-        for at, extent in enumerate(self.extents()):
-            room = spatial[at] + self.begins[at] + self.ends[at] - extent
-            steps = -(-room // self.strides[at]) if ceil else room // self.strides[at]
-            found.append(steps + 1)
-        return tuple(found)
+        counts = []
+        for axis, extent in enumerate(self.extents()):
+            room = spatial[axis] + self.begins[axis] + self.ends[axis] - extent
+            steps = -(-room // self.strides[axis]) if ceil else room // self.strides[axis]
+            counts.append(steps + 1)
+        return tuple(counts)
 
 
 class Windowed(LegacyLayer):
