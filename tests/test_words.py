@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 #: Names that may live a few lines only, and for how many.
 VAGUE = ("at", "found", "given", "item", "whole")
-MOST_LINES = 10
+MOST_LINES = 3
 
 _SCOPES = (ast.FunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)

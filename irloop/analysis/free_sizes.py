@@ -42,10 +42,10 @@ def is_free_size(value: Value, axis: int, outer: Mapping[Value, Value]) -> bool:
         if place in seen:
             continue
         seen.add(place)
-        found = _given_by(*place, outer) if len(seen) <= MOST else None
-        if found is None:
+        origins = _given_by(*place, outer) if len(seen) <= MOST else None
+        if origins is None:
             return False
-        pending += found
+        pending += origins
     return True
 
 
@@ -69,15 +69,15 @@ def _given_by(value: Value, axis: int, outer: Mapping[Value, Value]) -> list[Pla
 
 def _of_operands(node: Node, axis: int) -> list[Place] | None:
     """The sizes along a negative axis of operands that are not repeated along it."""
-    found = []
+    sizes = []
     for operand in node.inputs:
         dims = None if operand is None else shape_of(operand).dims
         if operand is None or dims is None:
             return None
         at = axis + len(dims)
         if at >= 0 and dims[at] != 1:
-            found.append((operand, at))
-    return found or None
+            sizes.append((operand, at))
+    return sizes or None
 
 
 def _size_source(node: Node, axis: int, rank: int) -> Place | None:

@@ -103,11 +103,11 @@ def _is_large_source(node: Node) -> bool:
 
 def _counts_iterations(node: Node) -> bool:
     """Return whether `node` is the body parameter that holds the iteration number."""
-    found = loop_around(node)
-    if found is None:
+    loop = loop_around(node)
+    if loop is None:
         return False
-    position = found[1].ports.iteration
-    return position is not None and found[1].graph.input(position) is node.output
+    position = loop[1].ports.iteration
+    return position is not None and loop[1].graph.input(position) is node.output
 
 
 def _is_small(node: Node) -> bool:
@@ -128,10 +128,10 @@ def _is_small(node: Node) -> bool:
         return largest is not None and largest < EXACT
     # Integers that other operations than Convert make from floats are positions or counts.
     data = node.inputs[1:] if isinstance(node.op, Select) else node.inputs
-    given = data[0] if data else None
-    if given is None or isinstance(node.op, Convert) or not element.is_integer:
+    first = data[0] if data else None
+    if first is None or isinstance(node.op, Convert) or not element.is_integer:
         return False
-    return not element_of(given).is_integer
+    return not element_of(first).is_integer
 
 
 def _deciding(node: Node) -> Sequence[Value | None]:

@@ -38,11 +38,11 @@ def is_live(value: Value, *, sizes_count: bool = True) -> bool:
     while pending:
         if len(seen) > MOST:
             return True
-        found = pending.pop()
-        for user, at in found.uses:
+        current = pending.pop()
+        for user, position in current.uses:
             if user.op.reads_shape_only and not sizes_count:
                 continue
-            reached = _reached(found, user, at)
+            reached = _reached(current, user, position)
             if reached is None:
                 return True
             pending += [item for item in reached if item not in seen]
@@ -77,13 +77,13 @@ def _entered(node: Node, at: int) -> list[Value]:
     If the input is the initial value of a state, these are all outputs of the node, because a loop
     keeps all of its states. Otherwise they are the body parameters that receive the input.
     """
-    found: list[Value] = []
+    entered: list[Value] = []
     for body in node.bodies:
         ports = [port for port in body.ports.inputs if port.external == at]
         if any(isinstance(port, Carried) for port in ports):
             return list(node.outputs)
-        found += [body.graph.input(port.parameter) for port in ports]
-    return found
+        entered += [body.graph.input(port.parameter) for port in ports]
+    return entered
 
 
 def _returned(result: Node) -> Sequence[Value] | None:

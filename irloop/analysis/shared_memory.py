@@ -143,10 +143,10 @@ def needs_barrier(
 def moving(body: Body) -> set[Value]:
     """The parameters whose memory the next iteration overwrites: all but the invariants."""
     ports = [port for port in body.ports.inputs if not isinstance(port, Invariant)]
-    found = {body.graph.input(port.parameter) for port in ports}
+    parameters = {body.graph.input(port.parameter) for port in ports}
     if body.ports.iteration is not None:
-        found.add(body.graph.input(body.ports.iteration))
-    return found
+        parameters.add(body.graph.input(body.ports.iteration))
+    return parameters
 
 
 def shares_memory_with(value: Value, parameters: AbstractSet[Value]) -> bool:
@@ -166,11 +166,11 @@ def is_overwritten(value: Value, *, viewed: bool = False) -> bool:
     pending = [(value, viewed)]
     seen: set[tuple[Value, bool]] = set()
     while pending:
-        item = pending.pop()
-        if item in seen:
+        place = pending.pop()
+        if place in seen:
             continue
-        seen.add(item)
-        value, viewed = item
+        seen.add(place)
+        value, viewed = place
         for user, position in value.uses:
             if isinstance(user.op, (Result, *OWN_MEMORY)) or _is_plain_copy(user):
                 continue
@@ -348,16 +348,16 @@ def may_share(value: Value, moving: AbstractSet[Value]) -> bool:
     """
 
     def onward(item: tuple[Value, bool]) -> Iterator[tuple[Value, bool]]:
-        found, viewed = item
-        node = found.producer
+        current, viewed = item
+        node = current.producer
         if isinstance(node.op, OWN_MEMORY):
             return
         is_part = joins_in_place(node) or _splits_in_place(node)
         for position, one in enumerate(node.inputs):
             if one is None or is_kept(node, position):
                 continue
-            if is_part or _may_be_as_large(one, found):
-                is_seen = is_part or (is_view(node) and _kind(one) == _kind(found))
+            if is_part or _may_be_as_large(one, current):
+                is_seen = is_part or (is_view(node) and _kind(one) == _kind(current))
                 yield one, viewed or is_seen
 
     return any(

@@ -22,10 +22,10 @@ def narrows_a_size_with_sign(node: Node) -> bool:
     The result is false if the Convert reads a running sum (see `is_running_sum`), because OpenVINO
     does not compute bounds through it.
     """
-    given = narrowed(node)
-    if given is None or is_running_sum(given) or element_of(node.output) not in _SIGNED:
+    value = narrowed(node)
+    if value is None or is_running_sum(value) or element_of(node.output) not in _SIGNED:
         return False
-    return is_size(given)
+    return is_size(value)
 
 
 def is_running_sum(value: Value) -> bool:
@@ -46,10 +46,10 @@ def narrowed(node: Node) -> Value | None:
     Narrow types are boolean and integers of fewer than 32 bits: they cannot hold every size. The
     result is also None if the input already has a narrow type.
     """
-    given = node.inputs[0] if isinstance(node.op, Convert) else None
-    if given is None or _is_narrow(element_of(given)) or not _is_narrow(element_of(node.output)):
+    value = node.inputs[0] if isinstance(node.op, Convert) else None
+    if value is None or _is_narrow(element_of(value)) or not _is_narrow(element_of(node.output)):
         return None
-    return given
+    return value
 
 
 def _is_narrow(element: ElementType) -> bool:

@@ -178,10 +178,10 @@ def _is_corrected(node: Node, left: Value, right: Value) -> bool:
     To correct the quotient, the model computes the remainder left - quotient * right. It then
     compares the remainder with 0 and with `right`, or divides the remainder again.
     """
-    whole = _larger_part(left)
+    dividend = _larger_part(left)
     if any(_larger_part(user.output) is left for user, _ in node.output.uses if user.outputs):
         return True
-    left = left if whole is None else whole
+    left = left if dividend is None else dividend
     for user, _ in node.output.uses:
         for reader, _ in user.output.uses if isinstance(user.op, Multiply) else ():
             if not reader.outputs or reader.inputs[0] is not left:

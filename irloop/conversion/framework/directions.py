@@ -5,7 +5,6 @@ from __future__ import annotations
 from irloop.conversion.framework.translation import Conversion
 from irloop.dialects.onnx.control_flow import Loop
 from irloop.dialects.onnx.convert import Identity
-from irloop.dialects.openvino.shape import ShapeOf3
 from irloop.dialects.wire_ends import LAST, STATE, stacked_port
 from irloop.dialects.wires import Wires
 from irloop.dialects.writing.onnx_writer import OnnxWriter
@@ -40,8 +39,4 @@ class Export(Conversion, OnnxWriter):
 class Import(Conversion, OpenVinoWriter):
     """A conversion to OpenVINO: the argument `c` of the rules that `imports` registers."""
 
-    def shape_of(self, value: Value) -> Value:
-        """The shape of a value as i64, computed once for all that need it."""
-        asked = ShapeOf3()
-        found = (user.output for user, _ in value.uses if user.op == asked)
-        return next(found, None) or super().shape_of(value)
+    appends = True

@@ -178,12 +178,12 @@ def export_lstm(c: Export, op: ov.LSTMSequence, *inputs: Value) -> list[Value]:
 @exports(ov.LSTMSequence1)
 def export_lstm1(c: Export, op: ov.LSTMSequence1, *inputs: Value | None) -> list[Value]:
     """Write LSTMSequence of opset1, which may have peepholes, as LSTM."""
-    given = [value for value in inputs[:7] if value is not None]
+    operands = [value for value in inputs[:7] if value is not None]
     peepholes = inputs[7] if len(inputs) > 7 else None
     return _export_lstm(
         c,
         op,
-        given,
+        operands,
         op.weights_format,
         input_forget=op.input_forget,
         peepholes=peepholes,

@@ -135,13 +135,13 @@ def import_recurrent(c: Import, op: onnx.Recurrent, *inputs: Value | None) -> li
     if suits and all(_runs(item) and item == functions[0] for item in functions):
         return _in_source_layout(c, op, _sequence(c, layer, direction, functions[0]))
     parts: list[list[Value]] = []
-    for at, item in enumerate(functions):
+    for at, function in enumerate(functions):
         reverse = direction == "reverse" or at == 1
         part = layer if len(functions) == 1 else _one_direction(c, layer, at)
-        if suits and _runs(item):
-            parts.append(_sequence(c, part, "reverse" if reverse else "forward", item))
+        if suits and _runs(function):
+            parts.append(_sequence(c, part, "reverse" if reverse else "forward", function))
         else:
-            parts.append(iterated(c, part, item, reverse=reverse))
+            parts.append(iterated(c, part, function, reverse=reverse))
     if len(parts) == 1:
         return _in_source_layout(c, op, parts[0])
     joined = [c.concat(list(pair), 1) for pair in zip(*parts, strict=True)]

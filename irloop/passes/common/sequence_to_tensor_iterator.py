@@ -56,12 +56,12 @@ class SequenceToTensorIterator(NodePass):
 def cell_of(op: Op) -> Op:
     """The cell that a sequence runs in each step."""
     assert isinstance(op, recurrent.Recurrent)
-    given = (op.hidden_size, op.activations, op.activations_alpha, op.activations_beta, op.clip)
+    settings = (op.hidden_size, op.activations, op.activations_alpha, op.activations_beta, op.clip)
     if isinstance(op, recurrent.LSTMSequence):
-        return recurrent.LSTMCell(*given)
+        return recurrent.LSTMCell(*settings)
     if isinstance(op, recurrent.GRUSequence):
-        return recurrent.GRUCell(*given, op.linear_before_reset)
-    return recurrent.RNNCell(*given)
+        return recurrent.GRUCell(*settings, op.linear_before_reset)
+    return recurrent.RNNCell(*settings)
 
 
 @dataclass(slots=True)
@@ -83,12 +83,12 @@ class _Sequence:
 
         None if X or a state is not known to have rank 3.
         """
-        given = [value for value in node.inputs if value is not None]
+        operands = [value for value in node.inputs if value is not None]
         count = len(node.outputs) - 1
-        x, states, lengths = given[0], given[1 : 1 + count], given[1 + count]
+        x, states, lengths = operands[0], operands[1 : 1 + count], operands[1 + count]
         if any(shape_of(value).rank != 3 for value in (x, *states)):
             return None
-        made = cls(node, forms.rewriter, forms, x, states, None, given[2 + count :])
+        made = cls(node, forms.rewriter, forms, x, states, None, operands[2 + count :])
         steps = shape_of(x).dim(1)
         known = forms.rewriter.inference.constant(lengths)
         if known is None or not isinstance(steps, int) or bool((known < steps).any()):
