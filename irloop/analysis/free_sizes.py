@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from irloop.analysis.operands import integers_in
-from irloop.dialects.openvino.gather import Gather, Gather7, Gather8
+from irloop.dialects.openvino.gather import GATHERS
 from irloop.dialects.openvino.matmul import MatMul
 from irloop.dialects.openvino.reduction import Reduction
 from irloop.dialects.openvino.shape import Broadcast3, ShapeOf, ShapeOf3, Squeeze, Unsqueeze
@@ -19,15 +19,13 @@ from irloop.graph.builder import shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Parameter
 
-__all__ = ["is_free_size"]
+__all__ = ["Place", "is_free_size", "size_given_by"]
 
 #: At most so many sizes are looked at.
 MOST = 64
 
 #: A value and an axis of it.
 Place = tuple[Value, int]
-
-GATHERS = (Gather, Gather7, Gather8)
 
 
 def is_free_size(value: Value, axis: int, outer: Mapping[Value, Value]) -> bool:
@@ -62,7 +60,7 @@ def _given_by(value: Value, axis: int, outer: Mapping[Value, Value]) -> list[Pla
     if node.op.elementwise:
         return _of_operands(node, axis - len(dims))
     if isinstance(node.op, Broadcast3) and node.op.mode == "numpy":
-        return _of_number(node.inputs[1], axis)
+        return size_given_by(node.inputs[1], axis)
     operand = _size_source(node, axis, len(dims))
     return None if operand is None else [operand]
 
@@ -115,12 +113,12 @@ def _factor(op: MatMul, factors: tuple[Value, Value], axis: int) -> Place | None
     return (factors[0], left - (1 if op.transpose_a else 2)) if axis == -2 else None
 
 
-def _of_number(value: Value | None, index: int) -> list[Place] | None:
+def size_given_by(value: Value | None, index: int) -> list[Place] | None:
     """The size that an element of a vector is, as a list; None if it is something else."""
     if value is None:
         return None
     if isinstance(value.producer.op, Concat):
-        return _of_number(*_part(value.producer, index))
+        return size_given_by(*_part(value.producer, index))
     gathered = value.producer if isinstance(value.producer.op, GATHERS) else None
     vector = value if gathered is None else gathered.inputs[0]
     shape = None if vector is None else vector.producer

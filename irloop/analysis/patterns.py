@@ -12,7 +12,7 @@ from irloop.dialects.loops import from_front, joined_count, sets_the_count
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.convert import Convert, Identity
-from irloop.dialects.openvino.gather import Gather, Gather7, Gather8
+from irloop.dialects.openvino.gather import GATHERS
 from irloop.dialects.openvino.shape import RESHAPING, Transpose
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
@@ -117,7 +117,7 @@ def is_view(node: Node) -> bool:
     if isinstance(node.op, VIEWS):
         return True
     data = node.inputs[0] if node.inputs else None
-    if not isinstance(node.op, Gather | Gather7 | Gather8) or data is None:
+    if not isinstance(node.op, GATHERS) or data is None:
         return False
     dims, axis = shape_of(data).dims, number_of(node.inputs[2])
     if dims is None or axis is None:

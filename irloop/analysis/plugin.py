@@ -6,8 +6,7 @@ same functions to avoid the patterns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from irloop.analysis.lengths import reach_the_end
 from irloop.analysis.patterns import (
     is_computed,
     is_loop,
@@ -25,7 +24,6 @@ from irloop.graph.types import EIGHT_BIT_FLOATS, ElementType
 from irloop.graph.walk import owners
 
 __all__ = [
-    "computes_as_loop",
     "is_constant",
     "is_in_loop",
     "is_result",
@@ -164,26 +162,19 @@ def looks_up_memory(user: Node) -> bool:
 def is_written_as_loop(node: Node) -> bool:
     """Return whether `node` is a recurrent sequence that the plugin writes as a TensorIterator.
 
-    The plugin computes a sequence itself if the weights are constant, no gate is clipped, and the
-    activations are the defaults.
+    It does so unless the activations are those that it knows for this number of gates, nothing is
+    clipped, the weights are not computed, and the lengths reach the end if the shape of the data is
+    known.
     """
     op = node.op
     if not isinstance(op, recurrent.SEQUENCES) or not isinstance(op, recurrent.Recurrent):
         return False
-    return computes_as_loop(op.GATES, op.functions(), op.clip, list(node.inputs[-3:]))
-
-
-def computes_as_loop(
-    gates: int,
-    functions: Sequence[tuple[str, float, float]],
-    clip: float,
-    weights: Sequence[Value | None],
-) -> bool:
-    """Return whether OpenVINO's CPU plugin would compute a sequence as a TensorIterator.
-
-    It does so unless the activations are those that it knows for this number of gates, nothing is
-    clipped, and the weights are not computed.
-    """
-    names = [name for name, *_ in functions]
-    own = names == _OWN_GATES[gates] if gates in _OWN_GATES else names in _OWN_ACTIVATIONS
-    return not own or clip != 0 or any(is_computed(value) for value in weights if value is not None)
+    names = [name for name, *_ in op.functions()]
+    gates = _OWN_GATES.get(op.GATES)
+    own = names in _OWN_ACTIVATIONS if gates is None else names == gates
+    data, lengths, *weights = node.inputs[0], *node.inputs[-4:]
+    if not own or op.clip != 0 or any(value and is_computed(value) for value in weights):
+        return True
+    if data is None or lengths is None or not shape_of(data).is_static:
+        return False
+    return not reach_the_end(lengths, data)

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 
 from irloop.conversion.alone import alone
 from irloop.conversion.pipelines import to_onnx, to_openvino
-from irloop.dialects.openvino import OPENVINO, recurrent
+from irloop.dialects.openvino import OPENVINO
 from irloop.errors import InferenceError, UnsupportedError
 from irloop.graph.model import Node
 from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.node_writer import NodeWriter
 from irloop.passes.options import option
-from irloop.passes.stored import is_stored
 from irloop.passes.written_out import replace_by_graph
 
 __all__ = ["LowerThroughOnnx"]
@@ -41,28 +40,16 @@ class LowerThroughOnnx(NodePass):
     dialects = frozenset({"openvino"})
 
     opset: int = option(7, "the newest opset to use; 7 is that of OpenVINO 2021.4")
-    computed_weights: bool = option(
-        True, "leave recurrent operations with computed weights as they are"
-    )
 
     def __post_init__(self) -> None:
-        newer = [cls for cls in OPENVINO.all() if cls.since > self.opset]
-        self.operations = (*newer, *recurrent.SEQUENCES)
+        self.operations = tuple(cls for cls in OPENVINO.all() if cls.since > self.opset)
 
     def rewrite(self, node: Node, w: NodeWriter) -> None:
-        newer = node.op.since > self.opset
-        if node.bodies or not node.op.pure or not (newer or self._computes_weights(node)):
+        if node.bodies or not node.op.pure:
             return
         single = alone(node, w.rewriter)
         try:
-            lowered, _ = to_openvino(
-                to_onnx(single.model)[0], opset=self.opset, computed_weights=self.computed_weights
-            )
+            lowered, _ = to_openvino(to_onnx(single.model)[0], opset=self.opset)
         except (UnsupportedError, InferenceError):
             return
         replace_by_graph(node, lowered.graph, single.inputs, single.outputs, w.rewriter)
-
-    def _computes_weights(self, node: Node) -> bool:
-        if self.computed_weights or not isinstance(node.op, recurrent.SEQUENCES):
-            return False
-        return not all(value is None or is_stored(value) for value in node.inputs[-3:])

@@ -250,7 +250,6 @@ def to_openvino(
     shapes: Mapping[str, Shape] | None = None,
     lengths: Mapping[str, int] | None = None,
     runtime: str | None = None,
-    computed_weights: bool = True,
     to_run: bool = True,
 ) -> tuple[Model, list[Diagnostic]]:
     """Convert a model to OpenVINO operations up to `opset`; return it with notes for the user.
@@ -264,9 +263,8 @@ def to_openvino(
     condition depends only on these shapes. An If whose condition is not constant remains an If,
     even if `opset` has no If. `lengths` fixes the number of tensors in each sequence or optional
     input; each of these tensors becomes an input. Faults that the `runtime`, such as
-    "openvino-2024.6", was measured not to have are not avoided. Without `computed_weights` an LSTM,
-    GRU or RNN whose weights are not constant becomes a loop. Without `to_run` nothing is rewritten
-    for the sake of the engine: the result is only an intermediate form.
+    "openvino-2024.6", was measured not to have are not avoided. Without `to_run` nothing is
+    rewritten for the sake of the engine: the result is only an intermediate form.
 
     Raises:
         UsageError: when `model` is not an ONNX model, or has no input of a given name.
@@ -280,10 +278,7 @@ def to_openvino(
 
         set_input_lengths(model, lengths)
     set_input_shapes(model, shapes or {})
-    options = {"computed_weights": computed_weights}
-    converter = Converter(
-        IMPORTS, opset or DEFAULT_OPENVINO_OPSET, options=options, may_be_newer=opset is None
-    )
+    converter = Converter(IMPORTS, opset or DEFAULT_OPENVINO_OPSET, may_be_newer=opset is None)
     try:
         result = _run(model, _openvino_passes(model, converter, runtime, to_run=to_run))
     except InferenceError as error:
@@ -329,6 +324,7 @@ def _openvino_passes(
     from irloop.conversion.framework.openvino_borders import own_producer
     from irloop.conversion.loops.listed_iteration import ListedIteration
     from irloop.conversion.loops.paired_reshapes import PairedReshapes
+    from irloop.conversion.recurrent.sequences_to_gates import SequencesToGates
     from irloop.conversion.tensors.constant_products import FoldConstantProducts
 
     names = BorderNames(model, lambda node: node.name, lambda node: node.name)
@@ -350,6 +346,8 @@ def _openvino_passes(
         # Unused values need no types or names, and weights that were replaced are not needed any
         # more.
         DropUnread(),
+        # The sequences that no runtime has are loops in what follows.
+        *([SequencesToGates()] if to_run else ()),
         # A loop that replaces another one takes over the dimensions of its body. Only inference
         # tells which dimensions the new body lacks.
         KeepDeclaredDims(converter),

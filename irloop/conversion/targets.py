@@ -11,6 +11,7 @@ from typing import TypedDict
 
 from irloop.conversion.lowering import LowerThroughOnnx
 from irloop.conversion.opset_change import to_opset
+from irloop.conversion.recurrent.sequences_to_gates import SequencesToGates
 from irloop.conversion.tensors.constant_reshapes import ConstantReshapes
 from irloop.conversion.tensors.empty_parts import DropEmptyParts
 from irloop.diagnostics import Diagnostic, Location, Severity
@@ -69,8 +70,7 @@ class Target:
     `dialect` is "onnx" for releases of ONNX Runtime. `opset` is the newest opset of its format.
     `ir_version` is the only IR version that it reads, or None if it reads versions 10 and 11.
     `types` are the element types to avoid: it has no name for them, or reads their bytes
-    differently. `computed_weights` is true if its recurrent operations accept weights that are not
-    constant. `is_release` is false for an opset that no release is named for.
+    differently. `is_release` is false for an opset that no release is named for.
     """
 
     name: str
@@ -78,7 +78,6 @@ class Target:
     ir_version: int | None
     dynamic_shapes: bool
     types: frozenset[ElementType] = frozenset()
-    computed_weights: bool = True
     is_release: bool = True
     dialect: str = "openvino"
 
@@ -93,7 +92,6 @@ class Target:
         return {
             "opset": self.opset,
             "runtime": self.name,
-            "computed_weights": self.computed_weights,
         }
 
 
@@ -109,7 +107,6 @@ _IN_2021 = Target(
     ir_version=10,
     dynamic_shapes=False,
     types=_NOT_IN_2021,
-    computed_weights=False,
 )
 
 _BASICS = (Constant, Parameter, Result)
@@ -172,7 +169,6 @@ class ImportOptions(TypedDict, total=False):
 
     opset: int | None
     runtime: str
-    computed_weights: bool
 
 
 def adapt(model: Model, target: Target) -> None:
@@ -253,7 +249,9 @@ def _passes(target: Target) -> Iterator[Pass]:
         # This target refuses nested TensorIterators and unread slices. It slices partial ranges
         # from the end of the axis, and cannot read loops with unneeded connections. It loses the
         # rank of a reduction to a scalar, has no ConvertLike, aligns operands for broadcasting in
-        # its own way, and computes differences of unsigned integers wrongly.
+        # its own way, and computes differences of unsigned integers wrongly. The weights of its
+        # sequences must be constant.
+        yield SequencesToGates(computed_weights=False)
         yield TensorIteratorToLoop()
         yield CanonicalPorts()
         yield DeadCode()
@@ -264,7 +262,7 @@ def _passes(target: Target) -> Iterator[Pass]:
     if target.types:
         yield UnpackConstants(tuple(sorted(str(item) for item in target.types & set(STAND_INS))))
     yield DowngradeOpset(target.opset)
-    yield LowerThroughOnnx(target.opset, target.computed_weights)
+    yield LowerThroughOnnx(target.opset)
     if target.name == OLDEST:
         yield ConstantReshapes()
         yield DropEmptyParts()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from irloop.analysis.plugin import is_written_as_loop
 from irloop.building.ir_model import IrModel
@@ -14,6 +15,10 @@ from irloop.faults.fault import Effect, Fault
 from irloop.graph.builder import shape_of
 from irloop.graph.model import Model, Node
 from irloop.graph.types import ElementType
+from irloop.passes.recurrent_loops import replace_by_gates
+
+if TYPE_CHECKING:
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["SequenceOfAnEmptyBatch"]
 
@@ -24,7 +29,8 @@ class SequenceOfAnEmptyBatch(
     engine="openvino",
     title="A recurrent sequence of an empty batch",
     effect=Effect.CRASH,
-    fix="Write the sequence as a Loop that joins its outputs along axis 0.",
+    repairs_always=True,
+    fix="Write the sequence as a Loop that joins its outputs along axis 0: irloop transform.",
 ):
     """A recurrent sequence of an empty batch.
 
@@ -36,8 +42,8 @@ class SequenceOfAnEmptyBatch(
         size is known only at run time, only those sequences are at risk whose weights are
         computed, whose gates are clipped, or whose activations are not the defaults.
     What irloop does:
-        Conversion to IR writes such an operation as a loop that joins along axis 0, and folds the
-        results of a batch that is known to be empty.
+        Conversion to IR and ``irloop transform`` write such a sequence as a loop of its gates that
+        joins along axis 0. Conversion folds the results of a batch that is known to be empty.
     """
 
     operations = SEQUENCES
@@ -49,6 +55,10 @@ class SequenceOfAnEmptyBatch(
             return
         if (dims is not None and dims[0] == 0) or is_written_as_loop(node):
             yield f"the batch of {node.op.type} {node.name!r} may be empty"
+
+    def repair(self, node: Node, w: NodeWriter) -> None:
+        """Replace the sequence by a loop of gates, as the pass `sequences_to_gates` does."""
+        replace_by_gates(node, w)
 
 
 @SequenceOfAnEmptyBatch.case(

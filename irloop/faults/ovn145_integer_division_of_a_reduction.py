@@ -12,7 +12,7 @@ from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.elementwise import (
     Divide,
 )
-from irloop.dialects.openvino.gather import Gather, Gather7, Gather8
+from irloop.dialects.openvino.gather import GATHERS
 from irloop.dialects.openvino.matmul import MatMul
 from irloop.dialects.openvino.reduction import ReduceMax, ReduceSum, Reduction
 from irloop.faults.case import run
@@ -99,7 +99,7 @@ def _inputs_computed_with(node: Node) -> Sequence[Value | None]:
     """
     if any(is_copy(value) for value in node.outputs):
         return ()
-    follows = isinstance(node.op, Gather | Gather7 | Gather8) or is_view(node)
+    follows = isinstance(node.op, GATHERS) or is_view(node)
     return node.inputs if follows or node.op.elementwise else ()
 
 

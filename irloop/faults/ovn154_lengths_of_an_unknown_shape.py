@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from irloop.analysis.plugin import is_written_as_loop
 from irloop.analysis.sources import is_computed_from_inputs, sources
@@ -14,6 +15,10 @@ from irloop.faults.fault import Effect, Fault
 from irloop.graph.builder import shape_of
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.types import ElementType
+from irloop.passes.recurrent_loops import replace_by_gates
+
+if TYPE_CHECKING:
+    from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["LengthsOfAnUnknownShape"]
 
@@ -25,6 +30,7 @@ class LengthsOfAnUnknownShape(
     title="A recurrent sequence with lengths, whose data has an unknown size",
     effect=Effect.WRONG,
     passes=("sequence_to_tensor_iterator",),
+    repairs_always=True,
 ):
     """A recurrent sequence with lengths, whose data has an unknown size.
 
@@ -38,20 +44,33 @@ class LengthsOfAnUnknownShape(
         which reads the lengths. Lengths that are computed from sizes are not reported: irloop
         assumes that they equal the number of steps, and then the results are correct.
     What irloop does:
-        Conversion to IR writes such an operation as a loop. The pass sequence_to_tensor_iterator
-        rewrites the sequences of an IR.
+        Conversion to IR and ``irloop transform`` write such a sequence as a loop of its gates. The
+        pass sequence_to_tensor_iterator writes it as a loop of cells.
     """
 
     operations = SEQUENCES
 
     def find(self, node: Node) -> Iterator[str]:
-        if not isinstance(node.op, SEQUENCES) or is_written_as_loop(node):
-            return
-        data, lengths = node.inputs[0], node.inputs[-4]
-        if data is None or lengths is None or shape_of(data).static() is not None:
-            return
-        if not _are_sizes(lengths):
+        if _has_lengths(node) and not is_written_as_loop(node):
             yield f"{node.op.type} {node.name!r} has lengths, and data of an unknown size"
+
+    def is_repaired(self, node: Node) -> bool:
+        # What the plugin writes as a TensorIterator is right, but takes twice as long as the gates.
+        return _has_lengths(node)
+
+    def repair(self, node: Node, w: NodeWriter) -> None:
+        """Replace the sequence by a loop of gates, as the pass `sequences_to_gates` does."""
+        replace_by_gates(node, w)
+
+
+def _has_lengths(node: Node) -> bool:
+    """Return whether a sequence has lengths that are no sizes, and data of an unknown size."""
+    if not isinstance(node.op, SEQUENCES):
+        return False
+    data, lengths = node.inputs[0], node.inputs[-4]
+    if data is None or lengths is None or shape_of(data).static() is not None:
+        return False
+    return not _are_sizes(lengths)
 
 
 def _are_sizes(lengths: Value) -> bool:

@@ -199,6 +199,20 @@ def test_conversion_to_openvino_and_back_keeps_the_results(sample: Sample) -> No
         np.testing.assert_allclose(left, right, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+def test_what_is_not_to_run_stays_one_operation(sample: Sample) -> None:
+    """The intermediate form of a change of opset has no loops; nor has the result."""
+    proto, inputs = _model(sample)
+    neutral, _ = pipelines.to_openvino(from_proto(proto), to_run=False)
+    back, _ = pipelines.to_onnx(neutral)
+    kinds = {node.op.type for node in all_nodes(back.graph)}
+    assert sample.op in kinds
+    assert not kinds & {"Loop", "Scan"}
+    found = _run_onnx(to_proto_model(back), inputs)
+    for left, right in zip(found, _run_onnx(proto, inputs), strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-4, atol=1e-5)
+
+
 def test_zero_peepholes_need_no_loop() -> None:
     proto, _ = _model(SAMPLES[5])
     zero = next(item for item in proto.graph.initializer if item.name == "p")

@@ -16,6 +16,7 @@ from irloop.dialects.openvino.shape import Broadcast3, ShapeOf3
 from irloop.faults.catalogue import find_faults
 from irloop.graph.model import Model
 from irloop.graph.types import ElementType
+from irloop.graph.walk import all_nodes
 
 I64 = ElementType.I64
 KINDS: dict[str, tuple[type[Recurrent], int, tuple[str, ...]]] = {
@@ -104,6 +105,46 @@ def test_the_pass_of_the_fault_removes_it(tmp_path: Path) -> None:
     changed, _ = irloop.transform(model, ["sequence_to_tensor_iterator"])
     assert "OVN154" not in codes(changed)
     assert reads_lengths(changed, tmp_path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dims", UNKNOWN)
+def test_transform_writes_gates(kind: str, dims: tuple[int | None, ...], tmp_path: Path) -> None:
+    model = sequence(kind, dims)
+    changed, _ = irloop.transform(model, ["dead_code"])
+    assert "OVN154" not in codes(changed)
+    types = {node.op.type for node in all_nodes(changed.graph)}
+    assert "MatMul" in types
+    assert "Less" in types
+    assert reads_lengths(changed, tmp_path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_conversion_to_onnx_and_back_writes_gates(kind: str, tmp_path: Path) -> None:
+    back, _ = irloop.convert(irloop.convert(sequence(kind, (2, None, 1)))[0])
+    assert "OVN154" not in codes(back)
+    assert reads_lengths(back, tmp_path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lengths_of_whole_items_are_not_compared(kind: str) -> None:
+    """OVN134 has the loop written: the plugin would write one that an empty batch ends."""
+    model = sequence(kind, (None, None, 1), "sizes", clip=9.0)
+    assert "OVN134" in codes(model)
+    changed, _ = irloop.transform(model, ["dead_code"])
+    assert "OVN134" not in codes(changed)
+    types = [node.op.type for node in all_nodes(changed.graph)]
+    assert "TensorIterator" in types
+    assert not {"Less", "Broadcast", "Select"} & set(types)
+
+
+def test_the_export_leaves_whole_lengths_out() -> None:
+    converted, _ = irloop.convert(sequence("gru", (None, None, 1), "sizes"))
+    (node,) = [node for node in converted.graph.nodes if node.op.type == "GRU"]
+    assert node.inputs[4] is None
+    converted, _ = irloop.convert(sequence("gru", (None, None, 1)))
+    (node,) = [node for node in converted.graph.nodes if node.op.type == "GRU"]
+    assert node.inputs[4] is not None
 
 
 def test_check_names_the_fault(tmp_path: Path) -> None:

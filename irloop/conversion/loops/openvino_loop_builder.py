@@ -25,7 +25,6 @@ from irloop.analysis.free_sizes import is_free_size
 from irloop.analysis.shared_memory import needs_barrier, shares_memory_with
 from irloop.analysis.states import changing_axes
 from irloop.conversion.framework.directions import Import
-from irloop.conversion.loops.loop_bounds import cut_if_idle
 from irloop.conversion.loops.loop_builder import LoopBuilder, Outputs
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.wire_ends import INVARIANT, Leaving, joined_port, slice_port
@@ -42,6 +41,7 @@ from irloop.graph.model import Value
 from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import UNKNOWN_DIM, ElementType, Shape, TensorType
+from irloop.passes.loop_bounds import cut_if_idle
 
 __all__ = ["OpenVinoLoopBuilder", "refuse_strings"]
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from irloop.analysis.lengths import reach_the_end
 from irloop.conversion.framework.directions import Export
 from irloop.conversion.framework.translation import exports
 from irloop.conversion.recurrent import recurrent_parts as parts
@@ -57,17 +58,15 @@ def _attributes(
     return attributes
 
 
-def _lengths(c: Export, lengths: Value, x: Value) -> Value | None:
+def _lengths(c: Export, lengths: Value) -> Value | None:
     """Return the lengths as i32, for the input sequence_lens of the ONNX operation.
 
     The result is None if no item is shorter than the time axis; the input may then be omitted.
     """
-    known = array_of(lengths)
-    if known is None:
-        known = c.constant_of(lengths)
-    dims = shape_of(x).dims
-    steps = None if dims is None else dims[1]
-    if known is not None and isinstance(steps, int) and steps > 0 and (known >= steps).all():
+    data, source = c.node.inputs[0], c.node.inputs[len(c.node.outputs)]
+    assert data is not None
+    assert source is not None
+    if reach_the_end(source, data, c.converter.source.constant):
         return None
     return c.convert(lengths, ElementType.I32)
 
@@ -161,7 +160,7 @@ def _export_lstm(
         _reordered(c, w, order, size, "W"),
         _reordered(c, r, order, size, "R"),
         _joined_bias(c, _reordered(c, bias, order, size, "B"), 4 * size),
-        _lengths(c, lengths, x),
+        _lengths(c, lengths),
         _turned(c, h),
         _turned(c, memory),
         peepholes,
@@ -206,7 +205,7 @@ def export_gru(
     attributes = _attributes(op, op.functions(), op.direction.lower(), size)
     linear = op.linear_before_reset
     both = _linear_bias(c, bias, size) if linear else _joined_bias(c, bias, 3 * size)
-    given = [_turned(c, x), w, r, both, _lengths(c, lengths, x), _turned(c, h)]
+    given = [_turned(c, x), w, r, both, _lengths(c, lengths), _turned(c, h)]
     return _emit(c, onnx.GRU(**attributes, linear_before_reset=int(linear)), given, 1)
 
 
@@ -225,7 +224,7 @@ def export_rnn(
     size = _size(c, r, op.hidden_size)
     attributes = _attributes(op, op.functions(), op.direction.lower(), size)
     both = _joined_bias(c, bias, size)
-    given = [_turned(c, x), w, r, both, _lengths(c, lengths, x), _turned(c, h)]
+    given = [_turned(c, x), w, r, both, _lengths(c, lengths), _turned(c, h)]
     return _emit(c, onnx.RNN(**attributes), given, 1)
 
 

@@ -1,41 +1,55 @@
-"""Converts LSTM, GRU and RNN of ONNX to OpenVINO.
+"""Converts LSTM, GRU and RNN of ONNX to sequences of OpenVINO.
 
-An operation becomes a Sequence of opset5 if OpenVINO's runtimes compute it correctly. With
-peepholes, coupled gates, or activations other than sigmoid, tanh and relu it becomes a
-TensorIterator whose body holds the gates. A bidirectional operation with different activations per
-direction is split in two.
+A bidirectional operation with different activations per direction is split in two. What no runtime
+computes in a sequence, such as peepholes, is written so at first: `SequencesToGates` replaces it by
+a loop of gates.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from irloop.analysis.plugin import computes_as_loop
 from irloop.conversion.framework.directions import Import
 from irloop.conversion.framework.translation import imports
 from irloop.conversion.recurrent import recurrent_parts as parts
-from irloop.conversion.recurrent.recurrent_steps import Layer, is_coupled, iterated, summed_bias
 from irloop.dialects.onnx import recurrent as onnx
 from irloop.dialects.openvino import recurrent as ov
 from irloop.dialects.openvino.comparison import Greater
 from irloop.dialects.recurrent import Activation
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
-from irloop.graph.op import Constant
 from irloop.graph.types import Dim, ElementType
 from irloop.passes.stored import array_of
 
 __all__: list[str] = []
-
-#: Activations that OpenVINO's CPU plugin runs inside a Sequence.
-EXECUTABLE = frozenset({"sigmoid", "tanh", "relu"})
 
 #: Tensors of one value that have more elements are made by an operation, to keep the file small.
 _STORED = 1 << 16
 
 #: The positions of OpenVINO's gates f i c o in ONNX's order i o f c.
 OPENVINO_ORDER = ("iofc".index("f"), "iofc".index("i"), "iofc".index("c"), "iofc".index("o"))
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """An ONNX recurrent operation with its inputs in batch-first layout.
+
+    x [B, T, I], weights in ONNX's layout, bias [D, 2*G*S] or None, lengths [B] or None, states
+    [B, D, S], peepholes [D, 3*S] or None.
+    """
+
+    op: onnx.Recurrent
+    x: Value
+    w: Value
+    r: Value
+    bias: Value | None
+    lengths: Value | None
+    states: tuple[Value, ...]
+    peepholes: Value | None
+    size: int
+    directions: int
 
 
 def _layer(c: Import, op: onnx.Recurrent, inputs: tuple[Value | None, ...]) -> Layer:
@@ -121,71 +135,22 @@ def _in_source_layout(c: Import, op: onnx.Recurrent, results: list[Value]) -> li
 
 @imports(onnx.LSTM, onnx.LSTM1, onnx.GRU, onnx.GRU1, onnx.RNN, onnx.RNN1)
 def import_recurrent(c: Import, op: onnx.Recurrent, *inputs: Value | None) -> list[Value]:
-    """Write LSTM, GRU or RNN as the sequence operation of the same kind, or as a TensorIterator.
+    """Write LSTM, GRU or RNN as the sequence operation of the same kind.
 
-    A TensorIterator, whose body computes the gates, is used if the sequence operation cannot
-    express the node or OpenVINO would fail on it or compute it wrongly. Examples are peepholes and
-    activations that OpenVINO lacks. Two directions with different activations are converted one by
-    one.
+    Two directions with different activations are converted one by one.
     """
     layer = _layer(c, op, inputs)
-    functions = op.functions()
-    suits = _suits_a_sequence(c, layer, functions)
-    direction = op.direction.lower()
-    if suits and all(_runs(item) and item == functions[0] for item in functions):
-        return _in_source_layout(c, op, _sequence(c, layer, direction, functions[0]))
-    parts: list[list[Value]] = []
-    for at, function in enumerate(functions):
-        reverse = direction == "reverse" or at == 1
-        part = layer if len(functions) == 1 else _one_direction(c, layer, at)
-        if suits and _runs(function):
-            parts.append(_sequence(c, part, "reverse" if reverse else "forward", function))
-        else:
-            parts.append(iterated(c, part, function, reverse=reverse))
-    if len(parts) == 1:
-        return _in_source_layout(c, op, parts[0])
-    joined = [c.concat(list(pair), 1) for pair in zip(*parts, strict=True)]
+    first, *others = op.functions()
+    if all(function == first for function in others):
+        return _in_source_layout(c, op, _sequence(c, layer, op.direction.lower(), first))
+    made = [
+        _sequence(c, _one_direction(c, layer, at), direction, function)
+        for at, (direction, function) in enumerate(
+            zip(("forward", "reverse"), (first, *others), strict=True)
+        )
+    ]
+    joined = [c.concat(list(pair), 1) for pair in zip(*made, strict=True)]
     return _in_source_layout(c, op, joined)
-
-
-def _suits_a_sequence(c: Import, layer: Layer, functions: Sequence[tuple[Activation, ...]]) -> bool:
-    """Return whether a sequence operation can express the node, whatever its activations are."""
-    if layer.peepholes is not None or is_coupled(layer.op) or _ignores_lengths(layer):
-        return False
-    if _fails_on_an_empty_batch(layer, functions):
-        return False
-    return bool(c.converter.options.get("computed_weights", True)) or _has_constant_weights(layer)
-
-
-def _ignores_lengths(layer: Layer) -> bool:
-    """Return whether OpenVINO's CPU plugin would run every item over all steps.
-
-    Version 2026.4 ignores sequence_lengths as soon as one dimension of X is dynamic.
-    """
-    return layer.lengths is not None and shape_of(layer.x).static() is None
-
-
-def _fails_on_an_empty_batch(layer: Layer, functions: Sequence[tuple[Activation, ...]]) -> bool:
-    """Return whether OpenVINO's CPU plugin would fail on a batch that is empty at run time
-    (OVN134).
-
-    Conversion then emits a loop instead of a sequence. The loop is as fast, because the plugin
-    itself would compute the sequence as a loop.
-    """
-    if isinstance(shape_of(layer.x).dim(0), int):
-        return False
-    weights = (layer.w, layer.r, layer.bias)
-    clip = layer.op.clip or 0.0
-    return any(computes_as_loop(layer.op.GATES, item, clip, weights) for item in functions)
-
-
-def _has_constant_weights(layer: Layer) -> bool:
-    weights = (layer.w, layer.r) if layer.bias is None else (layer.w, layer.r, layer.bias)
-    return all(isinstance(value.producer.op, Constant) for value in weights)
-
-
-def _runs(functions: tuple[Activation, ...]) -> bool:
-    return all(name in EXECUTABLE for name, _, _ in functions)
 
 
 def _one_direction(c: Import, layer: Layer, at: int) -> Layer:
@@ -211,32 +176,65 @@ def _one_direction(c: Import, layer: Layer, at: int) -> Layer:
     )
 
 
+def _summed_bias(c: Import, layer: Layer) -> Value:
+    """Emit the bias of a recurrent layer in OpenVINO's form: the sum of both ONNX biases.
+
+    The shape is [D, G*S] with D directions, G gates and hidden size S. For a GRU with
+    linear_before_reset it is [D, 4*S], because the two biases of its third gate stay apart. The
+    bias is all zeros if the layer has none.
+    """
+    import numpy as np
+
+    width, gates = layer.op.GATES * layer.size, 2 * layer.size
+    linear = isinstance(layer.op, onnx.GRU | onnx.GRU1) and layer.op.linear_before_reset != 0
+    if layer.bias is None:
+        zeros = np.zeros((layer.directions, 2 * gates if linear else width))
+        return c.constant(zeros, element_of(layer.x))
+    known = array_of(layer.bias)
+    if known is not None:
+        first, second = known[:, :width], known[:, width:]
+        summed = first + second
+        if linear:
+            summed = np.concatenate((summed[:, :gates], first[:, gates:], second[:, gates:]), 1)
+        return parts.constant(c, summed, layer.bias, f"{c.prefix}/B")
+    if not linear:
+        left, right = c.variadic_split(layer.bias, 1, [width, width])
+        return c.add(left, right)
+    sizes = [gates, layer.size, gates, layer.size]
+    of_input, own_input, of_state, own_state = c.variadic_split(layer.bias, 1, sizes)
+    return c.concat([c.add(of_input, of_state), own_input, own_state], 1)
+
+
 def _sequence(
     c: Import, layer: Layer, direction: str, functions: tuple[Activation, ...]
 ) -> list[Value]:
     op = layer.op
     lengths = _all_steps(c, layer.x) if layer.lengths is None else layer.lengths
+    alphas, betas = parts.by_position(functions)
     shared: dict[str, Any] = {
         "hidden_size": layer.size,
         "activations": tuple(name for name, _, _ in functions),
+        "activations_alpha": alphas,
+        "activations_beta": betas,
         "clip": op.clip or 0.0,
         "direction": direction,
     }
-    bias = summed_bias(c, layer)
+    weights = [layer.w, layer.r, _summed_bias(c, layer)]
     if isinstance(op, onnx.LSTM | onnx.LSTM1):
-        rows = parts.gate_rows(OPENVINO_ORDER, layer.size)
-        w = parts.taken(c, layer.w, rows, 1, "W")
-        r = parts.taken(c, layer.r, rows, 1, "R")
-        bias = parts.taken(c, bias, rows, 1, "B")
-        sequence: ov.Recurrent = ov.LSTMSequence(**shared)
-        outputs = c.emit(sequence, layer.x, *layer.states, lengths, w, r, bias).outputs
-        return [outputs[0], *_zero_without_steps(c, layer, outputs[1:])]
-    if isinstance(op, onnx.GRU | onnx.GRU1):
+        if layer.peepholes is not None or op.input_forget:
+            shared |= {"weights_format": "iofc", "input_forget": op.input_forget != 0}
+            sequence: ov.Recurrent = ov.LSTMSequence1(**shared)
+            weights += [] if layer.peepholes is None else [layer.peepholes]
+        else:
+            rows = parts.gate_rows(OPENVINO_ORDER, layer.size)
+            named = zip(weights, "WRB", strict=True)
+            weights = [parts.taken(c, value, rows, 1, name) for value, name in named]
+            sequence = ov.LSTMSequence(**shared)
+    elif isinstance(op, onnx.GRU | onnx.GRU1):
         sequence = ov.GRUSequence(**shared, linear_before_reset=op.linear_before_reset != 0)
     else:
         sequence = ov.RNNSequence(**shared)
-    inputs = (layer.x, *layer.states, lengths, layer.w, layer.r, bias)
-    outputs = c.emit(sequence, *inputs).outputs
+    outputs = c.emit(sequence, layer.x, *layer.states, lengths, *weights).outputs
     return [outputs[0], *_zero_without_steps(c, layer, outputs[1:])]
 
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from irloop.conversion.framework.directions import Export, Import
+from irloop.conversion.framework.directions import Export
 from irloop.conversion.framework.translation import Conversion
 from irloop.dialects.onnx import activation as onnx
 from irloop.dialects.onnx import elementwise as onnx_elementwise
-from irloop.dialects.openvino import activation as ov
-from irloop.dialects.openvino import elementwise as ov_elementwise
 from irloop.dialects.recurrent import ACTIVATIONS, Activation
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
@@ -30,7 +28,6 @@ __all__ = [
     "gate_rows",
     "in_order",
     "onnx_activation",
-    "openvino_activation",
     "static_dim",
     "taken",
 ]
@@ -144,38 +141,3 @@ def onnx_activation(c: Export, function: Activation, x: Value) -> Value:
     # returns x.
     below = c.less(x, c.scalar(alpha, x))
     return c.select(below, c.scalar(0.0, x), x)
-
-
-def openvino_activation(c: Import, function: Activation, x: Value) -> Value:
-    """Emit an activation in OpenVINO operations of opset5 or older."""
-    name, alpha, beta = function
-
-    def number(value: float) -> Value:
-        return c.scalar(value, x)
-
-    match name:
-        case "sigmoid":
-            return c(ov.Sigmoid(), x)
-        case "tanh":
-            return c(ov_elementwise.Tanh(), x)
-        case "relu":
-            return c(ov.ReLU(), x)
-        case "softplus":
-            return c(ov.SoftPlus(), x)
-        case "elu":
-            return c(ov.Elu(alpha=alpha), x)
-        case "leakyrelu":
-            return c(ov.PReLU(), x, c.constant([alpha], element_of(x)))
-        case "hardsigmoid":
-            return c(ov.HardSigmoid(), x, number(alpha), number(beta))
-        case "softsign":
-            size = c.add(c(ov_elementwise.Abs(), x), number(1.0))
-            return c.divide(x, size)
-        case "affine":
-            scaled = c.multiply(x, number(alpha))
-            return c.add(scaled, number(beta))
-        case "scaledtanh":
-            inner = c(ov_elementwise.Tanh(), c.multiply(x, number(beta)))
-            return c.multiply(inner, number(alpha))
-    below = c.less(x, number(alpha))
-    return c.select(below, number(0.0), x)

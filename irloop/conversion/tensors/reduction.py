@@ -86,7 +86,7 @@ def all_axes(c: Import, data: Value) -> Value:
     return c.range(c.i64(0), c.as_scalar(count), c.i64(1))
 
 
-def axes_of(
+def axes_input(
     c: Import, op: onnx.ByAttribute | onnx.ByInput, data: Value, axes: Value | None
 ) -> Value | None:
     """Return the axes of a reduction as the input of an OpenVINO reduction.
@@ -141,7 +141,7 @@ def _import(kind: str) -> Callable[..., Value]:
         axes: Value | None = None,
     ) -> Value:
         data = _flat_if_all_is_reduced(c, op, data, axes)
-        listed = axes_of(c, op, data, axes)
+        listed = axes_input(c, op, data, axes)
         if listed is None:
             return c(ov_math.Abs(), data) if kind in ("L1", "L2") else data
         if kind == "Max" and element_of(data).is_float and _may_be_infinite(c, data):
@@ -249,7 +249,7 @@ def import_log_sum_exp(
     An infinite maximum is replaced by 0: x - max would be NaN.
     """
     data = _flat_if_all_is_reduced(c, op, data, axes)
-    listed = axes_of(c, op, data, axes)
+    listed = axes_input(c, op, data, axes)
     if listed is None:
         return data
 

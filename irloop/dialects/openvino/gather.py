@@ -11,6 +11,7 @@ from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, Dim, TensorType, ValueType
 
 __all__ = [
+    "GATHERS",
     "Gather",
     "Gather7",
     "Gather8",
@@ -195,3 +196,7 @@ class GatherTree(OpenVinoOp, type="GatherTree", since=1, inputs=4):
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.gather.gather_tree
+
+
+#: The versions of Gather.
+GATHERS = (Gather, Gather7, Gather8)

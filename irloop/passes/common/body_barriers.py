@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irloop.analysis.shared_memory import is_overwritten, needs_barrier, shares_memory_with
 from irloop.dialects.openvino import control_flow as ov
-from irloop.dialects.openvino.gather import Gather, Gather7, Gather8
+from irloop.dialects.openvino.gather import GATHERS
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Concatenated
 from irloop.graph.model import Node, Value
@@ -16,8 +16,6 @@ from irloop.passes.node_writer import NodeWriter
 from irloop.passes.writers import writer_at
 
 __all__ = ["BodyBarriers"]
-
-GATHERS = (Gather, Gather7, Gather8)
 
 
 class BodyBarriers(LoopPass):

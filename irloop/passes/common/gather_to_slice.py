@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irloop.dialects.loops import normal_axis
 from irloop.dialects.openvino import control_flow as ov
-from irloop.dialects.openvino import gather
+from irloop.dialects.openvino.gather import GATHERS
 from irloop.dialects.openvino.shape import RESHAPING
 from irloop.dialects.wire_ends import Entering, slice_port
 from irloop.graph.builder import element_of, shape_of
@@ -17,8 +17,6 @@ from irloop.passes.node_writer import NodeWriter
 from irloop.passes.writers import writer_at
 
 __all__ = ["GatherToSlice"]
-
-GATHERS = (gather.Gather, gather.Gather7, gather.Gather8)
 
 
 class GatherToSlice(LoopPass):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from functools import reduce
 
 from irloop.analysis.states import unknown_axes
-from irloop.conversion.framework.directions import Import
 from irloop.dialects.slices import TO_THE_END
+from irloop.dialects.writing.openvino_writer import OpenVinoWriter
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
 __all__ = ["cut_if_idle"]
 
 
-def cut_if_idle(c: Import, value: Value, axis: int, trip: Value, starts: Value) -> Value:
+def cut_if_idle(c: OpenVinoWriter, value: Value, axis: int, trip: Value, starts: Value) -> Value:
     """Slice a concatenated output of a Loop to zero length if no iteration ran.
 
     Without this, OpenVINO 2026.4 returns the values of earlier iterations, in the shape of an
