@@ -24,7 +24,8 @@ _KEEPING = classes_of("Concat", "Min", "Minimum")
 #: Operations that choose among their last two operands.
 _CHOICES = classes_of("Select", "Where")
 _RANGES = classes_of("Range")
-_SEARCHES = classes_of("TopK")
+#: Searches whose first result has elements of their first input.
+_SEARCHES = classes_of("ReduceMin", "TopK")
 #: Operations that are never negative if one operand is not.
 _RAISING = classes_of("Max", "Maximum")
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from irloop.analysis.patterns import is_view, number_of, same_memory
-from irloop.analysis.sources import is_computed_from_inputs
+from irloop.analysis.sources import MOST, is_computed_from_inputs, sources
 from irloop.dialects.openvino import (
     activation,
     comparison,
@@ -29,10 +29,11 @@ from irloop.dialects.openvino import (
     slicing,
 )
 from irloop.dialects.openvino.convert import Convert
-from irloop.graph.builder import shape_of
+from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Invariant
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Result
+from irloop.graph.types import ElementType
 from irloop.graph.walk import reached
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "begins_in_place",
     "has_one_source",
     "is_copy",
+    "is_kept",
     "is_overwritten",
     "joins_in_place",
     "may_share",
@@ -87,6 +89,14 @@ IN_PLACE = (
     scatter.ScatterNDUpdate,
     scatter.ScatterNDUpdate15,
     slicing.SliceScatter,
+)
+
+#: Operations that only their first operand may lend its memory to, see `is_kept`.
+_FIRST_IN_PLACE = (
+    elementwise.Add,
+    elementwise.Maximum,
+    elementwise.Minimum,
+    elementwise.Multiply,
 )
 
 #: Operations that copy elements into memory of their own, or that OpenVINO removes because they
@@ -168,6 +178,8 @@ def is_overwritten(value: Value, *, viewed: bool = False) -> bool:
                 return True
             if begins_in_place(user, value):
                 return True
+            if is_kept(user, position):
+                continue
             if joins_in_place(user):
                 pending.append((user.output, True))
             elif is_view(user) and not (position and isinstance(user.op, MOVES)):
@@ -180,6 +192,25 @@ def is_overwritten(value: Value, *, viewed: bool = False) -> bool:
                 still_viewed = viewed and _may_keep_all(user)
                 pending += [(output, still_viewed) for output in user.outputs]
     return False
+
+
+def is_kept(node: Node, position: int) -> bool:
+    """Return whether a sum, product, maximum or minimum surely leaves an operand as it is.
+
+    The plugin computes an elementwise operation in the memory of its first operand, never of its
+    second; and so it does with several in one, as measured with OpenVINO 2026.4. If the first
+    operand is constant, the second one takes its place; if one of the operands is computed
+    elementwise or both from the same value, they may be part of another operation.
+    """
+    if position != 1 or not isinstance(node.op, _FIRST_IN_PLACE) or None in node.inputs:
+        return False
+    first, second = (value for value in node.inputs if value is not None)
+    if second.producer.op.elementwise and not is_view(second.producer):
+        return False
+    found = [*sources([first.producer])]
+    if len(found) > MOST or same_memory(second).producer in found:
+        return False
+    return bool(is_computed_from_inputs(first.producer, _inputs_unless_a_known_shape))
 
 
 def _may_keep_all(node: Node) -> bool:
@@ -311,8 +342,9 @@ def may_share(value: Value, moving: AbstractSet[Value]) -> bool:
     `moving` holds the loop parameters whose memory OpenVINO's CPU plugin overwrites for the next
     iteration. The plugin may compute a value in the memory of a parameter if the path from the
     parameter to the value contains a view, such as a Reshape, or a Concat or split that copies
-    nothing, as measured with OpenVINO 2026.4. Then the value can be lost: the plugin copies the
-    next slice into this memory before it copies the value along its back edge.
+    nothing, as measured with OpenVINO 2026.4, and both have one type in the plugin. Then the value
+    can be lost: the plugin copies the next slice into this memory before it copies the value along
+    its back edge.
     """
 
     def onward(item: tuple[Value, bool]) -> Iterator[tuple[Value, bool]]:
@@ -321,11 +353,25 @@ def may_share(value: Value, moving: AbstractSet[Value]) -> bool:
         if isinstance(node.op, OWN_MEMORY):
             return
         is_part = joins_in_place(node) or _splits_in_place(node)
-        for one in node.inputs:
-            if one is not None and (is_part or _may_be_as_large(one, current)):
-                yield one, viewed or is_view(node) or is_part
+        for position, one in enumerate(node.inputs):
+            if one is None or is_kept(node, position):
+                continue
+            if is_part or _may_be_as_large(one, current):
+                is_seen = is_part or (is_view(node) and _kind(one) == _kind(current))
+                yield one, viewed or is_seen
 
-    return any(viewed and one in moving for one, viewed in reached([(value, False)], onward))
+    return any(
+        viewed and one in moving and _kind(one) == _kind(value)
+        for one, viewed in reached([(value, False)], onward)
+    )
+
+
+def _kind(value: Value) -> str:
+    """The type in which the plugin has a value; only values of one type may share memory."""
+    element = element_of(value)
+    if element.is_integer:
+        return "integer" if element.bits > 8 else str(element)
+    return "u8" if element is ElementType.BOOLEAN else "float"
 
 
 def _may_be_as_large(operand: Value, result: Value) -> bool:

@@ -12,6 +12,7 @@ from irloop.conversion.framework.borders import (
     onnx_output_name,
     unchanged,
 )
+from irloop.conversion.framework.size_names import named_sizes
 from irloop.conversion.framework.steps import (
     CarryNarrowElements,
     DropUnread,
@@ -285,7 +286,7 @@ def to_openvino(
             raise _with_choice(model, error) from error
         raise
     result.version = ir_version_of(result)
-    result.metadata = {}
+    result.metadata = named_sizes(result.graph)
     return result, [*converter.notes, *_newer_operations(converter)]
 
 
@@ -321,6 +322,8 @@ def _openvino_passes(
     # The passes of one direction only are not imported for the other.
     from irloop.conversion.framework.onnx_steps import ExpandScan8, StandardizeFirst
     from irloop.conversion.framework.openvino_borders import own_producer
+    from irloop.conversion.loops.listed_iteration import ListedIteration
+    from irloop.conversion.loops.paired_reshapes import PairedReshapes
     from irloop.conversion.recurrent.sequences_to_gates import SequencesToGates
     from irloop.conversion.tensors.constant_products import FoldConstantProducts
 
@@ -348,6 +351,9 @@ def _openvino_passes(
         # A loop that replaces another one takes over the dimensions of its body. Only inference
         # tells which dimensions the new body lacks.
         KeepDeclaredDims(converter),
+        # A body that removes the axis of a slice may add it again, or make a list of a number.
+        *([Tidied(PairedReshapes())] if any(node.bodies for node in model.graph.nodes) else ()),
+        ListedIteration(),
         # OpenVINO cannot fold them, because it keeps the weights compressed.
         FoldConstantProducts(),
         # Rewrite forms that OpenVINO computes wrongly or refuses.

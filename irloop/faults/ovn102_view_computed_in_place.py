@@ -36,6 +36,8 @@ class ViewComputedInPlace(
         The next value of a state is computed elementwise from a Reshape, Squeeze, Unsqueeze or
         Transpose of a slice or of another state; or it is computed from a Concat, Split or
         VariadicSplit of them, if only axes of size 1 are in front of the axis of this operation.
+        The second operand of a sum, product, maximum or minimum lends no memory unless the first is
+        constant, nor does a value that the plugin has in another type.
     What irloop does:
         Conversion to IR copies the value in the body; for a model that is already IR, the
         pass body_barriers does this.

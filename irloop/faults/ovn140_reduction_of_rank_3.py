@@ -18,7 +18,7 @@ from irloop.dialects.openvino.reduction import ReduceSum, Reduction
 from irloop.dialects.openvino.shape import Unsqueeze
 from irloop.faults.case import run
 from irloop.faults.fault import Effect, Fault
-from irloop.graph.builder import shape_of
+from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.types import ElementType
 
@@ -47,7 +47,8 @@ class ReductionOfRank3(
     Where:
         A reduction of a tensor of rank 3 along its first or its last axis, followed by elementwise
         operations, of which one reads a constant that differs along axis 1. The Gaussian naive
-        Bayes classifier of scikit-learn has this pattern.
+        Bayes classifier of scikit-learn has this pattern. Of integers, also a reduction along the
+        second or the last axis that meets a constant of one element.
     What irloop does:
         Conversion to IR adds an axis of size 1 and reduces both axes.
     """
@@ -90,18 +91,22 @@ def reduced_wrongly(node: Node) -> int | None:
     OpenVINO may fail if three conditions hold. The operand has rank 3. The node reduces a single
     axis, which is given by a constant and is the first or the last. An elementwise operation with a
     constant of several elements reads the result, directly or after other elementwise operations.
-    The returned axis is 0 or 2.
+    Of integers, it also fails for the second and the last axis and a constant of one element.
     """
     if not isinstance(node.op, Reduction) or len(node.inputs) < 2:
         return None
     data, axis = node.inputs[0], number_of(node.inputs[1])
     if data is None or shape_of(data).rank != 3 or axis is None or not -3 <= axis < 3:
         return None
-    return axis % 3 if axis % 3 != 1 and _meets_a_constant(node.output) else None
+    axis, is_integer = axis % 3, element_of(data).is_integer
+    if axis == 1 and not is_integer:
+        return None
+    least = 1 if axis and is_integer else 2
+    return axis if _meets_a_constant(node.output, least) else None
 
 
-def _meets_a_constant(value: Value) -> bool:
-    """Return whether `value` reaches an operation with a constant of several elements.
+def _meets_a_constant(value: Value, least: int) -> bool:
+    """Return whether `value` reaches an operation with a constant of at least so many elements.
 
     The operation must be elementwise and read `value` directly or through a short chain of
     elementwise operations. Each value of the chain must have only one reader. OpenVINO's CPU plugin
@@ -118,7 +123,8 @@ def _meets_a_constant(value: Value) -> bool:
         if not user.op.elementwise or len(user.outputs) != 1:
             return False
         others = (item for item in user.inputs if item is not None and item is not value)
-        if any(is_constant(item) and shape_of(item).count() != 1 for item in others):
+        counts = (shape_of(item).count() for item in others if is_constant(item))
+        if any(count is None or count >= least for count in counts):
             return True
         if _grows(value, user.output):
             return False

@@ -34,8 +34,10 @@ if TYPE_CHECKING:
 
 __all__ = ["DivisionOfLargeIntegers"]
 
-#: For divisors up to this number, the remainder of a rounded quotient is below 2^24.
+#: For divisors up to this number, what remains of a rounded quotient is below 2^24.
 LARGEST_SHORT_DIVISOR = 2**22
+#: Without this part of it, a dividend has quotients in f32 that are never too large.
+SMALL_PART = 2**20
 
 
 class DivisionOfLargeIntegers(
@@ -88,12 +90,14 @@ class DivisionOfLargeIntegers(
             m = FloorMod(r, Const 1000)
 
         OpenVINO rounds q to 24 bits, but computes sums and products exactly, so r has the right
-        remainder, and is small enough to divide. For divisors above 2^22 and divisors that are not
-        constant, r is divided by the divisor again. What remains then is smaller than the divisor,
-        as rounding keeps the order of numbers; it only needs the right sign. The pass uses signs
-        and minima instead of comparisons and Select, which the plugin may compute in f32. Divisors
-        of -2^31 are not supported, nor are unsigned integers: from 2^31 on, OpenVINO takes them for
-        negative."""
+        remainder, and is small enough to divide. For Divide and Mod, q is the quotient of a -
+        Divide(a, Const 2^20), so that r also has the sign of a; FloorMod shares it with them.
+
+        For divisors above 2^22 and divisors that are not constant, r is divided by the divisor
+        again. What remains then is smaller than the divisor, as rounding keeps the order of
+        numbers; it only needs the right sign. The pass uses signs and minima instead of comparisons
+        and Select, which the plugin may compute in f32. Divisors of -2^31 are not supported, nor
+        are unsigned integers: from 2^31 on, OpenVINO takes them for negative."""
         left, right = (value for value in node.inputs if value is not None)
         parts = _Parts(w, left, right, element_of(node.output))
         kinds = {Divide: parts.quotient, FloorMod: parts.floor_mod, Mod: parts.truncated}
@@ -120,40 +124,40 @@ def is_divided_in_f32(node: Node) -> bool:
 
 
 def _is_remainder(value: Value, divisor: Value) -> bool:
-    """Return whether a value is x - x / divisor * divisor, perhaps times a sign.
+    """Return whether a value is x - x / divisor * divisor."""
+    return _quotient_of(value.producer, divisor) is not None
 
-    It may also be without what remains of it in another division by the divisor.
+
+def _quotient_of(node: Node, divisor: Value) -> Value | None:
+    """The quotient q if `node` is x - q * divisor, where q is x / divisor; else None.
+
+    The quotient may also be that of x without a small part, see `_larger_part`.
     """
-    node = _unsigned(value).producer
-    if isinstance(node.op, Subtract) and None not in node.inputs:
-        whole, part = (each for each in node.inputs if each is not None)
-        if isinstance(part.producer.op, FloorMod) and _same(part.producer.inputs[1], divisor):
-            return part.producer.inputs[0] is whole and _is_remainder(whole, divisor)
     if not isinstance(node.op, Subtract) or None in node.inputs:
-        return False
+        return None
     left, taken = (each for each in node.inputs if each is not None)
     product = taken.producer
     if not isinstance(product.op, Multiply):
-        return False
-    return any(
-        quotient is not None
-        and isinstance(quotient.producer.op, Divide)
-        and quotient.producer.inputs[0] is left
-        and _same(quotient.producer.inputs[1], divisor)
-        and _same(other, divisor)
-        for quotient, other in (product.inputs, product.inputs[::-1])
-    )
+        return None
+    for quotient, other in (product.inputs, product.inputs[::-1]):
+        if quotient is None or not isinstance(quotient.producer.op, Divide):
+            continue
+        dividend, by = quotient.producer.inputs
+        divides = dividend is left or _larger_part(dividend) is left
+        if divides and _same(by, divisor) and _same(other, divisor):
+            return quotient
+    return None
 
 
-def _unsigned(value: Value) -> Value:
-    """The first factor of a product with one or two Signs; any other value itself."""
-    node = value.producer
-    first, second = (*node.inputs, None, None)[:2]
-    if not isinstance(node.op, Multiply) or first is None or second is None:
-        return value
-    if isinstance(second.producer.op, Multiply) and second.producer.inputs[0] is not None:
-        second = second.producer.inputs[0]
-    return first if isinstance(second.producer.op, Sign) else value
+def _larger_part(value: Value | None) -> Value | None:
+    """The value x if `value` is x - x / 2^20; else None."""
+    node = None if value is None else value.producer
+    if node is None or not isinstance(node.op, Subtract) or None in node.inputs:
+        return None
+    left, part = (each for each in node.inputs if each is not None)
+    if not isinstance(part.producer.op, Divide) or part.producer.inputs[0] is not left:
+        return None
+    return left if number_of(part.producer.inputs[1]) == SMALL_PART else None
 
 
 def _same(left: Value | None, right: Value) -> bool:
@@ -174,6 +178,10 @@ def _is_corrected(node: Node, left: Value, right: Value) -> bool:
     To correct the quotient, the model computes the remainder left - quotient * right. It then
     compares the remainder with 0 and with `right`, or divides the remainder again.
     """
+    dividend = _larger_part(left)
+    if any(_larger_part(user.output) is left for user, _ in node.output.uses if user.outputs):
+        return True
+    left = left if dividend is None else dividend
     for user, _ in node.output.uses:
         for reader, _ in user.output.uses if isinstance(user.op, Multiply) else ():
             if not reader.outputs or reader.inputs[0] is not left:
@@ -188,17 +196,15 @@ def _corrects(node: Node, divisor: Value) -> bool:
 
     `node` computes the remainder of a division by `divisor`. The result is True in two cases: Less
     operations compare the remainder with 0 and with `divisor`; or each reader of the remainder is a
-    Divide, FloorMod or Subtract, and at least one of them is not a Subtract.
+    Divide, FloorMod, Mod or Subtract, and at least one of them is not a Subtract.
     """
     readers = [user for user, _ in node.output.uses]
-    if len(readers) == 1 and readers[0].outputs and _unsigned(readers[0].output) is node.output:
-        readers = [user for user, _ in readers[0].output.uses]
     bounds = [user.inputs[1] for user in readers if isinstance(user.op, Less)]
     if any(_same(bound, divisor) for bound in bounds) and any(number_of(b) == 0 for b in bounds):
         return True
-    divides = [user for user in readers if isinstance(user.op, Divide | FloorMod)]
+    divides = [user for user in readers if isinstance(user.op, Divide | FloorMod | Mod)]
     return bool(divides) and all(
-        isinstance(user.op, Divide | FloorMod | Subtract) for user in readers
+        isinstance(user.op, Divide | FloorMod | Mod | Subtract) for user in readers
     )
 
 
@@ -214,7 +220,8 @@ class _Parts:
     def floor_mod(self) -> Value:
         """The remainder with the sign of the divisor."""
         if self._is_short():
-            return self._short_remainder()
+            _, rest = self._short() if self._is_shared() else self._reduced(self.left)
+            return self.emit(FloorMod(), rest, self.right)
         _, rest = self._divided()
         return self.emit(
             Subtract(), rest, self._times(self._opposite(rest, self.right), self.right)
@@ -223,9 +230,7 @@ class _Parts:
     def truncated(self) -> Value:
         """The remainder with the sign of the dividend."""
         if self._is_short():
-            short = self._short_remainder()
-            opposite = self._opposite(short, self.left)
-            return self.emit(Add(), short, self._times(opposite, self.right))
+            return self.emit(Mod(), self._short()[1], self.right)
         _, rest = self._divided()
         step = self._times(self.right, self._sign(self.right), self._sign(self.left))
         return self.emit(Subtract(), rest, self._times(self._opposite(rest, self.left), step))
@@ -233,7 +238,9 @@ class _Parts:
     def quotient(self) -> Value:
         """The quotient, rounded towards zero."""
         if self._is_short():
-            return self._short_quotient()
+            quotient, rest = self._short()
+            missing = self.emit(Divide(m_pythondiv=False), rest, self.right)
+            return self.emit(Add(), quotient, missing)
         quotient, rest = self._divided()
         opposite = self._opposite(rest, self.left)
         step = self._times(opposite, self._sign(self.left), self._sign(self.right))
@@ -244,24 +251,36 @@ class _Parts:
         largest = largest_constant(self.right)
         return largest is not None and largest <= LARGEST_SHORT_DIVISOR
 
-    def _short_remainder(self) -> Value:
-        """The remainder with the sign of the divisor, which is a small constant."""
-        return self.emit(FloorMod(), self._reduced(self.left)[1], self.right)
+    def _is_shared(self) -> bool:
+        """Return whether a Divide or Mod of the same operands has or will have `_short` parts."""
+        return self._shorter() is not None or any(
+            isinstance(user.op, Divide | Mod)
+            and user.inputs[0] is self.left
+            and _same(user.inputs[1], self.right)
+            and is_divided_in_f32(user)
+            for user, _ in self.left.uses
+        )
 
-    def _short_quotient(self) -> Value:
-        """The quotient by a small constant: what remains of a first one is divided exactly.
+    def _short(self) -> tuple[Value, Value]:
+        """A quotient by a small constant that is never too large, and what remains.
 
-        This is rounded down, so both are made positive before, and the quotient gets its sign
-        after it.
+        Without a small part of it, the quotient of the dividend is still too small when it is
+        rounded up. What remains has the sign of the dividend, and is divided exactly.
         """
-        quotient, rest = self._reduced(self.left)
-        signs = [self._sign(value) for value in (self.left, self.right)]
-        known = [sign for sign in signs if sign is not None]
-        sign = self._times(*known) if known else None
-        rest = self._times(rest, sign)
-        whole = self.emit(Subtract(), rest, self.emit(FloorMod(), rest, self.right))
-        missing = self.emit(Divide(m_pythondiv=False), whole, self.right)
-        return self.emit(Add(), quotient, self._times(missing, sign))
+        found = self._shorter()
+        if found is not None:
+            return found
+        scale = self.emit.constant(SMALL_PART, element_of(self.left))
+        part = self.emit(Divide(m_pythondiv=False), self.left, scale)
+        return self._reduced(self.left, self.emit(Subtract(), self.left, part))
+
+    def _shorter(self) -> tuple[Value, Value] | None:
+        """The parts that `_short` emitted for another division of the same operands."""
+        for user, _ in self.left.uses:
+            quotient = _quotient_of(user, self.right)
+            if quotient is not None and _larger_part(quotient.producer.inputs[0]) is self.left:
+                return quotient, user.output
+        return None
 
     def _divided(self) -> tuple[Value, Value]:
         """The quotient, or one that is nearer to infinity, and what remains.
@@ -272,13 +291,14 @@ class _Parts:
         second, rest = self._reduced(rest)
         return self.emit(Add(), first, second), rest
 
-    def _reduced(self, value: Value) -> tuple[Value, Value]:
-        """Emit the integer quotient `value` / divisor, and `value` - quotient * divisor.
+    def _reduced(self, value: Value, divided: Value | None = None) -> tuple[Value, Value]:
+        """Emit the quotient `divided` / divisor, and `value` - quotient * divisor.
 
         OpenVINO divides in f32, which may round the quotient. The remainder is then off by
-        a multiple of the divisor.
+        a multiple of the divisor. If `divided` is omitted, it is `value`.
         """
-        quotient = self.emit(Divide(m_pythondiv=False), value, self.right)
+        dividend = value if divided is None else divided
+        quotient = self.emit(Divide(m_pythondiv=False), dividend, self.right)
         product = self.emit(Multiply(), quotient, self.right)
         return quotient, self.emit(Subtract(), value, product)
 

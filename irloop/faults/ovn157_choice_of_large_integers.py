@@ -9,18 +9,21 @@ from irloop.analysis.large_integers import (
     has_many_bits,
     may_be_large,
 )
-from irloop.analysis.patterns import is_view
+from irloop.analysis.patterns import is_view, number_of
 from irloop.analysis.sources import sources
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.comparison import (
+    Equal,
     Greater,
+    NotEqual,
     Select,
 )
 from irloop.dialects.openvino.convert import Convert
+from irloop.dialects.openvino.elementwise import Sign
 from irloop.dialects.openvino.shape import Broadcast, Broadcast3, Tile
 from irloop.faults.case import run
 from irloop.faults.fault import Effect, Fault
-from irloop.graph.builder import element_of
+from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.types import ElementType
 
@@ -49,7 +52,8 @@ class ChoiceOfLargeIntegers(
         comparison, a LogicalAnd or an IsNaN. Logical operations of f32 or boolean inputs have the
         fault only in bodies. Sizes, positions and small constants are not affected.
     What irloop does:
-        Conversion to IR converts the condition to i32 and back, which keeps the operations apart.
+        Conversion to IR converts the condition to i32 and back, or the numbers that are compared
+        with 0 to boolean, which keeps the operations apart.
     """
 
     # Few models choose between such numbers, and from IR to ONNX the result becomes exact.
@@ -72,15 +76,27 @@ class ChoiceOfLargeIntegers(
 
             y = Select(Convert(Convert(Less(a, b)) to i32) to boolean, c, d)
 
-        OpenVINO would round the integers to 24 bits.
+        OpenVINO would round the integers to 24 bits. A Convert that tells 0 from other integers
+        takes the place of a comparison with 0: of -2^31, whose size is no i32, the sign is
+        converted.
         """
         condition = node.inputs[0]
         assert condition is not None, "OpenVINO requires the condition of a Select"
-        kept = w(Convert(ElementType.BOOLEAN), w(Convert(ElementType.I32), condition))
+        compared = _compared_with_zero(condition)
+        if compared is None:
+            kept = w(Convert(ElementType.I32), condition)
+        else:
+            kept = w(Sign(), compared) if may_be_large(compared) else compared
+        kept = w(Convert(ElementType.BOOLEAN), kept)
+        is_opposite = compared is not None and isinstance(condition.producer.op, Equal)
         # Nodes are repaired in their order, so all others that need it follow.
         for user, position in condition.uses:
             if user is node or (position == 0 and chooses_in_f32(user)):
-                w.rewriter.set_input(user, 0, kept)
+                _, *choices = user.inputs
+                new = [kept, *(choices[::-1] if is_opposite else choices)]
+                for at, value in enumerate(new):
+                    w.rewriter.set_input(user, at, value)
+        w.rewriter.erase_unread([condition.producer])
 
 
 def chooses_in_f32(node: Node) -> bool:
@@ -95,6 +111,18 @@ def chooses_in_f32(node: Node) -> bool:
     if not has_many_bits(node.output) or not _is_computed_elementwise(condition):
         return False
     return any(may_be_large(value) for value in choices)
+
+
+def _compared_with_zero(condition: Value) -> Value | None:
+    """The integers of which a condition tells whether they are 0, or whether not; else None."""
+    node = condition.producer
+    if not isinstance(node.op, Equal | NotEqual):
+        return None
+    for value, other in (node.inputs, node.inputs[::-1]):
+        is_whole = value is not None and shape_of(value) == shape_of(condition)
+        if value is not None and is_whole and has_many_bits(value) and number_of(other) == 0:
+            return value
+    return None
 
 
 def _is_computed_elementwise(condition: Value) -> bool:

@@ -71,9 +71,37 @@ def test_the_first_of_equal_elements_is_one_operation_again(
     agree(text, [[x], [-x], [x]], engines, tmp_path)
     back = _back(text)
     if kind != "int64":  # large integers are compared in parts
-        assert [kind for kind in _types(back.graph) if kind in ("TopK", name)] == [name]
+        searches = ("ReduceMin", "TopK", name)
+        assert [kind for kind in _types(back.graph) if kind in searches] == [name]
     wanted = getattr(np, name.lower())(x, axis=axis, keepdims=True)
     assert_same(_run(back, tmp_path, [x]), [wanted], "back")
+
+
+@pytest.mark.parametrize(
+    ("shape", "reduced"),
+    [(f"2, {2**24 - 1}", 1), (f"2, {2**24}", 0), ("2, n", 0), ("n, 3", 1), ("n, 3, 1", 0)],
+)
+def test_positions_are_reduced_where_openvino_does_it_exactly(shape: str, reduced: int) -> None:
+    found = "a, b, c" if shape.count(",") > 1 else "a, b"
+    text = f"g (float[{shape}] x) => (int64[{found}] y) {{ y = ArgMax <axis = 1> (x) }}"
+    there, _ = irloop.convert(from_proto(onnx.parser.parse_model(HEADER + text)), "openvino")
+    types = _types(there.graph)
+    assert (types.count("ReduceMin"), types.count("TopK")) == (reduced, 2 - reduced)
+
+
+@pytest.mark.parametrize("kind", ["float", "int64"])
+@pytest.mark.parametrize("shape", [(4, 20), (20, 4), (1, 9)])
+def test_arithmetic_with_positions(
+    kind: str, shape: tuple[int, ...], engines: Engines, tmp_path: Path
+) -> None:
+    """The plugin computes it together with a reduction."""
+    dims = ", ".join(map(str, shape))
+    text = f"""g ({kind}[{dims}] x) => (int64[a] y, int64[b] z, bool[c] less) {{
+      one = Constant <value_int = 1> ()  nine = Constant <value_int = 9> ()
+      p = ArgMax <axis = -1, keepdims = 0> (x)  y = Sub (nine, p)
+      q = ArgMin <axis = 0, keepdims = 0> (x)  z = Sub (q, one)  less = Less (q, one) }}"""
+    x = np.random.default_rng(0).integers(-2, 3, shape).astype(F32 if kind == "float" else np.int64)
+    agree(text, [[x]], engines, tmp_path)
 
 
 @pytest.mark.parametrize("size", [FEW, FEW + 1])

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 import irloop
+from irloop.formats.onnx.reader import from_proto
 
 OPCONF_TYPES = "Eye OneHot Range"
 
@@ -110,3 +112,12 @@ def test_onnxruntime_loads_a_range_of_a_known_dimension(
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
     (found,) = session.run(None, {"x": np.zeros((5, 2), np.float32)})
     assert found.tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(("shape", "is_constant"), [("8, 8", True), ("5, 13", False)])
+def test_a_small_tensor_of_one_number_is_a_constant(shape: str, is_constant: bool) -> None:
+    text = f"""<ir_version: 8, opset_import: ["" : 17]> g (float x) => (float[a, b] y) {{
+      sizes = Constant <value_ints = [{shape}]> ()
+      f = ConstantOfShape <value = float[1] {{2.5}}> (sizes)  y = Mul (f, x) }}"""
+    there, _ = irloop.convert(from_proto(onnx.parser.parse_model(text)))
+    assert ("Broadcast" not in [node.op.type for node in there.graph.nodes]) is is_constant

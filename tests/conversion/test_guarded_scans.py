@@ -219,3 +219,18 @@ g (float[2] h, float[n, 2] x) => (float[2] last) {
         h, sign = np.array([5, 6], F32), 1 if otherwise == "Identity" else -1
         assert_same([*session.run([h, np.zeros((0, 2), F32)]).values()], [sign * h], otherwise)
         assert_same([*session.run([h, np.ones((2, 2), F32)]).values()], [h + 2], otherwise)
+
+
+def test_a_state_that_begins_with_zeros_for_each_row_needs_no_more_the_second_time(
+    tmp_path: Path,
+) -> None:
+    """Its size is that of an axis of a model input, which OpenVINO knows nothing of."""
+    text = """
+g (float[n, b, 2] x) => (float[n, b, 2] all) {
+  one = Constant <value_ints = [1]> ()  two = Constant <value_ints = [2]> ()
+  sizes = Shape (x)  rows = Gather (sizes, one)  shape = Concat <axis = 0> (rows, two)
+  zeros = ConstantOfShape (shape)
+  last, all = Scan <num_scan_inputs = 1, body = s (float[b, 2] a, float[b, 2] e)
+    => (float[b, 2] r, float[b, 2] t) { r = Max (a, e)  t = Neg (r) }> (zeros, x) }"""
+    there, _, again = round_trip(text, tmp_path)
+    assert types_of(there) == types_of(again)

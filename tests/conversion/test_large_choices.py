@@ -54,6 +54,9 @@ CONDITIONS = {
     "one for all": "m = ReduceMax <axes = [0]> (s)  c = Less (m, three)",
     "expanded": "d = Less (s, zero)  shape = Shape (d)  c = Expand (d, shape)",
     "reshaped": "d = Less (s, zero)  r = Constant <value_ints = [-1]> ()  c = Reshape (d, r)",
+    "zero": "c = Equal (s, zero)",
+    "not zero": "d = Equal (zero, s)  c = Not (d)",
+    "zero remains": "r = Mod (s, three)  c = Equal (r, zero)",
     "nan": "f = Cast <to = 1> (s)  q = Sqrt (f)  c = IsNaN (q)",
 }
 CONSTANTS = """
@@ -97,6 +100,20 @@ g (int64 n, int64[w] v, int64[w] x, int64[w] start) => (int64[w] end, int64[k, w
     v, x = np.array([-3, 0, 1, 5]), np.array([16777219, -1900000001, 123456789, 2**30 + 9])
     sets = [[i64(n), v, x, x[::-1].copy()] for n in (4, 0, 1, 7)]
     agree(text, [*sets, [i64(3), v[::-1].copy(), x + 1, x]], engines, tmp_path)
+
+
+def test_zero_is_told_from_all_other_numbers(engines: Engines, tmp_path: Path) -> None:
+    """The Convert that tells it takes the size of -2^31, which is no i32, for 0."""
+    text = """
+g (int64[n] s, int64[n] x, int64[n] y) => (int64[n] z, int64[n] w) {
+  zero = Constant <value_int = 0> ()  c = Equal (s, zero)  z = Where (c, x, y)
+  zeros = Sub (x, x)  d = Equal (zeros, s)  w = Where (d, y, x)
+}
+"""
+    powers = 2 ** np.arange(31)
+    s = np.array([0, *powers, *-powers, *(256 * RNG.integers(-300, 300, 40)), *X[-6:]])
+    x, y = (np.full(s.shape, value) for value in (16777217, -16777219))
+    agree(text, [[s, x, y], [s[:1], x[:1], y[:1]], [s[-6:-5], x[:1], y[:1]]], engines, tmp_path)
 
 
 def test_comparisons_as_conditions_of_a_loop(engines: Engines, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import irloop
 from benchmarks.engines import Engines
 from irloop.building.ir_model import IrModel
 from irloop.conversion.pipelines import upgrade
-from irloop.dialects.openvino.elementwise import Divide, Maximum
+from irloop.dialects.openvino.elementwise import Divide, FloorMod, Maximum, Mod
 from irloop.faults.catalogue import faults
 from irloop.graph.types import ElementType
 from irloop.graph.walk import all_nodes
@@ -180,6 +180,36 @@ def test_pairs_at_the_bounds_of_a_quotient(engines: Engines, tmp_path: Path) -> 
         agree(text, [[a * x, b * y] for a in (1, -1) for b in (1, -1)], engines, tmp_path)
 
 
+@pytest.mark.parametrize("divisor", [2, 3, 127, 6968, 2**20 + 1, 2**22 - 1, 2**22, 2**22 + 1])
+def test_multiples_of_constant_divisors(divisor: int, engines: Engines, tmp_path: Path) -> None:
+    """Multiples and their neighbours, by one rounded quotient for all operations."""
+    most = (2**31 - 1) // divisor
+    factors = np.concatenate([most // (1 << np.arange(31)), RNG.integers(0, most + 1, 400)])
+    x = np.unique(np.clip(factors[:, None] * divisor + np.arange(-2, 3), -(2**31), 2**31 - 1))
+    ends = np.array([2**20, 2**24, 2**31 - 130])
+    x = np.concatenate([x, *(ends + step for step in (-1, 0, 1)), [-(2**31)]])
+    results = "abc"[: len(OPERATIONS)]
+    steps = "  ".join(f"{z} = {op}" for z, op in zip(results, OPERATIONS.values(), strict=True))
+    outputs = ", ".join(f"int64[n] {z}" for z in results)
+    text = f"""
+g (int64[n] x) => ({outputs}) {{ y = Constant <value_int = {divisor}> ()  {steps} }}
+"""
+    agree(text, [[x], [np.minimum(-x, 2**31 - 1)], [x[:1]]], engines, tmp_path)
+
+
+def test_divisions_of_the_same_operands_share_a_quotient() -> None:
+    m = IrModel()
+    x, ten = m.input("x", None, element=ElementType.I64), m.constant(10, ElementType.I64)
+    ops = (FloorMod(), Divide(m_pythondiv=False), Mod(), FloorMod())
+    made = m.done(*(m(op, x, ten) for op in ops))
+    upgrade(made)
+    counts = Counter(node.op.type for node in made.graph.nodes)
+    # The small part of x, the rounded quotient, and what is missing in it.
+    assert (counts["Divide"], counts["Multiply"], counts["Subtract"]) == (3, 1, 2)
+    assert (counts["FloorMod"], counts["Mod"], counts["Add"]) == (2, 1, 1)
+    assert not any(map(faults()["OVN155"]().is_repaired, all_nodes(made.graph)))
+
+
 def test_signs_that_are_known() -> None:
     """A size has no sign, nor has a positive constant: fewer operations divide them."""
     x = IrModel()
@@ -193,5 +223,5 @@ def test_signs_that_are_known() -> None:
     made = x.done(*outputs.values())
     upgrade(made)
     signs = Counter(node.op.type for node in made.graph.nodes)["Sign"]
-    # Those of unknown dividends and divisors, and of what remains of long divisions.
-    assert signs == (1 + 2 + 2) + (0 + 1 + 2)
+    # Those of long divisions: of unknown dividends and divisors, and of what remains.
+    assert signs == (0 + 2 + 2) + (0 + 1 + 2)

@@ -304,7 +304,8 @@ def test_conditions_of_large_integers_come_back(tmp_path: Path) -> None:
     text = """g (int64[3] x, int64[3] y, int64 n) => (int64[3] larger, int64[3] smaller) {
       larger, smaller = Loop (n, "", x, y) <body = b (int64 i, bool d, int64[3] a, int64[3] b)
         => (bool e, int64[3] f, int64[3] g) {
-        e = Identity (d)  c = Less (a, b)  f = Where (c, b, a)  g = Where (c, a, b) }> }"""
+        e = Identity (d)  l = Less (b, a)  c = Not (l)  f = Where (c, b, a)  g = Where (c, a, b)
+      }> }"""
     back = both_ways(text, tmp_path)
     converted, types = (
         Counter(

@@ -11,6 +11,7 @@ import irloop
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Add, Multiply
+from irloop.dialects.openvino.shape import Unsqueeze
 from irloop.faults.catalogue import find_faults
 from irloop.graph.model import Model
 from irloop.graph.types import ElementType
@@ -84,20 +85,26 @@ def test_ports_that_run_backwards(other: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2])
-def test_a_state_computed_from_the_iteration_number(size: int, tmp_path: Path) -> None:
-    """A state of two numbers has no room in the memory of one number (OVN102)."""
+@pytest.mark.parametrize("is_integer", [False, True])
+def test_a_state_computed_from_the_iteration_number(
+    size: int, is_integer: bool, tmp_path: Path
+) -> None:
+    """Two numbers have no room in the memory of one, nor has a float in that of an integer."""
     m = IrModel()
     loop = m.loop(m.constant(3, ElementType.I64))
-    state = loop.state(m.input("x", 1, size))
-    number = loop(Convert(ElementType.F32), loop.iteration())
-    total = loop(Add(), state, number)
+    element = ElementType.I64 if is_integer else ElementType.F32
+    state = loop.state(m.input("x", 1, size, element=element))
+    number = loop(Unsqueeze(), loop.iteration(), loop.constant([0, 1], ElementType.I64))
+    total = loop(Add(), number if is_integer else loop(Convert(element), number), state)
     loop.carry(state, total)
     loop.last(total)
     model = m.done(*loop.done())
-    assert ("OVN102" in codes(model)) == (size == 1)
+    shares = size == 1 and is_integer
+    assert ("OVN102" in codes(model)) == shares
     irloop.save_model(model, tmp_path / "m.xml")
     compiled = openvino.Core().compile_model(str(tmp_path / "m.xml"), "CPU")
     for start in (5, 7):
-        (last,) = compiled({"x": np.full((1, size), start, np.float32)}).values()
-        if size == 2:
-            np.testing.assert_array_equal(last, [[start + 3] * 2])
+        x = np.full((1, size), start, np.int64 if is_integer else np.float32)
+        (last,) = compiled({"x": x}).values()
+        if not shares:
+            np.testing.assert_array_equal(last, [[start + 3] * size])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from irloop.analysis.ranges import is_never_negative
 from irloop.conversion.framework.directions import Export, Import
 from irloop.conversion.framework.translation import exports, imports
@@ -17,6 +19,9 @@ from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType
 
 __all__: list[str] = []
+
+#: A filled tensor with more elements than this is broadcast at run time.
+MOST_FILLED = 64
 
 _RANGES = frozenset(
     {
@@ -58,8 +63,11 @@ def import_range(c: Import, op: onnx.Range, start: Value, limit: Value, delta: V
 
 @imports(onnx.ConstantOfShape)
 def import_constant_of_shape(c: Import, op: onnx.ConstantOfShape, shape: Value) -> Value:
-    """Write ConstantOfShape as Broadcast of a scalar, or as the scalar if the result has rank 0."""
+    """Write ConstantOfShape as Broadcast of a scalar, or as a constant if it is small."""
     number = 0 if op.value is None else op.value.numpy().reshape(-1)[0]
+    sizes = ints(c, shape)
+    if sizes is not None and min(sizes, default=1) > 0 and math.prod(sizes) <= MOST_FILLED:
+        return c.constant(np.full(sizes, number), op.element)
     scalar = c.constant(number, op.element)
     if shape_of(shape).count() == 0:
         return scalar

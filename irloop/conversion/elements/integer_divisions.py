@@ -57,7 +57,7 @@ def _found(node: Node) -> Division | None:
         return None
     if isinstance(node.op, Sub):
         return _remainder(first, second)
-    return _truncated(first, second) or _quotient(first, second) or _short_quotient(first, second)
+    return _quotient(first, second) or _short_quotient(first, second)
 
 
 def _remainder(rest: Value, taken: Value) -> Division | None:
@@ -108,26 +108,16 @@ def _quotient(quotients: Value, step: Value) -> Division | None:
 
 
 def _short_quotient(quotient: Value, missing: Value) -> Division | None:
-    """Match q + (u - Mod(u, b)) / b * s, where s = Sign(x) * Sign(b).
+    """Match q + r / b, where q is the quotient of most of x by b, and r what remains of x.
 
-    q is x / b, and u is s times what remains of it.
+    With that of x, it is a part of the form that `_quotient` matches.
     """
-    dividend, divisor = inputs_of(quotient, Div) or (None, None)
-    if dividend is None or divisor is None:
+    rest, divisor = inputs_of(missing, Div) or (None, None)
+    reduced = None if rest is None else _reduced(rest)
+    if reduced is None or reduced[1:] != (divisor, quotient):
         return None
-    whole, *signs = _factors(missing)
-    differ = inputs_of(whole, Div)
-    parts = None if differ is None or differ[1] is not divisor else inputs_of(differ[0], Sub)
-    if parts is None:
-        return None
-    rest, *before = _factors(parts[0])
-    both = [dividend, divisor]
-    if _reduced(rest) != (dividend, divisor, quotient) or not _are_signs(before, both):
-        return None
-    # The remainder of what remains may already be that of the dividend.
-    operands = inputs_of(parts[1], Mod)
-    is_part = operands in ((parts[0], divisor), (dividend, divisor) if not before else None)
-    return (Div(), dividend, divisor) if is_part and _are_signs(signs, both) else None
+    is_part = quotient.producer.inputs[0] is reduced[0]
+    return None if is_part else (Div(), reduced[0], reduced[1])
 
 
 def _factors(value: Value, whole: Value | None = None) -> list[Value]:
@@ -168,29 +158,26 @@ def _are_signs(signs: list[Value], values: list[Value]) -> bool:
 
 
 def _reduced(value: Value) -> tuple[Value, Value, Value] | None:
-    """Match x - (x / b) * b; return x, b and the quotient."""
+    """Match x - (x / b) * b; return x, b and the quotient, which may be that of most of x."""
     x, product = inputs_of(value, Sub) or (None, None)
     quotient, divisor = (None, None) if product is None else inputs_of(product, Mul) or (None, None)
-    if x is None or quotient is None or divisor is None:
+    dividend, by = (None, None) if quotient is None else inputs_of(quotient, Div) or (None, None)
+    if x is None or quotient is None or divisor is None or by is not divisor:
         return None
-    return (x, divisor, quotient) if inputs_of(quotient, Div) == (x, divisor) else None
+    return (x, divisor, quotient) if dividend is x or _larger_part(dividend) is x else None
+
+
+def _larger_part(value: Value | None) -> Value | None:
+    """Match x - x / n, where n is a positive constant; return x."""
+    x, part = (None, None) if value is None else inputs_of(value, Sub) or (None, None)
+    dividend, number = (None, None) if part is None else inputs_of(part, Div) or (None, None)
+    return x if dividend is x and (single_number(number) or 0) > 0 else None
 
 
 def _short_mod(node: Node) -> Division | None:
-    """Match Mod(x - (x / b) * b, b)."""
+    """Match Mod(x - q * b, b), where q is x / b."""
     value, divisor = node.inputs
-    if value is None or divisor is None:
+    reduced = None if value is None else _reduced(value)
+    if reduced is None or reduced[1] is not divisor:
         return None
-    reduced = _reduced(value)
-    same = reduced is not None and reduced[1] is divisor
-    return (node.op, reduced[0], divisor) if reduced is not None and same else None
-
-
-def _truncated(rest: Value, product: Value) -> Division | None:
-    """Match m + Min(Sign(m) * Sign(x), 0) * b, where m = Mod(x, b)."""
-    op, operands = rest.producer.op, inputs_of(rest, Mod)
-    opposite, divisor = inputs_of(product, Mul) or (None, None)
-    if operands is None or not isinstance(op, Mod) or op.fmod or opposite is None:
-        return None
-    is_same = divisor is operands[1] and _are_opposite([opposite], rest, operands[0])
-    return (Mod(fmod=True), operands[0], operands[1]) if is_same else None
+    return node.op, reduced[0], reduced[1]

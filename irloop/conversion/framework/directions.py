@@ -38,3 +38,5 @@ class Export(Conversion, OnnxWriter):
 
 class Import(Conversion, OpenVinoWriter):
     """A conversion to OpenVINO: the argument `c` of the rules that `imports` registers."""
+
+    appends = True

@@ -20,6 +20,7 @@ from irloop.conversion.framework.borders import (
 )
 from irloop.conversion.framework.carriers import carry_narrow_elements
 from irloop.conversion.framework.directions import Export, Import
+from irloop.conversion.framework.size_names import SizeNames, size_names, with_size_names
 from irloop.conversion.framework.translation import EXPORTS, Converter
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.onnx.base import NARROW
@@ -30,7 +31,7 @@ from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
-from irloop.graph.types import ElementType, TensorType, ValueType
+from irloop.graph.types import ElementType
 from irloop.graph.verify import verify
 from irloop.graph.walk import all_graphs, all_nodes, node_path
 from irloop.passes.base import ModelPass
@@ -102,12 +103,13 @@ class Translate(ModelPass):
         self._prepare_output = prepare_output
 
     def run_on_model(self, model: Model) -> bool:
-        model.graph = self._translated(model.graph)
+        known = size_names(model.metadata) if model.dialect == "openvino" else {}
+        model.graph = self._translated(model.graph, known)
         model.dialect = "onnx" if model.dialect == "openvino" else "openvino"
         model.opsets = {"": self.converter.opset} if model.dialect == "onnx" else {}
         return True
 
-    def _translated(self, source: Graph) -> Graph:
+    def _translated(self, source: Graph, known: SizeNames) -> Graph:
         converter, names = self.converter, self._names
         converter.source = Inference()
         converter.source.run(source)
@@ -122,7 +124,10 @@ class Translate(ModelPass):
         target.names.keep_originals(_names_of(source))
         parameters = [
             target.graph.add_parameter(
-                name, _with_named_dims(node.outputs[0].type, name), (name,), node.location
+                name,
+                with_size_names(node, name, known),
+                (name,),
+                node.location,
             )
             for name, node in zip(names.inputs, source.parameters, strict=True)
         ]
@@ -140,13 +145,6 @@ class Translate(ModelPass):
                 made = self._prepare_output(target, each, tensor)
                 target.graph.add_result(made, each, node.location)
         return target.graph
-
-
-def _with_named_dims(type: ValueType, name: str) -> ValueType:
-    """Give each unknown dimension of an input called `name` a name of its own; IR has none."""
-    if not isinstance(type, TensorType):
-        return type
-    return TensorType(type.element, type.shape.with_names(name))
 
 
 class DropUnread(ModelPass):

@@ -155,6 +155,8 @@ class Conversion(Builder, Writer):
         self.converter = converter
         #: True directly in the body of a TensorIterator, where OpenVINO allows no TensorIterator.
         self.in_tensor_iterator = False
+        #: True in the body of a loop or branch.
+        self.is_nested = False
         self._node: Node | None = None
 
     @property
@@ -183,6 +185,7 @@ class Conversion(Builder, Writer):
         """A conversion that writes into a new body."""
         inner = type(self)(Graph(name), self.converter, names=self.names, inference=self.inference)
         inner.location, inner.prefix, inner._node = self.location, self.prefix, self._node
+        inner.is_nested = True
         return inner
 
     def refuse(self, reason: str, fix: str = "", *, opset: int = 0) -> RefusedError:

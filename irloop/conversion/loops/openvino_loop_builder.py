@@ -267,7 +267,7 @@ class OpenVinoLoopBuilder(LoopBuilder[Import]):
                 at
                 for at, dim in dims
                 if not (at == axis or isinstance(dim, int))
-                and (self.c.node.owner is not None or not is_free_size(value, at, outer))
+                and (self.c.is_nested or not is_free_size(value, at, outer))
             }
             leaving.value = self._opened(leaving.value, axes)
 

@@ -17,6 +17,7 @@ from irloop.analysis.operands import (
 from irloop.dialects.onnx.comparison import Equal, Where
 from irloop.dialects.onnx.elementwise import Sub
 from irloop.dialects.onnx.generate import Range
+from irloop.dialects.onnx.reduction import ReduceMin1, ReduceMin18
 from irloop.dialects.onnx.search import ArgMax12, ArgMin12, TopK11
 from irloop.dialects.onnx.shape import Squeeze13
 from irloop.graph.builder import shape_of
@@ -35,13 +36,14 @@ class FuseFirstBest(NodePass):
     Given::
 
         best, _ = TopK(x, 1)
-        y, _ = TopK(Where(x == best, Range(0, n), n - 1), 1, largest=0)
+        y = ReduceMin(Where(x == best, Range(0, n), n - 1))
 
     Result::
 
         y = ArgMax(x)
 
-    A Squeeze that removes the axis of `y` is not needed then.
+    In place of ReduceMin there may also be a second TopK. A Squeeze that removes the axis of `y` is
+    not needed then.
 
     The other operand of Where may also be larger. They differ only where `x` has a NaN, of which
     ONNX does not say where it ranks.
@@ -49,12 +51,12 @@ class FuseFirstBest(NodePass):
 
     name = "fuse_first_best"
     dialects = frozenset({"onnx"})
-    operations = (Squeeze13, TopK11)
+    operations = (ReduceMin1, ReduceMin18, Squeeze13, TopK11)
 
     def applies(self, node: Node) -> bool:
         if isinstance(node.op, Squeeze13):
             return _kept(node) is not None
-        return _choice(node) is not None and not node.outputs[1].is_used
+        return _choice(node) is not None and not any(value.is_used for value in node.outputs[1:])
 
     def rewrite(self, node: Node, w: NodeWriter) -> Value | tuple[Value, Value] | None:
         kept = _kept(node)
@@ -64,16 +66,15 @@ class FuseFirstBest(NodePass):
         if choice is None:
             return None
         best, positions, otherwise = choice
-        known, search, least = w.inference, best.producer, node.op
+        known, search = w.inference, best.producer
         x, top = search.inputs[0], search.op
         assert x is not None
         assert isinstance(top, TopK11)
-        assert isinstance(least, TopK11)
-        dims = shape_of(x).dims
-        if dims is None or not _is_one(search, known) or not _is_one(node, known):
+        dims, reduced = shape_of(x).dims, _reduced_axis(node, known)
+        if dims is None or reduced is None or not _is_one(search, known):
             return None
         axis = top.axis % len(dims)
-        if axis != least.axis % len(dims):
+        if axis != reduced % len(dims):
             return None
         counted = inputs_of(positions, Range)
         if counted is None:
@@ -82,8 +83,11 @@ class FuseFirstBest(NodePass):
             is_position = axis == len(dims) - 1 and _is_counted(counted, otherwise, x, axis)
         if not is_position:
             return None
-        op = ArgMax12(axis=axis) if top.largest else ArgMin12(axis=axis)
-        return w(op, x), node.outputs[1]
+        kind = ArgMax12 if top.largest else ArgMin12
+        if isinstance(node.op, TopK11):
+            return w(kind(axis=axis), x), node.outputs[1]
+        assert isinstance(node.op, ReduceMin1 | ReduceMin18)
+        return w(kind(axis=axis, keepdims=node.op.keepdims), x)
 
 
 def _kept(node: Node) -> tuple[ArgMax12 | ArgMin12, Value] | None:
@@ -103,7 +107,7 @@ def _kept(node: Node) -> tuple[ArgMax12 | ArgMin12, Value] | None:
 def _choice(node: Node) -> tuple[Value, Value, Value] | None:
     """Match the smallest of Where(x == TopK(x), p, n); return TopK(x), p and n."""
     op, candidates = node.op, node.inputs[0]
-    if not isinstance(op, TopK11) or op.largest or candidates is None:
+    if (isinstance(op, TopK11) and op.largest) or candidates is None:
         return None
     condition, positions, otherwise = inputs_of(candidates, Where) or (None, None, None)
     compared = None if condition is None else inputs_of(condition, Equal)
@@ -132,6 +136,15 @@ def _is_counted(counted: Sequence[Value], otherwise: Value, x: Value, axis: int)
     if last is None or last[0] is not stop or not is_length_of(stop, x, axis):
         return False
     return (single_number(start), single_number(step), single_number(last[1])) == (0, 1, 1)
+
+
+def _reduced_axis(node: Node, known: Inference) -> int | None:
+    """The only axis of a ReduceMin, or that of a TopK of one element; else None."""
+    op = node.op
+    if isinstance(op, TopK11):
+        return op.axis if _is_one(node, known) else None
+    axes = op.axes if isinstance(op, ReduceMin1) else integers_in(node.inputs[1])
+    return axes[0] if axes is not None and len(axes) == 1 else None
 
 
 def _is_one(search: Node, known: Inference) -> bool:

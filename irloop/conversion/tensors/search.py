@@ -94,8 +94,7 @@ def import_arg_extreme_12(c: Import, op: onnx.ArgMax12 | onnx.ArgMin12, data: Va
 
 def _arg_extreme(c: Import, data: Value, axis: int, keep: bool, largest: bool) -> Value:
     mode = "max" if largest else "min"
-    _, indices = first_best(c, data, axis, mode)
-    return indices if keep else c.squeeze(indices, [axis])
+    return first_best(c, data, axis, mode, keep=keep)[1]
 
 
 @exports(ov.NonZero)

@@ -324,9 +324,11 @@ def _placed(c: Export, data: Value, target: Value, axes: list[int]) -> Value:
 @imports(onnx.Expand)
 def import_expand(c: Import, op: onnx.Expand, data: Value, target: Value) -> Value:
     """Write a Broadcast; a scalar that stays a scalar ends the process in OpenVINO 2026.4."""
-    if shape_of(data).rank == 0 and length(target) == 0:
+    is_scalar = shape_of(data).rank == 0
+    if is_scalar and length(target) == 0:
         return data
-    return c.broadcast(data, target, "bidirectional")
+    # A scalar gets the target shape, of which OpenVINO and irloop know more in this mode.
+    return c.broadcast(data, target, "numpy" if is_scalar else "bidirectional")
 
 
 @exports(ov.Tile)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-__all__ = ["IdentityElimination"]
+__all__ = ["SQUEEZES", "UNSQUEEZES", "IdentityElimination"]
 
 #: Operations that return their operand if there is only one.
 JOINING = classes_of("Concat", "Max", "Mean", "Min", "Sum")
