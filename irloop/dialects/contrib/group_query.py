@@ -172,10 +172,10 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
             if position_ids is not None:
                 # In a first prompt ONNX Runtime reads only the first position number and counts up
                 # from it.
-                given = s.convert(position_ids, ElementType.I64)
-                start = s.slice(s.slice(given, [0], [1], [0]), [0], [1], [1])
+                ids = s.convert(position_ids, ElementType.I64)
+                start = s.slice(s.slice(ids, [0], [1], [0]), [0], [1], [1])
                 turned = s.select(
-                    is_first, s.add(start, s.unsqueeze(s.numbers_below(places), [0])), given
+                    is_first, s.add(start, s.unsqueeze(s.numbers_below(places), [0])), ids
                 )
             q, k = self._rotated(s, q, k, cos, sin, turned)
         keys, values = k, v
