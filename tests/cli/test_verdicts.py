@@ -50,6 +50,7 @@ def said(result: Result) -> tuple[str, int]:
     return result.stdout.splitlines()[0].split(":")[0].split(";")[0], result.exit_code
 
 
+@pytest.mark.slow
 def test_the_order_of_two_models_does_not_matter(irloop: Irloop, tmp_path: Path) -> None:
     files = [saved(name, tmp_path) for name in MODELS]
     for file in list(files):
