@@ -45,7 +45,7 @@ hypothesis.settings.load_profile("irloop")
 #: The option -m of plain pytest, from pyproject.toml.
 QUICK = "not slow"
 #: How many cases of one test it runs, spread over all of them.
-CASES = 5
+CASES = 4
 
 
 def pytest_configure(config: pytest.Config) -> None:
