@@ -252,3 +252,17 @@ def test_a_range_that_ends_elsewhere_is_no_search(tmp_path: Path) -> None:
     back = _back(text)
     assert "ArgMax" not in _types(back.graph)
     assert_same(_run(back, tmp_path, [np.array([1, 7, 2], F32), np.array(3)]), [np.array([1])], "")
+
+
+def test_other_squeezes_stay_beside_the_form(tmp_path: Path) -> None:
+    """Of an input, and of all axes of size 1; the positions are looked for in all models that have
+    the operations."""
+    text = """m (float[3] x, float[1,3] r, float[N,3] s) => (int64 y, float[3] z, float[3] t) {
+        axis = Constant <value_ints = [0]> ()
+        y = ArgMax <keepdims = 0> (x)
+        z = Squeeze (r, axis)
+        t = Squeeze (s)
+    }"""
+    arrays = [np.array(numbers, np.float32) for numbers in ([1, 3, 3], [[4, 5, 6]], [[7, 8, 9]])]
+    y, z, t = _run(_back(text), tmp_path, arrays)
+    assert (int(y), z.tolist(), t.tolist()) == (1, [4, 5, 6], [7, 8, 9])

@@ -92,15 +92,15 @@ class FuseFirstBest(NodePass):
 
 def _kept(node: Node) -> tuple[ArgMax12 | ArgMin12, Value] | None:
     """Match a Squeeze of the axis that only it needs of ArgMax or ArgMin; return these."""
-    place = node.inputs[0]
-    search = None if place is None else place.producer
-    if place is None or search is None or only_reader(place) is None:
+    place, axes = (*node.inputs, None)[:2]
+    op = None if place is None else place.producer.op
+    if place is None or not isinstance(op, ArgMax12 | ArgMin12) or only_reader(place) is None:
         return None
-    op, x = search.op, search.inputs[0]
-    if not isinstance(op, ArgMax12 | ArgMin12) or not op.keepdims or x is None:
+    x = place.producer.inputs[0]
+    if not op.keepdims or x is None:
         return None
     rank = shape_of(x).rank
-    is_same = rank is not None and [at % rank for at in integers_in(node.inputs[1])] == [op.axis]
+    is_same = rank is not None and [at % rank for at in integers_in(axes)] == [op.axis]
     return (op, x) if is_same else None
 
 
