@@ -78,6 +78,13 @@ def test_only_dimensions_that_are_still_dynamic_get_names(tmp_path: Path) -> Non
     assert names(found) == ["f32[x_0,3]", "f32[a,b]"]
 
 
+def test_an_unnamed_dimension_gets_no_name_of_another(tmp_path: Path) -> None:
+    text = """g (float[?] x, float[x_0] y, float[x_0] z) => (float[?] v, float[x_0] w)
+        { v = Neg (x)  w = Add (y, z) }"""
+    back = irloop.convert(written(text, tmp_path))[0]
+    assert names(back) == ["f32[x__0]", "f32[x_0]", "f32[x_0]"]
+
+
 @needs_engines
 def test_openvino_keeps_the_names(tmp_path: Path) -> None:
     openvino = pytest.importorskip("openvino")

@@ -17,7 +17,7 @@ from irloop.graph.builder import shape_of
 from irloop.graph.model import Graph, Node
 from irloop.graph.types import UNKNOWN_DIM, DynamicDim, Shape, TensorType, ValueType
 
-__all__ = ["named_sizes", "size_names", "with_size_names"]
+__all__ = ["declared_names", "named_sizes", "size_names", "with_size_names"]
 
 #: The section of an IR, and the element in it.
 SECTION, ELEMENT = "rt_info", "size_names"
@@ -30,17 +30,22 @@ def _place(node: Node, axis: int) -> str:
     return f"{node.name}/{axis}"
 
 
-def named_sizes(graph: Graph) -> dict[str, Any]:
-    """The metadata that keeps the names of the dynamic dimensions of an OpenVINO graph.
-
-    It is empty if no two dimensions have one name.
-    """
-    names = {
+def declared_names(graph: Graph) -> dict[str, str]:
+    """The names that inputs of a graph declare for their dimensions, by place."""
+    return {
         _place(node, axis): dim.symbol
         for node in graph.parameters
         for axis, dim in enumerate(shape_of(node.outputs[0]).dims or ())
         if isinstance(dim, DynamicDim) and dim.symbol
     }
+
+
+def named_sizes(graph: Graph) -> dict[str, Any]:
+    """The metadata that keeps the names of the dynamic dimensions of an OpenVINO graph.
+
+    It is empty if no two dimensions have one name.
+    """
+    names = declared_names(graph)
     if len(Counter(names.values())) == len(names):
         return {}
     # OpenVINO keeps elements of this form when it writes the model again.
@@ -57,11 +62,11 @@ def size_names(metadata: Mapping[str, Any]) -> SizeNames:
     return {size.get("name", ""): size.get("value", "") for size in found}
 
 
-def with_size_names(node: Node, prefix: str, names: SizeNames) -> ValueType:
+def with_size_names(node: Node, prefix: str, names: SizeNames, taken: frozenset[str]) -> ValueType:
     """The type of an input with a name for each dimension of which nothing is known.
 
     Inference compares sizes by their names. A dimension that has no name gets one that begins with
-    `prefix`.
+    `prefix` and is not one of the names `taken`, those of the whole model.
     """
     type = node.outputs[0].type
     if not isinstance(type, TensorType) or type.shape.dims is None:
@@ -72,4 +77,6 @@ def with_size_names(node: Node, prefix: str, names: SizeNames) -> ValueType:
         else dim
         for axis, dim in enumerate(type.shape.dims)
     ]
+    while any(f"{prefix}_{axis}" in taken for axis in range(len(dims))):
+        prefix += "_"
     return TensorType(type.element, Shape(tuple(dims)).with_names(prefix))

@@ -20,7 +20,12 @@ from irloop.conversion.framework.borders import (
 )
 from irloop.conversion.framework.carriers import carry_narrow_elements
 from irloop.conversion.framework.directions import Export, Import
-from irloop.conversion.framework.size_names import SizeNames, size_names, with_size_names
+from irloop.conversion.framework.size_names import (
+    SizeNames,
+    declared_names,
+    size_names,
+    with_size_names,
+)
 from irloop.conversion.framework.translation import EXPORTS, Converter
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.onnx.base import NARROW
@@ -122,10 +127,11 @@ class Translate(ModelPass):
         for name in names.taken:
             target.names.reserve(name)
         target.names.keep_originals(_names_of(source))
+        taken = frozenset((*known.values(), *declared_names(source).values()))
         parameters = [
             target.graph.add_parameter(
                 name,
-                with_size_names(node, name, known),
+                with_size_names(node, name, known, taken),
                 (name,),
                 node.location,
             )
