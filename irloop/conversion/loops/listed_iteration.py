@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from irloop.analysis.patterns import number_of
 from irloop.dialects.openvino import control_flow as ov
-from irloop.dialects.openvino.gather import Gather, Gather7, Gather8
+from irloop.dialects.openvino.gather import GATHERS
 from irloop.dialects.openvino.shape import Reshape, Unsqueeze
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.types import Shape, TensorType
+from irloop.graph.walk import reached
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
@@ -17,7 +20,6 @@ from irloop.passes.writers import writer_at
 
 __all__ = ["ListedIteration"]
 
-GATHERS = (Gather, Gather7, Gather8)
 #: The shape of a list of one number.
 ONE = Shape.of(1)
 
@@ -58,14 +60,20 @@ class ListedIteration(LoopPass):
         wires.replace(ov.Loop(), rewriter)
 
 
-def _ends_in_lists(value: Value) -> bool:
+def _ends_in_lists(number: Value) -> bool:
     """Return whether all that is computed from a scalar becomes a list, or keeps an axis, there."""
-    return value.is_used and all(
-        _makes_a_list(user)
-        or (position == 1 and _keeps_its_axis(user))
-        or (_is_arithmetic(user) and _ends_in_lists(user.output))
-        for user, position in value.uses
+
+    def onward(value: Value) -> Iterator[Value]:
+        yield from (user.output for user, _ in value.uses if _is_arithmetic(user))
+
+    return all(
+        value.is_used and all(_may_read_a_list(user, position) for user, position in value.uses)
+        for value in reached([number], onward)
     )
+
+
+def _may_read_a_list(user: Node, position: int) -> bool:
+    return _makes_a_list(user) or (position == 1 and _keeps_its_axis(user)) or _is_arithmetic(user)
 
 
 def _makes_a_list(node: Node) -> bool:
@@ -97,21 +105,27 @@ def _is_arithmetic(node: Node) -> bool:
     return shapes == [0, 0] and any(number_of(value) is not None for value in node.inputs)
 
 
-def _read_list(old: Value, new: Value, last: NodeWriter) -> None:
-    """Let what reads the scalar `old` read the list `new`; see `_ends_in_lists`."""
-    for user, _ in old.uses:
-        if user.graph is None:
-            continue
-        if _makes_a_list(user):
-            last.rewriter.replace_value(user.output, new, keep_names=False)
-            last.rewriter.erase(user)
-            continue
-        w = last.at(user)
-        made = w(user.op, *(new if value is old else value for value in user.inputs))
-        if isinstance(user.op, GATHERS):
+def _read_list(number: Value, listed: Value, last: NodeWriter) -> None:
+    """Let what reads the scalar `number` read the list `listed`; see `_ends_in_lists`."""
+    pending, arithmetic = [(number, listed)], []
+    while pending:
+        old, new = pending.pop()
+        for user, _ in old.uses:
+            if user.graph is None:
+                continue
+            if _makes_a_list(user):
+                last.rewriter.replace_value(user.output, new, keep_names=False)
+                last.rewriter.erase(user)
+                continue
+            made = last.at(user)(
+                user.op, *(new if value is old else value for value in user.inputs)
+            )
+            if not isinstance(user.op, GATHERS):
+                pending.append((user.output, made))
+                arithmetic.append((user, made))
+                continue
             for reader, _ in user.output.uses:
                 last.rewriter.replace_node(reader, (made,))
             last.rewriter.erase(user)
-        else:
-            _read_list(user.output, made, last)
-            last.rewriter.replace_node(user, (made,))
+    for user, made in reversed(arithmetic):
+        last.rewriter.replace_node(user, (made,))
