@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import ClassVar
 
 from irloop.dialects.openvino import comparison, elementwise, generate, padding, search, slicing
 from irloop.dialects.openvino import convert as conversions
@@ -22,9 +21,6 @@ __all__ = ["OpenVinoShapes"]
 
 class OpenVinoShapes(Writer):
     """Emits OpenVINO operations on shapes, axes and positions."""
-
-    #: Whether all nodes come before the next one. A shape is then computed once for all readers.
-    appends: ClassVar[bool] = False
 
     def as_list(self, value: Value) -> Value:
         return value if static_shape(value).rank == 1 else self._reshaped(value, [-1])
@@ -252,12 +248,7 @@ class OpenVinoShapes(Writer):
         return self(comparison.Select(), negative, self(elementwise.Add(), wide, sizes), wide)
 
     def shape_of(self, value: Value) -> Value:
-        op = shapes.ShapeOf3() if self.opset >= 3 else shapes.ShapeOf()
-        if self.appends:
-            for user, _ in value.uses:
-                if user.op == op:
-                    return user.output
-        return self(op, value)
+        return self(shapes.ShapeOf3() if self.opset >= 3 else shapes.ShapeOf(), value)
 
     def size_of(self, value: Value, axis: int) -> Value:
         shape = static_shape(value)
