@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["are_floats", "are_steps", "distance", "error_of"]
+__all__ = ["are_floats", "are_integers", "are_steps", "distance", "error_of"]
 
 
 def distance(x: Any, y: Any) -> float:
@@ -32,6 +32,10 @@ def are_floats(x: Any, y: Any) -> bool:
     if not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray):
         return False
     return x.shape == y.shape and x.size > 0 and x.dtype == y.dtype and x.dtype.kind in "fV"
+
+
+def are_integers(*values: Any) -> bool:
+    return all(isinstance(value, np.ndarray) and value.dtype.kind in "iu" for value in values)
 
 
 def are_steps(x: Any, y: Any) -> bool:

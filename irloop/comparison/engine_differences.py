@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from irloop.comparison.distance import are_floats, are_steps, distance, error_of
+from irloop.comparison.distance import are_floats, are_integers, are_steps, distance, error_of
 from irloop.comparison.inputs import Trial
 from irloop.comparison.judge import Judge
 from irloop.comparison.lanes import NUMPY, Lane, Lanes, Side
@@ -109,6 +109,7 @@ class Explainer:
     _exact: dict[tuple[str | int, int, int], list[Any] | None] = field(default_factory=dict)
     _others: dict[tuple[Lane, str], list[Run]] = field(default_factory=dict)
     _twins: dict[Lane, tuple[list[Run], str]] = field(default_factory=dict)
+    _long_integers: dict[tuple[int, int], tuple[str, int]] = field(default_factory=dict)
     _reasons: dict[tuple[Lane, int, int], Reason | None] = field(default_factory=dict)
 
     def reason(self, lane: Lane, number: int, place: int, wanted: Any) -> Reason | None:
@@ -330,10 +331,13 @@ class Explainer:
 
         No option of OpenVINO's CPU computes them in 64 bits, so the reason is not proved by a run.
         """
-        if lane.engine.name != "openvino" or not _are_integers(wanted, made):
+        if lane.engine.name != "openvino" or not are_integers(wanted, made):
             return None
-        model, arrays = self.sides[lane.side].model, self.trials[lane.side][number].arrays
-        path, reached = first_long_integer(model, arrays, limits_of(self.seconds))
+        key = lane.side, number
+        if key not in self._long_integers:
+            model, arrays = self.sides[lane.side].model, self.trials[lane.side][number].arrays
+            self._long_integers[key] = first_long_integer(model, arrays, limits_of(self.seconds))
+        path, reached = self._long_integers[key]
         if not path:
             return None
         return Reason(
@@ -494,7 +498,3 @@ def _nudged(arrays: Sequence[Any], seed: int) -> tuple[Any, ...]:
         else:
             made.append(array)
     return tuple(made)
-
-
-def _are_integers(*values: Any) -> bool:
-    return all(isinstance(value, np.ndarray) and value.dtype.kind in "iu" for value in values)

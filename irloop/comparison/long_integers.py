@@ -14,7 +14,7 @@ from irloop.graph.model import Model
 
 __all__ = ["first_long_integer"]
 
-_HIGHEST = 2**31 - 1
+_BOUND = 2**31
 
 
 class _Search:
@@ -29,7 +29,7 @@ class _Search:
             return
         for value in event.outputs:
             number = _longest(value)
-            if not -_HIGHEST <= number <= _HIGHEST:
+            if not -_BOUND <= number < _BOUND:
                 self.path, self.number = event.path, number
 
 
@@ -44,8 +44,6 @@ def _longest(value: Any) -> int:
 def first_long_integer(model: Model, arrays: tuple[Any, ...], limits: Limits) -> tuple[str, int]:
     """Return the path of the first elementwise operation whose i64 or u64 result needs more bits
     than 32, and the number; an empty path if there is none, or if the run fails.
-
-    The largest positive number of u32 needs more than 32 bits, because engines compute it as i32.
     """
     search = _Search()
     try:
