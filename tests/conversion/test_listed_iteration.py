@@ -89,3 +89,16 @@ def test_an_axis_that_is_removed_and_added_again(engines: Engines, tmp_path: Pat
     draw = np.random.default_rng(0).standard_normal
     sets = [[draw((t, 3)).astype(F32) for _ in range(2)] for t in (4, 1, 2, 4)]
     agree(text, sets, engines, tmp_path)
+
+
+def test_a_long_chain_of_sums_of_the_number() -> None:
+    """It was refused, as nested too deeply."""
+    count = 1500
+    sums = " ".join(f"v{k + 1} = Add (v{k}, one)" for k in range(count))
+    text = f"""g (int64 n) => (int64[m,1] y) {{
+      one = Constant <value = int64 {{1}}> ()  axis = Constant <value_ints = [0]> ()
+      y = Loop (n, "") <body = step (int64 v0, bool go) => (bool on, int64[1] u) {{
+        {sums} u = Unsqueeze (v{count}, axis) on = Identity (go) }}> }}"""
+    model = irloop.convert(from_proto(onnx.parser.parse_model(HEADER + text)))[0]
+    result = irloop.run(model, [np.array(2)])
+    assert [array.tolist() for array in result.values()] == [[[count], [count + 1]]]
