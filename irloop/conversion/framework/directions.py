@@ -50,11 +50,4 @@ class Import(Conversion, OpenVinoWriter):
         inference: Inference | None = None,
     ) -> None:
         super().__init__(graph, converter, names=names, inference=inference)
-        self._shapes: dict[Value, Value] = {}
-
-    def shape_of(self, value: Value) -> Value:
-        """The shape of a value as i64, computed once for all that need it."""
-        shape = self._shapes.get(value)
-        if shape is None or shape.producer.graph is not self.graph:
-            shape = self._shapes[value] = super().shape_of(value)
-        return shape
+        self.known_shapes = {}

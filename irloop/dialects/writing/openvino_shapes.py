@@ -22,6 +22,10 @@ __all__ = ["OpenVinoShapes"]
 class OpenVinoShapes(Writer):
     """Emits OpenVINO operations on shapes, axes and positions."""
 
+    #: Where all nodes come before the next one: the shapes that have been asked for, each computed
+    #: once for all that need it.
+    known_shapes: dict[Value, Value] | None = None
+
     def as_list(self, value: Value) -> Value:
         return value if static_shape(value).rank == 1 else self._reshaped(value, [-1])
 
@@ -248,7 +252,12 @@ class OpenVinoShapes(Writer):
         return self(comparison.Select(), negative, self(elementwise.Add(), wide, sizes), wide)
 
     def shape_of(self, value: Value) -> Value:
-        return self(shapes.ShapeOf3() if self.opset >= 3 else shapes.ShapeOf(), value)
+        known = {} if self.known_shapes is None else self.known_shapes
+        shape = known.get(value)
+        if shape is None or shape.producer.graph is None:
+            op = shapes.ShapeOf3() if self.opset >= 3 else shapes.ShapeOf()
+            shape = known[value] = self(op, value)
+        return shape
 
     def size_of(self, value: Value, axis: int) -> Value:
         shape = static_shape(value)
