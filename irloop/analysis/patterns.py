@@ -42,7 +42,6 @@ __all__ = [
     "is_view",
     "loop_around",
     "may_be_empty",
-    "may_not_run",
     "number_of",
     "read_inputs",
     "same_memory",
@@ -233,13 +232,6 @@ def counted_by_unread_ports(node: Node) -> list[Sliced] | list[Concatenated]:
     if joined_count(body.ports) == 1 or any(is_live(node.outputs[x.external]) for x in joined):
         return []
     return joined
-
-
-def may_not_run(node: Node) -> bool:
-    """Return whether `node` is a Loop that may run zero iterations."""
-    if not isinstance(node.op, ov.Loop):
-        return False
-    return number_of(node.inputs[0]) in (None, 0) or number_of(node.inputs[1]) in (None, 0)
 
 
 def is_invariant(body: Body, value: Value) -> bool:

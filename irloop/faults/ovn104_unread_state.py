@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.analysis.live_values import is_live
-from irloop.analysis.patterns import may_not_run
+from irloop.analysis.ranges import may_not_run
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.elementwise import Negative
 from irloop.dialects.wire_ends import Inward, outward, states_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irloop.analysis.patterns import may_not_run
+from irloop.analysis.ranges import may_not_run
 from irloop.analysis.shared_memory import readers_of
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.comparison import Less

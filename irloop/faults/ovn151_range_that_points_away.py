@@ -2,63 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from irloop.analysis.sources import MOST, sources
+from irloop.analysis.ranges import bounds_of, is_never_negative
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.comparison import Less, Select
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import (
-    Abs,
     Add,
     Maximum,
     Minimum,
-    Multiply,
 )
-from irloop.dialects.openvino.gather import Gather, Gather7, Gather8
 from irloop.dialects.openvino.generate import Range, Range4
-from irloop.dialects.openvino.reduction import ReduceMax, ReduceMin, ReduceProd, ReduceSum
-from irloop.dialects.openvino.shape import Reshape, ShapeOf, ShapeOf3, Squeeze, Unsqueeze
-from irloop.dialects.openvino.slicing import Concat, Slice, StridedSlice
+from irloop.dialects.openvino.shape import Reshape, Squeeze, Unsqueeze
 from irloop.faults.case import empty, run
 from irloop.faults.fault import Effect, Fault
 from irloop.graph.builder import element_of
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.op import Constant, Op
-from irloop.graph.tensor import Tensor
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
     from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["RangeThatPointsAway"]
-
-#: Operations of which only input 0 decides which numbers the result has.
-_CHOOSING = (
-    Convert,
-    Gather,
-    Gather7,
-    Gather8,
-    ReduceMax,
-    ReduceMin,
-    ReduceProd,
-    ReduceSum,
-    Reshape,
-    Slice,
-    Squeeze,
-    StridedSlice,
-    Unsqueeze,
-)
-
-#: Operations whose result is not negative if no operand is.
-_KEEPING = (Add, Concat, Maximum, Minimum, Multiply)
-
-#: Operations whose result is never negative.
-_SIZES = (Abs, ShapeOf, ShapeOf3)
-
-#: Bounds and sizes are small; the elements of larger constants are not read.
-_FEW = 64
 
 
 class RangeThatPointsAway(
@@ -75,8 +43,8 @@ class RangeThatPointsAway(
         OpenVINO counts the steps without their sign: a Range from 0 to -3 with step 1 has the
         elements 0, 1 and 2. By the specification it is empty, as in ONNX.
     Where:
-        A Range with a start, stop or step that is not constant, unless sizes show that stop does
-        not lie before start.
+        A Range with a start, stop or step that is not constant, unless its bounds show that
+        stop does not lie before start.
     What irloop does:
         Conversion to IR replaces stop by Maximum(stop, start), or by Minimum(stop, start) for a
         negative step.
@@ -107,14 +75,12 @@ class RangeThatPointsAway(
 
             m = Maximum(n, 0)    y = Range(0, m, 1)
 
-        For a negative step, the pass inserts a Minimum instead of the Maximum. For a step that is
-        not constant, it inserts a Minimum, a Maximum, and a Select of the right one. Fault OVN151
-        is the reason."""
+        For a negative step, the pass inserts a Minimum instead of the Maximum. For a step whose
+        sign is not known, it inserts a Minimum, a Maximum, and a Select of the right one."""
         start, stop, step = (value for value in node.inputs if value is not None)
-        own = step.producer.op
-        if isinstance(own, Constant):
-            falls = bool((own.tensor.numpy() < 0).any())
-            limited = w(Minimum() if falls else Maximum(), stop, start)
+        steps = bounds_of(step)
+        if steps.low >= 0 or steps.high <= 0:
+            limited = w(Maximum() if steps.low >= 0 else Minimum(), stop, start)
         else:
             falls_now = w(Less(), step, w.constant(0, element_of(step)))
             ends = [w(limit, stop, start) for limit in (Minimum(), Maximum())]
@@ -132,26 +98,15 @@ def may_point_away(node: Node) -> bool:
     if not isinstance(node.op, Range | Range4) or None in node.inputs:
         return False
     start, stop, step = (value for value in node.inputs if value is not None)
-    delta = _constant(step)
-    if delta is None:
-        return not _is_stopped(stop, start)
-    if _constant(start) is not None and _constant(stop) is not None:
+    if all(isinstance(value.producer.op, Constant) for value in (start, stop, step)):
         return False
-    if not _is_never_negative(step):
-        return not _is_limited(stop, start, Minimum)
-    if _is_limited(stop, start, Maximum) or _is_further(stop, start):
-        return False
-    return not (_is_zero(start) and _is_never_negative(stop))
-
-
-def _constant(value: Value) -> Tensor | None:
-    op = value.producer.op
-    return op.tensor if isinstance(op, Constant) else None
-
-
-def _is_zero(value: Value) -> bool:
-    tensor = _constant(value)
-    return tensor is not None and tensor.count <= _FEW and not tensor.numpy().any()
+    begins, ends, steps = (bounds_of(value) for value in (start, stop, step))
+    if steps.low >= 0:
+        is_sure = _is_limited(stop, start, Maximum) or _is_further(stop, start)
+        return not (is_sure or ends.low >= begins.high)
+    if steps.high <= 0:
+        return not (_is_limited(stop, start, Minimum) or ends.high <= begins.low)
+    return not _is_stopped(stop, start)
 
 
 def _is_limited(stop: Value, start: Value, bound: type[Op]) -> bool:
@@ -181,7 +136,7 @@ def _is_further(stop: Value, start: Value) -> bool:
         return False
     terms = [_origin(value) for value in end.producer.inputs if value is not None]
     return any(
-        term is begin and _is_never_negative(other)
+        term is begin and is_never_negative(other)
         for term, other in zip(terms, reversed(terms), strict=True)
     )
 
@@ -198,33 +153,6 @@ def _origin(value: Value) -> Value:
             break
         value = source
     return value
-
-
-def _is_never_negative(value: Value) -> bool:
-    """Return whether constants and sizes prove that no element of a value is negative."""
-    for visited, node in enumerate(sources([value.producer], _deciding)):
-        if visited == MOST or not _keeps_sign(node):
-            return False
-    return True
-
-
-def _keeps_sign(node: Node) -> bool:
-    """Return whether the result of a node is not negative where its operands are not."""
-    if isinstance(node.op, Constant):
-        tensor = node.op.tensor
-        return tensor.count <= _FEW and not (tensor.numpy() < 0).any()
-    return isinstance(node.op, _CHOOSING + _KEEPING + _SIZES)
-
-
-def _deciding(node: Node) -> Sequence[Value | None]:
-    """Return the inputs of a node that decide whether its result may be negative.
-
-    For an operation that only chooses elements, such as Gather, this is the first input. For
-    ShapeOf and Abs the list is empty, because their results are never negative.
-    """
-    if isinstance(node.op, _SIZES):
-        return ()
-    return node.inputs[:1] if isinstance(node.op, _CHOOSING) else node.inputs
 
 
 @RangeThatPointsAway.case(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from irloop.analysis.large_integers import FEW, largest_constant, may_be_large
 from irloop.analysis.patterns import number_of
-from irloop.analysis.ranges import is_never_negative
+from irloop.analysis.ranges import MOST_ELEMENTS, bounds_of, is_never_negative, may_be_large
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.comparison import (
     Less,
@@ -114,8 +113,7 @@ def is_divided_in_f32(node: Node) -> bool:
     if not isinstance(node.op, Divide | FloorMod | Mod) or None in node.inputs:
         return False
     left, right = (value for value in node.inputs if value is not None)
-    element = element_of(node.output)
-    if not element.is_integer or element.bits < 32 or _is_remainder(left, right):
+    if not element_of(node.output).is_integer or _is_remainder(left, right):
         return False
     if isinstance(node.op, Divide) and _is_corrected(node, left, right):
         return False
@@ -167,7 +165,7 @@ def _same(left: Value | None, right: Value) -> bool:
     ops = left.producer.op, right.producer.op
     if not isinstance(ops[0], Constant) or not isinstance(ops[1], Constant):
         return False
-    if ops[0].tensor.shape != ops[1].tensor.shape or ops[0].tensor.count > FEW:
+    if ops[0].tensor.shape != ops[1].tensor.shape or ops[0].tensor.count > MOST_ELEMENTS:
         return False
     return bool((ops[0].tensor.numpy() == ops[1].tensor.numpy()).all())
 
@@ -247,9 +245,8 @@ class _Parts:
         return self.emit(Add(), quotient, step)
 
     def _is_short(self) -> bool:
-        """Return whether the divisor is a small constant."""
-        largest = largest_constant(self.right)
-        return largest is not None and largest <= LARGEST_SHORT_DIVISOR
+        """Return whether the divisor is small."""
+        return bounds_of(self.right).magnitude <= LARGEST_SHORT_DIVISOR
 
     def _is_shared(self) -> bool:
         """Return whether a Divide or Mod of the same operands has or will have `_short` parts."""

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from irloop.analysis.large_integers import (
-    has_many_bits,
-    may_be_large,
-)
 from irloop.analysis.patterns import is_view, number_of
+from irloop.analysis.ranges import may_be_large
 from irloop.analysis.sources import sources
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.comparison import (
@@ -108,9 +105,7 @@ def chooses_in_f32(node: Node) -> bool:
     if not isinstance(node.op, Select) or None in node.inputs:
         return False
     condition, *choices = (value for value in node.inputs if value is not None)
-    if not has_many_bits(node.output) or not _is_computed_elementwise(condition):
-        return False
-    return any(may_be_large(value) for value in choices)
+    return _is_computed_elementwise(condition) and any(map(may_be_large, choices))
 
 
 def _compared_with_zero(condition: Value) -> Value | None:
@@ -120,8 +115,9 @@ def _compared_with_zero(condition: Value) -> Value | None:
         return None
     for value, other in (node.inputs, node.inputs[::-1]):
         is_whole = value is not None and shape_of(value) == shape_of(condition)
-        if value is not None and is_whole and has_many_bits(value) and number_of(other) == 0:
-            return value
+        if value is not None and is_whole and number_of(other) == 0:
+            element = element_of(value)
+            return value if element.is_integer and element.bits >= 32 else None
     return None
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from irloop.analysis.large_integers import COMPARISONS, is_compared_in_f32
+from irloop.analysis.ranges import may_be_large
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.comparison import (
     Equal,
     Greater,
     GreaterEqual,
     Less,
+    LessEqual,
     NotEqual,
 )
 from irloop.dialects.openvino.elementwise import (
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from irloop.passes.node_writer import NodeWriter
 
 __all__ = ["ComparisonOfLargeIntegers"]
+
+COMPARISONS = (Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual)
 
 
 class ComparisonOfLargeIntegers(
@@ -91,6 +94,16 @@ class ComparisonOfLargeIntegers(
         zero = w.constant(0, element_of(left))
         result = w(NotEqual() if differs else Equal(), difference, zero)
         w.rewriter.replace_node(node, [result])
+
+
+def is_compared_in_f32(node: Node) -> bool:
+    """Return whether `node` is a comparison of integers that may both need more than 24 bits.
+
+    If one of them needs at most 24 bits, rounding the other does not change the result.
+    """
+    if not isinstance(node.op, COMPARISONS):
+        return False
+    return all(value is not None and may_be_large(value) for value in node.inputs)
 
 
 @ComparisonOfLargeIntegers.case(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from irloop.analysis.large_integers import has_many_bits, may_be_large
 from irloop.analysis.operands import axes_of
+from irloop.analysis.ranges import may_be_large
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.gather import Gather8
 from irloop.dialects.openvino.padding import Pad
@@ -109,7 +109,7 @@ class ReductionOfLargeIntegers(
 def is_reduced_in_f32(node: Node) -> bool:
     """Return whether `node` is a reduction of integers that may need more than 24 bits."""
     data = node.inputs[0] if isinstance(node.op, Reduction) else None
-    return data is not None and has_many_bits(data) and may_be_large(data)
+    return data is not None and may_be_large(data)
 
 
 def _total(w: NodeWriter, value: Value, axis: int) -> Value:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irloop.analysis.large_integers import EXACT, has_many_bits, may_be_large
+from irloop.analysis.bounds import EXACT
+from irloop.analysis.ranges import may_be_large
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.activation import Clamp, ReLU
 from irloop.dialects.openvino.elementwise import (
@@ -59,8 +60,6 @@ def is_computed_in_f32(node: Node) -> bool:
     if not isinstance(node.op, Clamp | MatMul | Power | ReLU) or None in node.inputs:
         return False
     if isinstance(node.op, Clamp) and max(abs(node.op.min), abs(node.op.max)) < EXACT:
-        return False
-    if not has_many_bits(node.output):
         return False
     return any(may_be_large(value) for value in node.inputs if value is not None)
 

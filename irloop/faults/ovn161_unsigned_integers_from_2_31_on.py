@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irloop.analysis.large_integers import largest_constant
+from irloop.analysis.ranges import MOST_ELEMENTS, bounds_of
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.comparison import (
     BitwiseRightShift,
@@ -53,8 +53,8 @@ class UnsignedIntegersFrom2To31On(
         if isinstance(node.op, BitwiseRightShift):
             yield f"{node.name!r} shifts u32 to the right"
             return
-        largest = largest_constant(node.output)
-        if largest is not None and largest >= 2**31:
+        op, largest = node.op, bounds_of(node.output).high
+        if isinstance(op, Constant) and op.tensor.count <= MOST_ELEMENTS and largest >= 2**31:
             yield f"the constant {node.name!r} contains {largest}"
 
 

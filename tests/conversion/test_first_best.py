@@ -14,8 +14,9 @@ import pytest
 
 import irloop
 from benchmarks.engines import Engines
-from irloop.analysis.ranges import FEW, is_never_negative
+from irloop.analysis.ranges import is_never_negative
 from irloop.building.ir_model import IrModel
+from irloop.conversion.tensors.ordered_topk import FEW
 from irloop.dialects.openvino.comparison import Select
 from irloop.dialects.openvino.generate import Range4
 from irloop.dialects.openvino.search import TopK3
@@ -198,8 +199,8 @@ def test_numbers_that_searches_and_ranges_give() -> None:
     m = IrModel()
     i64 = ElementType.I64
     n, c = m.input("n", 4, element=i64), m.input("c", 4, element=ElementType.BOOLEAN)
-    zero, one, minus = (m.constant(number, i64) for number in (0, 1, -1))
-    up, down = m(Range4(i64), zero, one, one), m(Range4(i64), one, zero, minus)
+    zero, one, minus, low = (m.constant(number, i64) for number in (0, 1, -1, -2))
+    up, down = m(Range4(i64), zero, one, one), m(Range4(i64), one, low, minus)
     assert is_never_negative(up)
     assert not is_never_negative(down)
     assert is_never_negative(m(Select(), c, up, zero))

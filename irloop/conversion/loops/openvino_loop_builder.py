@@ -22,6 +22,7 @@ import math
 import numpy as np
 
 from irloop.analysis.free_sizes import is_free_size
+from irloop.analysis.ranges import certainly_runs
 from irloop.analysis.shared_memory import needs_barrier, shares_memory_with
 from irloop.analysis.states import changing_axes
 from irloop.conversion.framework.directions import Import
@@ -124,7 +125,7 @@ class OpenVinoLoopBuilder(LoopBuilder[Import]):
         wires.trip, wires.starts, wires.goes_on = trip, starts, condition
         self._drop_dead()
         self._copy_joined()
-        self._runs = runs = _certainly_runs(self.c, trip, starts)
+        self._runs = runs = certainly_runs(trip, starts, self.c.constant_of)
         if not runs:
             self._open_joined()
         self._make_safe(may_be_empty=not runs)
@@ -292,14 +293,6 @@ class OpenVinoLoopBuilder(LoopBuilder[Import]):
         if number is not None and not number.is_used and number not in returned:
             rewriter.erase_parameter(number.producer)
             wires.iteration = None
-
-
-def _certainly_runs(c: Import, trip: Value, starts: Value) -> bool:
-    """Return whether at least one iteration certainly runs."""
-    count, start = c.constant_of(trip), c.constant_of(starts)
-    if count is None or start is None:
-        return False
-    return int(count.reshape(-1)[0]) != 0 and bool(start.reshape(-1)[0])
 
 
 def _live_values(values: list[Value]) -> set[Value]:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from irloop.analysis.large_integers import EXACT
-from irloop.analysis.ranges import FEW
+from irloop.analysis.bounds import EXACT
 from irloop.conversion.framework.directions import Import
 from irloop.dialects.openvino import gather, search
 from irloop.graph.builder import shape_of
@@ -21,6 +20,8 @@ __all__ = ["first_best", "ordered_topk"]
 #: The longest axis whose pairs of a group and a position fit into an i32, as which OpenVINO's CPU
 #: computes an i64 as well: the largest pair is n * n + n - 1.
 LONGEST = 46339
+#: The positions along a longer axis are counted at run time.
+FEW = 1024
 
 _UNORDERED = "does not keep the order of equal elements of an axis of unknown or large size"
 

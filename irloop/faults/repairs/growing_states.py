@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from irloop.analysis.patterns import same_shape_source
-from irloop.analysis.ranges import MOVES
+from irloop.analysis.range_rules import MOVES
 from irloop.analysis.sources import MOST, sources
 from irloop.analysis.states import (
     hiding_tile,

@@ -7,7 +7,7 @@ OpenVINO loses the initial value of a state that the body does not read, if the 
 from __future__ import annotations
 
 from irloop.analysis.live_values import is_live
-from irloop.analysis.patterns import may_not_run
+from irloop.analysis.ranges import may_not_run
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.comparison import LogicalAnd, LogicalNot, LogicalOr
 from irloop.dialects.openvino.reduction import ReduceLogicalOr, ReduceMax

@@ -5,6 +5,7 @@ Some runtimes return wrong values in this case.
 
 from __future__ import annotations
 
+from irloop.analysis.ranges import certainly_runs
 from irloop.dialects.openvino import comparison, shape
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.wire_ends import Entering, Leaving
@@ -71,16 +72,13 @@ class ChooseInitialStates(LoopPass):
 
 
 def _may_be_zero(wires: LoopWires, rewriter: MatchRewriter) -> list[Value]:
-    """Return those of trip count and initial condition that may keep the loop from running.
-
-    An input is left out if it is omitted, or a constant that lets the loop run. The list is empty
-    if the loop certainly runs.
-    """
+    """Return those of trip count and initial condition that may keep the loop from running."""
+    trip, starts, constant = wires.trip, wires.starts, rewriter.inference.constant
     doubtful = []
-    for value in (wires.trip, wires.starts):
-        known = None if value is None else rewriter.inference.constant(value)
-        if value is not None and (known is None or not known.reshape(-1)[0]):
-            doubtful.append(value)
+    if trip is not None and not certainly_runs(trip, None, constant):
+        doubtful.append(trip)
+    if starts is not None and not certainly_runs(None, starts, constant):
+        doubtful.append(starts)
     return doubtful
 
 
