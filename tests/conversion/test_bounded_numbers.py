@@ -1,4 +1,4 @@
-"""Remainders are written short where bounds show that f32 holds the numbers, and only there."""
+"""Repairs are left out where the bounds of numbers exclude the fault, and only there."""
 
 from __future__ import annotations
 
@@ -99,3 +99,60 @@ def test_remainders_of_limited_numbers(
     assert is_corrected == bool(above)
     sets = [[i64(WIDE)], [i64(WIDE[:1])], [i64(WIDE[:4])], [i64([])], [i64(WIDE)]]
     agree(full, sets[:3] + sets[4:] if name == "a guard" else sets, engines, tmp_path)
+
+
+#: What limits a number, the limit for which OpenVINO is right, the next one, and what repairs it.
+REPAIRED = {
+    "compared numbers": (
+        """g (int64[n] x) => (bool[n] y) {
+   low = Constant <value = int64 {-5}> ()  high = Constant <value = int64 {$limit}> ()
+   c = Clip (x, low, high)  y = Less (c, x) }""",
+        (EXACT - 1, EXACT),
+        "Subtract",
+    ),
+    "chosen numbers": (
+        """g (int64[n] x) => (int64[n] y) {
+   low = Constant <value = int64 {-5}> ()  high = Constant <value = int64 {$limit}> ()
+   zero = Constant <value = int64 {0}> ()
+   m = Min (x, high)  c = Max (m, low)  d = Less (x, zero)  y = Where (d, zero, c) }""",
+        (EXACT - 1, EXACT),
+        "Convert",
+    ),
+    "ends of ranges": (
+        """g (int64[n] x) => (int64[m] y) {
+   last = Constant <value = int64 {-1}> ()  zero = Constant <value = int64 {0}> ()
+   one = Constant <value = int64 {1}> ()  low = Constant <value = int64 {$limit}> ()
+   high = Constant <value = int64 {9}> ()
+   number = Gather (x, last)  end = Clip (number, low, high)  y = Range (zero, end, one) }""",
+        (0, -1),
+        "Maximum",
+    ),
+    "trip counts": (
+        """g (int64[n] x) => (int64 last, int64[m] y) {
+   place = Constant <value = int64 {-1}> ()  zero = Constant <value = int64 {0}> ()
+   low = Constant <value = int64 {$limit}> ()  high = Constant <value = int64 {9}> ()
+   yes = Constant <value = bool {1}> ()
+   number = Gather (x, place)  least = Max (number, low)  count = Min (least, high)
+   last, y = Loop <body = step (int64 i, bool go, int64 s) => (bool on, int64 t, int64 r) {
+     t = Add (s, i)  r = Identity (t)  on = Identity (go) }> (count, yes, zero) }""",
+        (1, 0),
+        "Slice",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REPAIRED)
+@pytest.mark.parametrize("side", [0, 1])
+def test_repairs_stand_where_bounds_do_not_exclude_the_fault(
+    name: str, side: int, engines: Engines, tmp_path: Path
+) -> None:
+    text, limits, repair = REPAIRED[name]
+    counts = []
+    for limit in limits:
+        full = Template(text).substitute(limit=limit)
+        model, _ = irloop.convert(from_proto(onnx.parser.parse_model(HEADER + full)))
+        counts.append(sum(node.op.type == repair for node in all_nodes(model.graph)))
+    assert counts[0] < counts[1]
+    full = Template(text).substitute(limit=limits[side])
+    sets = [[i64([*WIDE, last])] for last in (5, -1, 9, 0, -3, 2**31 - 1, 1, 0)]
+    agree(full, sets, engines, tmp_path)
