@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from irloop.conversion.framework.translation import Conversion, Converter
+from irloop.conversion.framework.translation import Conversion
 from irloop.dialects.onnx.control_flow import Loop
 from irloop.dialects.onnx.convert import Identity
 from irloop.dialects.wire_ends import LAST, STATE, stacked_port
 from irloop.dialects.wires import Wires
 from irloop.dialects.writing.onnx_writer import OnnxWriter
 from irloop.dialects.writing.openvino_writer import OpenVinoWriter
-from irloop.graph.builder import Names
-from irloop.graph.inference import Inference
-from irloop.graph.model import Graph, Value
+from irloop.graph.model import Value
 from irloop.graph.types import ElementType, Shape, TensorType
 
 __all__ = ["Export", "Import"]
@@ -40,14 +38,3 @@ class Export(Conversion, OnnxWriter):
 
 class Import(Conversion, OpenVinoWriter):
     """A conversion to OpenVINO: the argument `c` of the rules that `imports` registers."""
-
-    def __init__(
-        self,
-        graph: Graph,
-        converter: Converter,
-        *,
-        names: Names | None = None,
-        inference: Inference | None = None,
-    ) -> None:
-        super().__init__(graph, converter, names=names, inference=inference)
-        self.known_shapes = {}

@@ -153,6 +153,7 @@ class Conversion(Builder, Writer):
     ) -> None:
         super().__init__(graph, names=names, inference=inference)
         self.converter = converter
+        self.known_shapes = {}
         #: True directly in the body of a TensorIterator, where OpenVINO allows no TensorIterator.
         self.in_tensor_iterator = False
         #: True in the body of a loop or branch.

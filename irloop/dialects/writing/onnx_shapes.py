@@ -22,6 +22,7 @@ from irloop.dialects.writing.writer import Writer
 from irloop.graph.builder import element_of
 from irloop.graph.builder import shape_of as static_shape
 from irloop.graph.model import Value
+from irloop.graph.op import Op
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import UNKNOWN_DIM, Dim, DynamicDim, ElementType, Shape, TensorType
 
@@ -334,8 +335,9 @@ class OnnxShapes(Writer):
     ) -> Value:
         return self(gathers.Gather(axis), value, indices)
 
-    def shape_of(self, value: Value) -> Value:
-        return self(shapes.Shape15() if self.opset >= 15 else shapes.Shape1(), value)
+    @property
+    def shape_operation(self) -> Op:
+        return shapes.Shape15() if self.opset >= 15 else shapes.Shape1()
 
     def size_of(self, value: Value, axis: int) -> Value:
         known = static_shape(value).dim(axis)

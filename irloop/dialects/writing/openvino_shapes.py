@@ -13,6 +13,7 @@ from irloop.dialects.writing.writer import Writer
 from irloop.graph.builder import element_of
 from irloop.graph.builder import shape_of as static_shape
 from irloop.graph.model import Value
+from irloop.graph.op import Op
 from irloop.graph.record import Record
 from irloop.graph.types import ElementType
 
@@ -21,10 +22,6 @@ __all__ = ["OpenVinoShapes"]
 
 class OpenVinoShapes(Writer):
     """Emits OpenVINO operations on shapes, axes and positions."""
-
-    #: Where all nodes come before the next one: the shapes that have been asked for, each computed
-    #: once for all that need it.
-    known_shapes: dict[Value, Value] | None = None
 
     def as_list(self, value: Value) -> Value:
         return value if static_shape(value).rank == 1 else self._reshaped(value, [-1])
@@ -251,13 +248,9 @@ class OpenVinoShapes(Writer):
         negative = self(comparison.Less(), wide, self.i64(0))
         return self(comparison.Select(), negative, self(elementwise.Add(), wide, sizes), wide)
 
-    def shape_of(self, value: Value) -> Value:
-        known = {} if self.known_shapes is None else self.known_shapes
-        shape = known.get(value)
-        if shape is None or shape.producer.graph is None:
-            op = shapes.ShapeOf3() if self.opset >= 3 else shapes.ShapeOf()
-            shape = known[value] = self(op, value)
-        return shape
+    @property
+    def shape_operation(self) -> Op:
+        return shapes.ShapeOf3() if self.opset >= 3 else shapes.ShapeOf()
 
     def size_of(self, value: Value, axis: int) -> Value:
         shape = static_shape(value)

@@ -48,6 +48,8 @@ class Writer(ABC):
 
     #: The types and constants that are known of the graph.
     inference: Inference
+    #: The shapes that have been asked for, if new nodes follow all others.
+    known_shapes: dict[Value, Value] | None = None
 
     @property
     @abstractmethod
@@ -183,9 +185,18 @@ class Writer(ABC):
     def as_scalar(self, value: Value) -> Value:
         """A one-element value as a scalar."""
 
+    @property
     @abstractmethod
+    def shape_operation(self) -> Op:
+        """The operation that returns the shape of a value, as i64."""
+
     def shape_of(self, value: Value) -> Value:
-        """The dimensions of `value` as an i64 list."""
+        """The dimensions of `value` as an i64 list; a conversion emits them once for all."""
+        known = {} if self.known_shapes is None else self.known_shapes
+        shape = known.get(value)
+        if shape is None or shape.producer.graph is None:
+            shape = known[value] = self(self.shape_operation, value)
+        return shape
 
     @abstractmethod
     def size_of(self, value: Value, axis: int) -> Value:
