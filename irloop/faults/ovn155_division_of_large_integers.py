@@ -177,14 +177,14 @@ def _is_corrected(node: Node, left: Value, right: Value) -> bool:
     compares the remainder with 0 and with `right`, or divides the remainder again.
     """
     dividend = _larger_part(left)
-    if any(_larger_part(user.output) is left for user, _ in node.output.uses if user.outputs):
+    parts = [user.output for user, _ in node.output.uses if isinstance(user.op, Subtract)]
+    if any(_larger_part(part) is left for part in parts):
         return True
     left = left if dividend is None else dividend
     for user, _ in node.output.uses:
         for reader, _ in user.output.uses if isinstance(user.op, Multiply) else ():
-            if not reader.outputs or reader.inputs[0] is not left:
-                continue
-            if _is_remainder(reader.output, right) and _corrects(reader, right):
+            is_remainder = reader.inputs[0] is left and _quotient_of(reader, right) is not None
+            if is_remainder and _corrects(reader, right):
                 return True
     return False
 

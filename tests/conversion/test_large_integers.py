@@ -197,6 +197,16 @@ g (int64[n] x) => ({outputs}) {{ y = Constant <value_int = {divisor}> ()  {steps
     agree(text, [[x], [np.minimum(-x, 2**31 - 1)], [x[:1]]], engines, tmp_path)
 
 
+def test_quotients_that_are_split(engines: Engines, tmp_path: Path) -> None:
+    text = """
+g (int64[4] x, int64[4] y) => (int64[2] a, int64[2] b) {
+  q = Div (x, y)  a, b = Split (q)
+}
+"""
+    x, y = i64([875362016, -875362016, 7, 0]), i64([6968, 6968, 2, 5])
+    agree(text, [[x, y], [y, x + 1]], engines, tmp_path)
+
+
 def test_divisions_of_the_same_operands_share_a_quotient() -> None:
     m = IrModel()
     x, ten = m.input("x", None, element=ElementType.I64), m.constant(10, ElementType.I64)
