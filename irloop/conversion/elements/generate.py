@@ -176,8 +176,7 @@ def import_one_hot(
         size = c.i64(int(known.reshape(-1)[0]))
     where = c.convert(indices, ElementType.I64)
     if not is_never_negative(where):
-        negative = c.less(where, c.i64(0))
-        where = c.select(negative, c.add(where, size), where)
+        where = c.from_the_end(where, size)
     off, on = (_item(c, values, at) for at in (0, 1))
     return c(ov.OneHot(op.axis), where, size, on, off)
 

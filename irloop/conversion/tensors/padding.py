@@ -146,8 +146,7 @@ def _on_all_axes(c: Import, data: Value, pads: Value, axes: Value) -> Value:
     """
     rank = needed_rank(c, data)
     listed = c.as_list(c.convert(axes, ElementType.I64))
-    negative = c.less(listed, c.i64(0))
-    begins = c.select(negative, c.add(listed, c.i64(rank)), listed)
+    begins = c.from_the_end(listed, c.i64(rank))
     places = c.concat([begins, c.add(begins, c.i64(rank))], 0)
     numbers = c.convert(pads, ElementType.I64)
     return c(ScatterUpdate(), c.i64([0] * (2 * rank)), places, numbers, c.i64(0))

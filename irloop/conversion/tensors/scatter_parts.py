@@ -80,7 +80,7 @@ def elements_by_comparing(
         return _completed(c, reduced, data, smaller)
     _require_small(c, shape_of(indices).count(), shape_of(data).dim(place))
     size = c.gather(c.shape_of(data), c.i64(place), 0)
-    where = _non_negative(c, c.as_i64(indices), size)
+    where = c.from_the_end(c.as_i64(indices), size)
     # Compare indices [.., n, ..], as [.., n, 1, ..], with 0, 1, ... along the new axis.
     positions = c.range(c.i64(0), size, c.i64(1))
     positions = c.reshape(positions, [-1] + [1] * (rank - 1 - place))
@@ -101,11 +101,6 @@ def _blank(c: Conversion, reduction: str, data: Value, own: Callable[[], Value])
     if reduction in ("min", "max"):
         return own()
     return c.constant(neutral(reduction, element_of(data)), element_of(data))
-
-
-def _non_negative(c: Conversion, indices: Value, size: Value) -> Value:
-    negative, moved = c.less(indices, c.i64(0)), c.add(indices, size)
-    return c.select(negative, moved, indices)
 
 
 def _smaller_sides(c: Conversion, data: Value, indices: Value, axis: int) -> dict[int, int]:
@@ -212,7 +207,7 @@ def _places(c: Conversion, indices: Value, lead: Value, depth: int) -> Value:
     `lead` holds the sizes of the first `depth` axes of the data; an index is a position in these
     axes when they are flattened. Negative coordinates count from the end of their axis.
     """
-    flat = _non_negative(c, c.reshape(indices, [-1, depth]), lead)
+    flat = c.from_the_end(c.reshape(indices, [-1, depth]), lead)
     place = c.i64([[0]])
     for at in range(depth):
         size = c.slice(lead, [at], [at + 1], [0])

@@ -242,9 +242,7 @@ def _slice_by_axes(
     Axes that `axes` does not list are kept whole.
     """
     rank = needed_rank(c, data)
-    negative = c.less(axes, c.i64(0))
-    there = c.add(axes, c.i64(rank))
-    places = c.select(negative, there, axes)
+    places = c.from_the_end(axes, c.i64(rank))
 
     def spread(items: Value, filler: int) -> Value:
         whole = c.i64([filler] * rank)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from irloop.dialects.openvino import comparison, elementwise, generate, padding, search, slicing
 from irloop.dialects.openvino import convert as conversions
+from irloop.dialects.openvino import elementwise, generate, padding, search, slicing
 from irloop.dialects.openvino import gather as gathers
 from irloop.dialects.openvino import shape as shapes
 from irloop.dialects.slices import TO_THE_END
@@ -223,9 +223,7 @@ class OpenVinoShapes(Writer):
         size = self.size_of(value, axis)
         if element is not ElementType.I64:
             size = self(conversions.Convert(element), size)
-        negative = self(comparison.Less(), indices, self.constant(0, element))
-        moved = self(elementwise.Add(), indices, size)
-        return self(comparison.Select(), negative, moved, indices)
+        return self.from_the_end(indices, size)
 
     def non_negative_coordinates(self, indices: Value, value: Value, batch_dims: int = 0) -> Value:
         """Convert negative coordinates, which count from the end of an axis, to non-negative ones.
@@ -245,8 +243,7 @@ class OpenVinoShapes(Writer):
             raise self.refuse("the number of its coordinates is not known", "write opset8")
         wide = self.as_i64(indices)
         sizes = self.slice(self.shape_of(value), [batch_dims], [batch_dims + depth], [0])
-        negative = self(comparison.Less(), wide, self.i64(0))
-        return self(comparison.Select(), negative, self(elementwise.Add(), wide, sizes), wide)
+        return self.from_the_end(wide, sizes)
 
     @property
     def shape_operation(self) -> Op:

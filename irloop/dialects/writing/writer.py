@@ -198,6 +198,11 @@ class Writer(ABC):
             shape = known[value] = self(self.shape_operation, value)
         return shape
 
+    def from_the_end(self, positions: Value, sizes: Value) -> Value:
+        """Add the sizes of axes to negative positions, which count from the end of their axis."""
+        negative = self.less(positions, self.constant(0, element_of(positions)))
+        return self.select(negative, self.add(positions, sizes), positions)
+
     @abstractmethod
     def size_of(self, value: Value, axis: int) -> Value:
         """One dimension as an i64 scalar, which is constant if it is known."""
