@@ -14,7 +14,7 @@ from irloop.dialects.openvino.gather import GATHERS
 from irloop.dialects.openvino.matmul import MatMul
 from irloop.dialects.openvino.reduction import Reduction
 from irloop.dialects.openvino.shape import Broadcast3, ShapeOf, ShapeOf3, Squeeze, Unsqueeze
-from irloop.dialects.openvino.slicing import Concat
+from irloop.dialects.openvino.slicing import Concat, Slice
 from irloop.graph.builder import shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Parameter
@@ -119,14 +119,15 @@ def size_given_by(value: Value | None, index: int) -> list[Place] | None:
         return None
     if isinstance(value.producer.op, Concat):
         return size_given_by(*_part(value.producer, index))
-    gathered = value.producer if isinstance(value.producer.op, GATHERS) else None
-    vector = value if gathered is None else gathered.inputs[0]
+    # The first element of a Slice is the one at its start, like that of a Gather at its index.
+    picked = value.producer if isinstance(value.producer.op, (*GATHERS, Slice)) else None
+    vector = value if picked is None else picked.inputs[0]
     shape = None if vector is None else vector.producer
     if shape is None or not isinstance(shape.op, ShapeOf | ShapeOf3) or shape.inputs[0] is None:
         return None
-    if gathered is None:
+    if picked is None:
         return [(shape.inputs[0], index)]
-    places = _numbers(gathered.inputs[1], shape_of(shape.inputs[0]).rank or 1)
+    places = _numbers(picked.inputs[1], shape_of(shape.inputs[0]).rank or 1)
     return [(shape.inputs[0], places[index])] if index < len(places) else None
 
 
@@ -143,5 +144,5 @@ def _part(node: Node, index: int) -> tuple[Value | None, int]:
 
 
 def _numbers(value: Value | None, rank: int) -> list[int]:
-    """The axes or places in a constant, non-negative; empty if they are not known."""
-    return [number % rank for number in integers_in(value)]
+    """The axes or places in a constant, non-negative, without those out of bounds."""
+    return [number % rank for number in integers_in(value) if -rank <= number < rank]

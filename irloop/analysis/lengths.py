@@ -9,7 +9,7 @@ from irloop.analysis.free_sizes import Place, size_given_by
 from irloop.analysis.operands import integers_in, known
 from irloop.analysis.patterns import same_shape_source
 from irloop.dialects.openvino.convert import Convert
-from irloop.dialects.openvino.shape import Broadcast3, Transpose
+from irloop.dialects.openvino.shape import Broadcast3, Reshape, Squeeze, Transpose, Unsqueeze
 from irloop.graph.builder import shape_of
 from irloop.graph.model import Value
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 __all__ = ["reach_the_end"]
+
+#: The operations that only repeat elements, or change their type or the shape.
+_SAME_ELEMENTS = (Broadcast3, Convert, Reshape, Squeeze, Unsqueeze)
 
 
 def reach_the_end(
@@ -29,7 +32,7 @@ def reach_the_end(
     broadcast to the items, are recognised, too.
     """
     steps = shape_of(data).dim(1)
-    while isinstance(lengths.producer.op, (Convert, Broadcast3)):
+    while isinstance(lengths.producer.op, _SAME_ELEMENTS):
         source = lengths.producer.inputs[0]
         assert source is not None, "a required input is connected"
         lengths = source

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -165,14 +165,16 @@ class IrLoop:
         return self._wires.enter(value, name, port, type)
 
 
-def with_input_ports(model: Model, change: Callable[[InputPort], InputPort]) -> Model:
-    """Change the ports that enter the only loop of a model, and return the model.
+def with_input_ports(model: Model, kind: type[InputPort], **changes: Any) -> Model:
+    """Change fields of the ports of one kind that enter a model's only loop; return the model.
 
     With this, a case has a port map that no IR model can be built with.
     """
     (node,) = [node for node in model.graph.nodes if node.bodies]
     body = node.body()
-    ports = replace(body.ports, inputs=tuple(map(change, body.ports.inputs)))
-    new = replace(body, ports=ports)
+    ports = tuple(
+        replace(port, **changes) if isinstance(port, kind) else port for port in body.ports.inputs
+    )
+    new = replace(body, ports=replace(body.ports, inputs=ports))
     Rewriter(model.graph).set_bodies(node, (new,))
     return model

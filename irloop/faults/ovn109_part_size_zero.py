@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from irloop.analysis.patterns import is_loop
 from irloop.building.ir_model import IrModel, with_input_ports
@@ -60,7 +59,4 @@ def smallest() -> Model:
     loop = m.tensor_iterator()
     part = loop.slice(x, 0)
     loop.joined(loop(Add(), part, part), 0)
-    return with_input_ports(
-        m.done(*loop.done()),
-        lambda port: replace(port, part_size=0) if isinstance(port, Sliced) else port,
-    )
+    return with_input_ports(m.done(*loop.done()), Sliced, part_size=0)

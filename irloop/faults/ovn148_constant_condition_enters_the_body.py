@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from irloop.analysis.patterns import number_of
 from irloop.building.ir_model import IrModel, with_input_ports
@@ -71,7 +70,4 @@ def smallest() -> Model:
     state = loop.state(x)
     loop.carry(state, loop(Add(), state, loop(Convert(ElementType.F32), loop.invariant(go))))
     loop.last_of(state)
-    return with_input_ports(
-        m.done(*loop.done()),
-        lambda port: replace(port, external=1) if isinstance(port, Invariant) else port,
-    )
+    return with_input_ports(m.done(*loop.done()), Invariant, external=1)

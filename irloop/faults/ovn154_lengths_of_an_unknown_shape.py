@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from irloop.analysis.lengths import reach_the_end
 from irloop.analysis.plugin import is_written_as_loop
-from irloop.analysis.sources import is_computed_from_inputs, sources
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.recurrent import SEQUENCES, RNNSequence
-from irloop.dialects.openvino.shape import ShapeOf, ShapeOf3
 from irloop.faults.case import run
 from irloop.faults.fault import Effect, Fault
 from irloop.graph.builder import shape_of
-from irloop.graph.model import Model, Node, Value
+from irloop.graph.model import Model, Node
 from irloop.graph.types import ElementType
 from irloop.passes.recurrent_loops import replace_by_gates
 
@@ -41,8 +40,8 @@ class LengthsOfAnUnknownShape(
         A dimension of X of an LSTMSequence, GRUSequence or RNNSequence is known only at run time,
         the batch and the input size included. The weights are constant, no gate is clipped, and
         the activations are the defaults: the plugin writes any other sequence as a TensorIterator,
-        which reads the lengths. Lengths that are computed from sizes are not reported: irloop
-        assumes that they equal the number of steps, and then the results are correct.
+        which reads the lengths. Lengths that are known to equal the number of steps are not
+        reported: the results are correct.
     What irloop does:
         Conversion to IR and ``irloop transform`` write such a sequence as a loop of its gates. The
         pass sequence_to_tensor_iterator writes it as a loop of cells.
@@ -64,29 +63,13 @@ class LengthsOfAnUnknownShape(
 
 
 def _has_lengths(node: Node) -> bool:
-    """Return whether a sequence has lengths that are no sizes, and data of an unknown size."""
+    """Return whether a sequence has lengths that may matter, and data of an unknown size."""
     if not isinstance(node.op, SEQUENCES):
         return False
     data, lengths = node.inputs[0], node.inputs[-4]
     if data is None or lengths is None or shape_of(data).static() is not None:
         return False
-    return not _are_sizes(lengths)
-
-
-def _are_sizes(lengths: Value) -> bool:
-    """Return whether the lengths are computed from sizes and constants, one size at least."""
-    node = lengths.producer
-    if is_computed_from_inputs(node, _inputs_unless_a_size) is not False:
-        return False
-    return any(_is_size(item) for item in sources([node], _inputs_unless_a_size))
-
-
-def _is_size(node: Node) -> bool:
-    return isinstance(node.op, ShapeOf | ShapeOf3)
-
-
-def _inputs_unless_a_size(node: Node) -> Sequence[Value | None]:
-    return () if _is_size(node) else node.inputs
+    return not reach_the_end(lengths, data)
 
 
 @LengthsOfAnUnknownShape.case(

@@ -99,20 +99,17 @@ class Gates:
         return [c.multiply(opened("o", memory), shown), memory]
 
     def _gru(self, x: Value, h: Value) -> Value:
+        """Compute the state of a GRU, with a Sigmoid for each gate, as `fuse_gates` expects."""
         c, size = self.c, self.size
-        of_gates, of_candidate = c.variadic_split(x, 1, [2 * size, size])
-        both = self._activated(0, c.add(of_gates, self._product(h, self.r[0])))
-        z, reset = c.variadic_split(both, 1, [size, size])
-        return self._mixed(z, reset, of_candidate, h)
-
-    def _mixed(self, z: Value, reset: Value, of_candidate: Value, h: Value) -> Value:
-        """Compute the candidate of a GRU, and mix it with the state."""
-        c = self.c
+        update, reset, candidate = c.variadic_split(x, 1, [size] * 3)
+        update_h, reset_h = c.variadic_split(self._product(h, self.r[0]), 1, [size] * 2)
+        z = self._activated(0, c.add(update, update_h))
+        r = self._activated(0, c.add(reset, reset_h))
         if self.own is None:
-            inner = self._product(c.multiply(reset, h), self.r[1])
+            inner = self._product(c.multiply(r, h), self.r[1])
         else:
-            inner = c.multiply(reset, c.add(self._product(h, self.r[1]), self.own))
-        new = self._activated(1, c.add(of_candidate, inner))
+            inner = c.multiply(r, c.add(self._product(h, self.r[1]), self.own))
+        new = self._activated(1, c.add(candidate, inner))
         return c.add(new, c.multiply(z, c.subtract(h, new)))
 
 

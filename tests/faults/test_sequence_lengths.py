@@ -12,7 +12,8 @@ import irloop
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.gather import Gather8
 from irloop.dialects.openvino.recurrent import GRUSequence, LSTMSequence, Recurrent, RNNSequence
-from irloop.dialects.openvino.shape import Broadcast3, ShapeOf3
+from irloop.dialects.openvino.shape import Broadcast3, ShapeOf3, Squeeze, Unsqueeze
+from irloop.dialects.openvino.slicing import Slice
 from irloop.faults.catalogue import find_faults
 from irloop.graph.model import Model
 from irloop.graph.types import ElementType
@@ -39,10 +40,15 @@ def sequence(
         given = m.input("lengths", dims[0], element=I64)
     elif lengths == "constant":
         given = m.constant([1, 3], I64)
+    elif lengths == "sliced sizes":
+        one, two = m.constant([1], I64), m.constant([2], I64)
+        steps = m(Slice(), m(ShapeOf3(I64), x), one, two, one)
+        number = m(Squeeze(), steps, m.constant([0], I64))
+        given = m(Broadcast3(), m(Unsqueeze(), number, m.constant([0], I64)), two)
     else:
         sizes, zero = m(ShapeOf3(I64), x), m.constant(0, I64)
         steps, items = (m(Gather8(), sizes, m.constant([axis], I64), zero) for axis in (1, 0))
-        given = m(Broadcast3(), steps, items)
+        given = m(Broadcast3(), steps if lengths == "sizes" else items, items)
     weight, bias = m.constant([[[1]] * gates]), m.constant([[1] * gates])
     states = [state, state] if kind == "lstm" else [state]
     inputs = [x, *states, given, weight, weight, bias]
@@ -96,8 +102,21 @@ def test_lengths_that_openvino_reads_are_no_fault(kind: str, clip: float, tmp_pa
     assert reads_lengths(model, tmp_path)
 
 
-def test_as_many_steps_as_the_data_has_are_no_fault() -> None:
-    assert "OVN154" not in codes(sequence("lstm", (2, None, 1), "sizes"))
+@pytest.mark.parametrize("lengths", ["sizes", "sliced sizes"])
+def test_as_many_steps_as_the_data_has_are_no_fault(lengths: str) -> None:
+    assert "OVN154" not in codes(sequence("lstm", (2, None, 1), lengths))
+
+
+def test_a_size_of_another_axis_is_found(tmp_path: Path) -> None:
+    """2 items have 2 of 3 steps each."""
+    model = sequence("rnn", (None, None, 1), "number of items")
+    assert "OVN154" in codes(model)
+    changed, _ = irloop.transform(model, ["dead_code"])
+    irloop.save_model(changed, tmp_path / "m.xml")
+    compiled = openvino.Core().compile_model(tmp_path / "m.xml", "CPU")
+    y = compiled({"x": np.ones(SIZES, np.float32), "h": np.ones((2, 1, 1), np.float32)})[0]
+    assert y[:, 0, :2].all()
+    assert not y[:, 0, 2].any()
 
 
 def test_the_pass_of_the_fault_removes_it(tmp_path: Path) -> None:

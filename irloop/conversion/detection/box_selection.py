@@ -217,7 +217,7 @@ def ordered(c: Export, *keys: Value) -> Value:
         is_integer = element_of(arranged).is_integer
         if is_integer:
             # Make all keys distinct, because not every runtime has a stable TopK.
-            place = c.range(c.i64(0), c.squeeze(count, [0]), c.i64(1))
+            place = c.numbers_below(c.squeeze(count, [0]))
             arranged = c.add(c.multiply(arranged, count), place)
         _, own = c.topk(arranged, count, 0, largest=not is_integer)
         order = own if order is None else c.gather(order, own, 0)
@@ -256,7 +256,7 @@ def best_of_items(c: Export, order: Value, images: Value, items: Size, limit: in
     own = c.gather(images, order, 0)
     first = starts(c, counted(c, own, items))
     size = c.squeeze(number(c, order), [0])
-    place = c.range(c.i64(0), size, c.i64(1))
+    place = c.numbers_below(size)
     near = c.less(c.subtract(place, c.gather(first, own, 0)), c.i64(limit))
     return c(gather.Compress(0), order, near)
 

@@ -346,6 +346,6 @@ def _best_if_too_many(c: Export, values: Value, limit: int) -> Value:
     """
     order = box_selection.ordered(c, values)
     count = box_selection.number(c, order)
-    place = c.range(c.i64(0), c.squeeze(count, [0]), c.i64(1))
+    place = c.numbers_below(c.squeeze(count, [0]))
     many = c.less(c.i64([limit]), count)
     return c.slice(c.select(many, order, place), [0], [limit], [0])

@@ -24,5 +24,4 @@ def places(c: Export, count: Size, element: ElementType = ElementType.I64) -> Va
     """The vector 0, 1, ... count - 1."""
     if isinstance(count, int):
         return c.constant(list(range(count)), element)
-    limit = c.squeeze(count, [0])
-    return c.convert(c.range(c.i64(0), limit, c.i64(1)), element)
+    return c.convert(c.numbers_below(c.squeeze(count, [0])), element)

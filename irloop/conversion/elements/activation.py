@@ -456,8 +456,7 @@ def one_hot(c: Import, x: Value, axis: int) -> Value:
     rank = c.rank_of(x)
     axis %= rank
     _, where = first_best(c, x, axis, "max")
-    size = c.size_of(x, axis)
-    positions = c.range(c.i64(0), size, c.i64(1))
+    positions = c.numbers_below(c.size_of(x, axis))
     if rank - axis > 1:
         positions = c.unsqueeze(positions, list(range(1, rank - axis)))
     return c.convert(c.equal(positions, where), element_of(x))

@@ -103,7 +103,7 @@ def export_eye(
 def _eye_by(c: Export, element: ElementType, rows: Value, columns: Value, shift: Value) -> Value:
     """The matrix that is 1 where the row number plus the shift equals the column number."""
     counts = (c.as_scalar(c.as_i64(value)) for value in (rows, columns))
-    down, across = (c.range(c.i64(0), count, c.i64(1)) for count in counts)
+    down, across = (c.numbers_below(count) for count in counts)
     moved = c.add(down, c.as_list(shift))
     same = c.equal(c.unsqueeze(moved, [1]), across)
     return c.convert(same, element)
@@ -119,8 +119,8 @@ def import_eye_like(c: Import, op: onnx.EyeLike, like: Value) -> Value:
     rows, columns = (c.size_of(like, axis) for axis in (0, 1))
     if c.opset >= 9:
         return c(ov.Eye(element), rows, columns, c.i64(op.k))
-    down = c.range(c.i64(0), rows, c.i64(1))
-    across = c.range(c.i64(0), columns, c.i64(1))
+    down = c.numbers_below(rows)
+    across = c.numbers_below(columns)
     diagonal = c.add(c.unsqueeze(down, [1]), c.i64(op.k))
     return c.convert_always(c.equal(across, diagonal), element)
 
@@ -217,7 +217,7 @@ def _window(
 ) -> Value:
     element = ElementType.F64
     count = c.as_scalar(c.convert(size, ElementType.I64))
-    numbers = c.convert_always(c.range(c.i64(0), count, c.i64(1)), element)
+    numbers = c.convert_always(c.numbers_below(count), element)
     period = count if op.periodic else c.maximum(c.subtract(count, c.i64(1)), c.i64(1))
     turn = c.multiply(numbers, c.constant(2 * math.pi, element))
     angle = c.divide(turn, c.convert_always(period, element))

@@ -156,7 +156,8 @@ class Conversion(Builder, Writer):
         self.known_shapes = {}
         #: True directly in the body of a TensorIterator, where OpenVINO allows no TensorIterator.
         self.in_tensor_iterator = False
-        #: True in the body of a loop or branch.
+        #: True in the body of a loop or branch that is written. An unrolled body is none, so the
+        #: source node does not tell.
         self.is_nested = False
         self._node: Node | None = None
 

@@ -128,15 +128,15 @@ def _bins(c: Export, data: Value, shape: Value) -> Iterator[tuple[Value, Value, 
     """
     rank = c.rank_of(data)
     sizes, wanted = c.shape_of(data), c.as_i64(shape)
-    zero, one = c.i64(0), c.i64(1)
+    one = c.i64(1)
     for axis in range(2, rank):
         size = c.gather(sizes, c.i64(axis), 0)
         count = c.gather(wanted, c.i64(axis - 2), 0)
-        number = c.range(zero, count, one)
+        number = c.numbers_below(count)
         first = c.divide(c.multiply(number, size), count)
         beyond = c.multiply(c.add(number, one), size)
         up = c.subtract(c.add(beyond, count), one)
         end = c.divide(up, count)
-        place = c.unsqueeze(c.range(zero, size, one), [1])
+        place = c.unsqueeze(c.numbers_below(size), [1])
         begun = c.logical_not(c.less(place, first))
         yield first, end, c(comparison.And(), begun, c.less(place, end))

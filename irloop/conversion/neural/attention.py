@@ -101,7 +101,7 @@ class _Places:
         c, (left, right) = self.c, self.op.windows()
         conditions = []
         if self.op.is_causal or left >= 0 or right >= 0:
-            rows, columns = self._queries(), self._numbers(self.keys())
+            rows, columns = self._queries(), c.numbers_below(self.keys())
             if self.op.is_causal:
                 conditions.append(c(comparison.LessEqual(), columns, rows))
             if left >= 0:
@@ -111,7 +111,7 @@ class _Places:
                 last = c.add(rows, c.i64(right))
                 conditions.append(c(comparison.LessEqual(), columns, last))
         if self.lengths is not None:
-            conditions.append(c.less(self._numbers(self.keys()), self._each(self.lengths)))
+            conditions.append(c.less(c.numbers_below(self.keys()), self._each(self.lengths)))
         return conditions
 
     def _each(self, lengths: Value) -> Value:
@@ -122,15 +122,12 @@ class _Places:
         """The position of each query among the keys: [queries, 1], or [B, 1, queries, 1]."""
         c = self.c
         count = c.size_of(self.query, 2)
-        numbers = c.unsqueeze(self._numbers(count), [1])
+        numbers = c.unsqueeze(c.numbers_below(count), [1])
         if self.lengths is not None:
             return c.add(numbers, c.subtract(self._each(self.lengths), count))
         if self.past is not None:
             return c.add(numbers, c.size_of(self.past, 2))
         return numbers
-
-    def _numbers(self, count: Value) -> Value:
-        return self.c.range(self.c.i64(0), count, self.c.i64(1))
 
 
 def _bias(c: Import, places: _Places, mask: Value | None, like: Value) -> Value | None:

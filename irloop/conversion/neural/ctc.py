@@ -74,7 +74,7 @@ def _places(c: Export, labels: Value) -> Value:
     """The vector 0, 1, ..., frames - 1, where frames is the length of axis 1 of `labels`."""
     if c.opset < 11:
         raise c.refuse("Range needs ONNX opset 11 or later", opset=11)
-    return c.range(c.i64(0), _size(c, labels), c.i64(1))
+    return c.numbers_below(_size(c, labels))
 
 
 def _decoded(

@@ -202,7 +202,7 @@ def _nearest_at_run_time(
     for at, axis in enumerate(_axes_list(c, axes, rank)):
         count = c.gather(wanted, c.i64(at), 0)
         size = c.gather(shape, c.i64(axis), 0)
-        step = c.range(c.i64(0), count, c.i64(1))
+        step = c.numbers_below(count)
         number, have, want = (c.convert(value, ElementType.F32) for value in (step, size, count))
         place = c.divide(number, c.divide(want, have))
         up, down = c(elementwise.Ceil(), place), c(elementwise.Floor(), place)

@@ -195,7 +195,7 @@ class _Axis:
         `coordinates` is the coordinate_transformation_mode of the Resize.
         """
         c, half = self.c, self._number(0.5)
-        out = c.convert_always(c.range(c.i64(0), self.count, c.i64(1)), F32)
+        out = c.convert_always(c.numbers_below(self.count), F32)
         if coordinates == "asymmetric":
             return c.divide(out, self.scale)
         if coordinates == "align_corners":

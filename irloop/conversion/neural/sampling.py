@@ -108,7 +108,7 @@ def _units(c: Import, count: Value, element: ElementType, *, align: bool) -> Val
     With `align`, -1 and 1 are the centres of the first and the last element, otherwise their outer
     edges.
     """
-    numbers = c.convert_always(c.range(c.i64(0), count, c.i64(1)), element)
+    numbers = c.convert_always(c.numbers_below(count), element)
     double = c.multiply(numbers, c.scalar(2.0, numbers))
     one = c.scalar(1.0, numbers)
     if align:
@@ -175,7 +175,7 @@ class _Sampler:
         c = self.c
         count = reduce(c.multiply, sizes)
         items = c.gather(shape, c.i64(0), 0)
-        numbers = c.range(c.i64(0), items, c.i64(1))
+        numbers = c.numbers_below(items)
         return c.unsqueeze(c.multiply(numbers, count), [1])
 
     def _weighted(self, rows: Value, index: Value, weights: list[Value]) -> Value:

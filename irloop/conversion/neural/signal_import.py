@@ -11,7 +11,6 @@ from irloop.dialects.openvino import signal as ov
 from irloop.dialects.writing.known_inputs import ints, needed_axis, needed_rank
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
-from irloop.graph.types import ElementType
 
 __all__: list[str] = []
 
@@ -165,9 +164,5 @@ def _places(c: Import, signal: Value, count: Value, hop: Value) -> Value:
     """For each frame, the positions of its elements in the signal: [frames, count]."""
     room = c.subtract(c.size_of(signal, 1), count)
     frames = c.add(c.divide(room, hop), c.i64(1))
-    zero, one = c.i64(0), c.i64(1)
-    starts = c.multiply(c.range(zero, frames, one), hop)
-    return c.add(
-        c.unsqueeze(starts, [1]),
-        c.range(zero, count, one, ElementType.I64),
-    )
+    starts = c.multiply(c.numbers_below(frames), hop)
+    return c.add(c.unsqueeze(starts, [1]), c.numbers_below(count))

@@ -239,9 +239,10 @@ def _sequence(
 
 
 def _zero_without_steps(c: Import, layer: Layer, states: Sequence[Value]) -> list[Value]:
-    """Set the last states to 0 if the input has no steps, as in ONNX Runtime.
+    """Set the last states to 0 if the input has no steps: this is what they are in ONNX Runtime.
 
-    Without this, OpenVINO 2026.4 returns uninitialised memory for them. Nothing is added if the
+    Neither specification says what they are without a last step, and OpenVINO 2026.4 returns
+    uninitialised memory, so the sequence alone does not mean the same. Nothing is added if the
     number of steps is known, or if nothing reads the states.
     """
     read = any(value.is_used for value in c.node.outputs[1:])

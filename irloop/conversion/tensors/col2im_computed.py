@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from irloop.conversion.framework.directions import Import
-from irloop.conversion.framework.translation import Conversion
 from irloop.dialects.onnx.rearrange import Col2Im
 from irloop.dialects.openvino.matmul import MatMul
 from irloop.graph.builder import element_of
@@ -90,12 +89,9 @@ class _Axis:
         An entry is 1 where an element of a block covers the element of the image, else 0. `block`
         is the number of elements of a block, and `count` the number of blocks, along this axis.
         """
-        inside = c.multiply(self._numbers(c, self.block), c.i64(self.dilation))
-        starts = c.multiply(self._numbers(c, self.count), c.i64(self.stride))
+        inside = c.multiply(c.numbers_below(self.block), c.i64(self.dilation))
+        starts = c.multiply(c.numbers_below(self.count), c.i64(self.stride))
         starts = c.subtract(starts, c.i64(self.begin))
         places = c.add(c.unsqueeze(inside, [1]), c.unsqueeze(starts, [0]))
         flat = c.reshape(places, [-1, 1])
-        return c.convert_always(c.equal(flat, self._numbers(c, self.size)), element)
-
-    def _numbers(self, c: Conversion, count: Value) -> Value:
-        return c.range(c.i64(0), count, c.i64(1))
+        return c.convert_always(c.equal(flat, c.numbers_below(self.size)), element)

@@ -106,7 +106,7 @@ def _by_offsets(
     table, indices, offsets = inputs
     starts = c.as_list(offsets)
     count = c.gather(c.shape_of(c.as_list(indices)), c.i64(0), 0)
-    positions = c.unsqueeze(c.range(c.i64(0), count, c.i64(1)), [1])
+    positions = c.unsqueeze(c.numbers_below(count), [1])
     reached = c.logical_not(c.less(positions, c.unsqueeze(starts, [0])))
     number = c.reduce("Sum", c.convert(reached, ElementType.I64), [1], keep=False)
     segments = c.subtract(number, c.i64(1))
@@ -172,7 +172,7 @@ def _membership(c: Export, segments: Value, count: Value, element: ElementType) 
     The element [s, i] is 1 if ``segments[i]`` is `s`, else 0. `segments` [N] holds the segment of
     each index, `count` is the number of segments, and `element` is the type of the table.
     """
-    numbers = c.unsqueeze(c.range(c.i64(0), count, c.i64(1)), [1])
+    numbers = c.unsqueeze(c.numbers_below(count), [1])
     return c.convert(c.equal(numbers, c.unsqueeze(segments, [0])), element)
 
 
@@ -257,7 +257,7 @@ def export_sparse_fill(
     where = c.as_i64(indices)
     rows = c.gather(where, c.i64(0), 1)
     count = c.gather(c.as_list(dense_shape), c.i64([0]), 0)
-    numbers = c.range(c.i64(0), c.reshape(count, []), c.i64(1))
+    numbers = c.numbers_below(c.reshape(count, []))
     same = c.equal(c.unsqueeze(numbers, [1]), c.unsqueeze(rows, [0]))
     found = c.reduce("Sum", c.convert(same, ElementType.I64), [1], keep=False)
     empty = c.equal(found, c.i64(0))
@@ -278,7 +278,7 @@ def export_sparse_fill(
 def _order_of_rows(c: Export, rows: Value) -> Value:
     """The positions that sort row numbers in ascending order; equal ones keep their order."""
     count = c.shape_of(rows)
-    positions = c.range(c.i64(0), c.reshape(count, []), c.i64(1))
+    positions = c.numbers_below(c.reshape(count, []))
     keys = c.add(c.multiply(rows, count), positions)
     _, order = c.topk(keys, count, 0, largest=False)
     return order

@@ -137,7 +137,7 @@ def _with_batch(c: Export, indices: Value, batch_dims: int) -> Value:
     pieces = []
     for axis in range(batch_dims):
         size = c.gather(shape, c.i64(axis), 0)
-        numbers = c.range(c.i64(0), size, c.i64(1))
+        numbers = c.numbers_below(size)
         upright = c.reshape(numbers, [-1] + [1] * (rank - 1 - axis))
         pieces.append(c.expand(upright, column))
     return c.concat([*pieces, indices], -1)
@@ -160,7 +160,7 @@ def export_gather_tree(
     last = c.unsqueeze(c.subtract(last, c.i64([1])), [1])
     shape = c.slice(shape, [1], [3], [0])
     width = c.gather(shape, c.i64(1), 0)
-    beam = c.expand(c.range(c.i64(0), width, c.i64(1)), shape)
+    beam = c.expand(c.numbers_below(width), shape)
     follow = _followed_beams if isinstance(shape_of(ids).dim(0), int) else _scanned_beams
     beams = follow(c, (ids, parents, last, token), beam)
     # Replace everything after the first end token by end tokens.
@@ -191,7 +191,7 @@ def _scanned_beams(c: Export, tree: Beams, beam: Value) -> Value:
     scan = OnnxScanBuilder(c, "steps")
     held = scan.state(beam, beam.type, "beam")
     size = c.gather(c.shape_of(ids), c.i64(0), 0)
-    numbers = c.range(c.i64(0), size, c.i64(1))
+    numbers = c.numbers_below(size)
     here, above, step = (
         scan.scan(value, 0, True, name)
         for value, name in ((ids, "here"), (parents, "above"), (numbers, "step"))

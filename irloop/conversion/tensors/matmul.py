@@ -172,9 +172,7 @@ def _usual_scale(c: Export, query: Value) -> Value:
 def _causal_mask(c: Export, scores: Value) -> Value:
     """Return a mask [queries, keys] that is true where the key is not after its query."""
     shape = c.shape_of(scores)
-    zero, one = c.i64(0), c.i64(1)
-    rows = c.range(zero, c.gather(shape, c.i64(-2), 0), one)
-    columns = c.range(zero, c.gather(shape, c.i64(-1), 0), one)
+    rows, columns = (c.numbers_below(c.gather(shape, c.i64(axis), 0)) for axis in (-2, -1))
     return c.logical_not(c.less(c.unsqueeze(rows, [1]), columns))
 
 

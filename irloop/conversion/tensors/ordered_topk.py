@@ -78,7 +78,7 @@ def _positions(c: Import, data: Value, axis: int) -> tuple[Value, Value]:
     if isinstance(known, int) and 0 < known <= FEW:
         return c.i64(np.arange(known).reshape(known, *[1] * behind)), c.i64(known - 1)
     size = c.size_of(data, axis)
-    positions = c.range(c.i64(0), size, c.i64(1))
+    positions = c.numbers_below(size)
     if behind:
         positions = c.unsqueeze(positions, list(range(1, behind + 1)))
     return positions, c.subtract(size, c.i64(1))

@@ -83,7 +83,7 @@ def all_axes(c: Import, data: Value) -> Value:
     if rank is not None:
         return c.i64(list(range(rank)))
     count = c.shape_of(c.shape_of(data))
-    return c.range(c.i64(0), c.as_scalar(count), c.i64(1))
+    return c.numbers_below(c.as_scalar(count))
 
 
 def axes_input(

@@ -136,7 +136,7 @@ def import_trilu(c: Import, op: onnx.Trilu, data: Value, k: Value | None = None)
 
     The condition compares the row number of each element with its column number.
     """
-    rows, columns = (_numbers(c, data, axis) for axis in (-2, -1))
+    rows, columns = (c.numbers_below(c.size_of(data, axis)) for axis in (-2, -1))
     start = c.unsqueeze(rows, [1])
     if k is not None:
         shift = c.as_scalar(c.as_i64(k))
@@ -144,9 +144,3 @@ def import_trilu(c: Import, op: onnx.Trilu, data: Value, k: Value | None = None)
     keep = ov_comparison.GreaterEqual() if op.upper else ov_comparison.LessEqual()
     zero = c.constant(0, element_of(data))
     return c.select(c(keep, columns, start), data, zero)
-
-
-def _numbers(c: Import, data: Value, axis: int) -> Value:
-    """The indices 0, 1, 2, ... of one axis."""
-    size = c.size_of(data, axis)
-    return c.range(c.i64(0), size, c.i64(1))

@@ -82,7 +82,7 @@ def elements_by_comparing(
     size = c.gather(c.shape_of(data), c.i64(place), 0)
     where = c.from_the_end(c.as_i64(indices), size)
     # Compare indices [.., n, ..], as [.., n, 1, ..], with 0, 1, ... along the new axis.
-    positions = c.range(c.i64(0), size, c.i64(1))
+    positions = c.numbers_below(size)
     positions = c.reshape(positions, [-1] + [1] * (rank - 1 - place))
     meets = c.equal(c.unsqueeze(where, [place + 1]), positions)
     blank = _blank(c, reduction, data, lambda: c.unsqueeze(data, [place]))
@@ -188,7 +188,7 @@ def rows_by_comparing(c: Conversion, reduction: str, inputs: tuple[Value, Value,
     lead = c.slice(dims, [0], [depth], [0])
     places = _places(c, c.as_i64(indices), lead, depth)
     count = c.reduce("Prod", lead, [0], keep=False)
-    numbers = c.unsqueeze(c.range(c.i64(0), count, c.i64(1)), [0])
+    numbers = c.unsqueeze(c.numbers_below(count), [0])
     meets = c.unsqueeze(c.equal(places, numbers), [2])
     # The rows are [updates, 1, inner] and the marks [updates, n, 1]; inner is 1 if the coordinates
     # name single elements.

@@ -168,7 +168,7 @@ def import_cumprod(c: Import, op: onnx.CumProd, data: Value, axis: Value) -> Val
 
 def _products(c: Import, op: onnx.CumProd, data: Value, axis: int) -> Value:
     rank = needed_rank(c, data)
-    numbers = c.range(c.i64(0), c.size_of(data, axis), c.i64(1))
+    numbers = c.numbers_below(c.size_of(data, axis))
     row, column = c.unsqueeze(numbers, [1]), c.unsqueeze(numbers, [0])
     before, behind = (row, column) if op.reverse else (column, row)
     joins = c.less(before, behind)

@@ -149,7 +149,7 @@ def _squeezed_where_one(c: Export, data: Value, axes: list[int]) -> Value:
     """Remove the dimensions in `axes` that are 1 at run time; the others stay."""
     shape = c.shape_of(data)
     rank = c.shape_of(shape)
-    numbers = c.range(c.i64(0), c.reshape(rank, []), c.i64(1))
+    numbers = c.numbers_below(c.reshape(rank, []))
     chosen = c.select(c.less(c.i64(axes), c.i64(0)), c.add(c.i64(axes), rank), c.i64(axes))
     matches = c.equal(c.unsqueeze(numbers, [1]), c.unsqueeze(chosen, [0]))
     hits = c.reduce("Sum", c.convert(matches, ElementType.I64), [1], keep=False)
@@ -253,7 +253,7 @@ def _transposed_by(c: Export, data: Value, order: Value) -> Value:
     places = c.i64([0])
     for axis in range(rank):
         size, step = (c.gather(item, c.i64(axis), 0) for item in (moved_shape, moved_strides))
-        steps = c.multiply(c.range(c.i64(0), size, c.i64(1)), step)
+        steps = c.multiply(c.numbers_below(size), step)
         column = c.reshape(steps, [-1] + [1] * (rank - 1 - axis))
         places = c.add(places, column)
     return c.gather(c.reshape(data, [-1]), places, 0)

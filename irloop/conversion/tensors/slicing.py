@@ -283,7 +283,7 @@ def export_slice_scatter(
     """
     shape = c.shape_of(data)
     count = c.reduce("Prod", shape, [0], keep=False)
-    numbers = c.range(c.i64(0), count, c.i64(1))
+    numbers = c.numbers_below(count)
     places = c.reshape_to(numbers, shape, special_zero=c.opset < 14)
     chosen = _first_axes(c, starts) if axes is None else c.as_list(axes)
     first, last, strides = (c.as_list(value) for value in (starts, ends, steps))
@@ -309,7 +309,7 @@ def import_tensor_scatter(
     """
     rank = needed_rank(c, cache)
     axis = op.axis % rank
-    steps = c.range(c.i64(0), c.size_of(update, axis), c.i64(1))
+    steps = c.numbers_below(c.size_of(update, axis))
     places = c.reshape(steps, [-1] + [1] * (rank - 1 - axis))
     if indices is not None:
         starts = c.reshape(c.convert(indices, ElementType.I64), [-1] + [1] * (rank - 1))

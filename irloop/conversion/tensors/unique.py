@@ -69,7 +69,7 @@ class _Groups:
         self.c = c
         rows = self._rows(data, axis)
         size = c.size_of(rows, 0)
-        numbers = c.range(c.i64(0), size, c.i64(1))
+        numbers = c.numbers_below(size)
         pair = c.unsqueeze(rows, [1]), c.unsqueeze(rows, [0])
         same = c(reduction.ReduceLogicalAnd(), c.equal(*pair), c.i64([2]))
         row, limit = c.unsqueeze(numbers, [0]), c.unsqueeze(size, [0])
@@ -81,7 +81,7 @@ class _Groups:
         # A slice is a member of the group whose first slice is the first slice equal to it.
         member = c.equal(c.unsqueeze(first, [1]), c.unsqueeze(places, [0]))
         ones = c.convert_always(member, ElementType.I64)
-        groups = c.range(c.i64(0), c.size_of(places, 0), c.i64(1))
+        groups = c.numbers_below(c.size_of(places, 0))
         chosen = c.multiply(ones, c.unsqueeze(groups, [0]))
         self.outputs = [
             c.gather(data, places, axis),

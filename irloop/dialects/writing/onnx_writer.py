@@ -280,9 +280,8 @@ class OnnxWriter(OnnxShapes):
         return self.convert(self(op, *wide), element)
 
     def numbers_below(self, count: Value) -> Value:
-        """Make 0, 1, ... count - 1 as an i64 list; `count` is an i64 scalar."""
         if self.opset >= 11:
-            return self.range(self.i64(0), count, self.i64(1))
+            return super().numbers_below(count)
         if self.opset < 9:
             return self.iteration_numbers(count)
         ones = self.constant_of_shape(self.reshape(count, [1]), 1, ElementType.I64)

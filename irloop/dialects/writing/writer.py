@@ -157,6 +157,10 @@ class Writer(ABC):
     def range(self, start: Value, stop: Value, step: Value) -> Value:
         """The numbers from `start` up to, but excluding, `stop`, in steps of `step`; scalars."""
 
+    def numbers_below(self, count: Value) -> Value:
+        """Make 0, 1, ... count - 1 as an i64 list; `count` is an i64 scalar."""
+        return self.range(self.i64(0), count, self.i64(1))
+
     @abstractmethod
     def reduce(self, kind: str, value: Value, axes: Sequence[int], *, keep: bool = True) -> Value:
         """A reduction (Sum, Mean, Prod, Max, Min, L1, L2) over known axes."""

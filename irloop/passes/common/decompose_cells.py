@@ -58,15 +58,4 @@ class DecomposeCells(NodePass):
             parts = cut(c, r, [2 * size, size])
             if op.linear_before_reset and bias is not None:
                 bias, own = cut(c, bias, [3 * size, size])
-        return _GatesApart(c, op, size, parts, own).step(projected(c, x, weights, bias), held)
-
-
-class _GatesApart(Gates):
-    """Gates with an activation each, as `fuse_gates` recognises those of a GRU."""
-
-    def _gru(self, x: Value, h: Value) -> Value:
-        c, size = self.c, self.size
-        update, reset, candidate = c.variadic_split(x, 1, [size] * 3)
-        update_h, reset_h = c.variadic_split(self._product(h, self.r[0]), 1, [size] * 2)
-        z = self._activated(0, c.add(update, update_h))
-        return self._mixed(z, self._activated(0, c.add(reset, reset_h)), candidate, h)
+        return Gates(c, op, size, parts, own).step(projected(c, x, weights, bias), held)
