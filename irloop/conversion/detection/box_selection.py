@@ -29,7 +29,6 @@ __all__ = [
     "first_places",
     "just_below",
     "members",
-    "number",
     "one_list",
     "ordered",
     "read",
@@ -52,11 +51,6 @@ def require_opset(c: Export) -> None:
         raise c.refuse(
             "it needs GatherND, CumSum and Range, which ONNX has since opset 11", opset=11
         )
-
-
-def number(c: Export, values: Value) -> Value:
-    """Return the number of rows in `values` (the size of axis 0), as an i64 vector [1]."""
-    return c.gather(c.shape_of(values), c.i64([0]), 0)
 
 
 def column(c: Export, rows: Value, at: int) -> Value:
@@ -213,7 +207,7 @@ def ordered(c: Export, *keys: Value) -> Value:
     order: Value | None = None
     for key in keys:
         arranged = key if order is None else c.gather(key, order, 0)
-        count = number(c, arranged)
+        count = c.sizes_of(arranged, [0])
         is_integer = element_of(arranged).is_integer
         if is_integer:
             # Make all keys distinct, because not every runtime has a stable TopK.
@@ -255,7 +249,7 @@ def best_of_items(c: Export, order: Value, images: Value, items: Size, limit: in
         return c.slice(order, [0], [limit], [0])
     own = c.gather(images, order, 0)
     first = starts(c, counted(c, own, items))
-    size = c.squeeze(number(c, order), [0])
+    size = c.size_of(order, 0)
     place = c.numbers_below(size)
     near = c.less(c.subtract(place, c.gather(first, own, 0)), c.i64(limit))
     return c(gather.Compress(0), order, near)
@@ -275,4 +269,4 @@ def dense(
     held = c.less(place, c.unsqueeze(counts, [1]))
     zeros = c.constant([0.0] if width is None else [[0.0] * width], F32)
     whole = c.concat([table, zeros], 0)
-    return c.gather(whole, c.select(held, index, number(c, table)), 0)
+    return c.gather(whole, c.select(held, index, c.sizes_of(table, [0])), 0)

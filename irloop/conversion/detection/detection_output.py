@@ -211,7 +211,7 @@ def _limited(c: Export, rows: Value, values: Value, items: Size, limit: int) -> 
         keys.append(image)
     order = box_selection.ordered(c, *keys)
     kept = box_selection.best_of_items(c, order, image, items, limit)
-    return c.topk(kept, box_selection.number(c, kept), 0, largest=False)[0]
+    return c.topk(kept, c.sizes_of(kept, [0]), 0, largest=False)[0]
 
 
 def _listed(
@@ -238,7 +238,7 @@ def _listed(
     end = c.constant([[-1.0, 0, 0, 0, 0, 0, 0]], F32)
     table = c.concat([table, end], 0)
     sizes, total = case.sizes, _rows(op, case)
-    missing = c.subtract(sizes.list([total]), box_selection.number(c, table))
+    missing = c.subtract(sizes.list([total]), c.sizes_of(table, [0]))
     missing = c.maximum(missing, c.i64([0]))
     pads = c.concat([c.i64([0, 0]), missing, c.i64([0])], 0)
     whole = c.pad(table, pads, c.constant(0.0, F32))

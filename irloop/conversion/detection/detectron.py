@@ -178,7 +178,7 @@ def _regions(
 
     `scale` is the size of a cell of the map, in pixels of the image.
     """
-    items = c.constant_of_shape(c.gather(c.shape_of(rois), c.i64([0]), 0), 0, I64)
+    items = c.constant_of_shape(c.sizes_of(rois, [0]), 0, I64)
     if op.aligned:
         # RoiAlign with half pixels does not enlarge regions to a cell of the map, `scale`.
         low, high = geometry.halves(c, rois)
@@ -253,7 +253,7 @@ def export_detections(
     order = _best_if_too_many(c, values, op.max_detections_per_image)
     rows, values = c.gather(rows, order, 0), c.gather(values, order, 0)
     label = box_selection.column(c, rows, 1)
-    counts = box_selection.number(c, rows)
+    counts = c.sizes_of(rows, [0])
     most = op.max_detections_per_image
     corners = box_selection.dense(c, box_selection.read(c, boxes, rows), counts, most, width=4)
     names, worths = (
@@ -345,7 +345,7 @@ def _best_if_too_many(c: Export, values: Value, limit: int) -> Value:
     If there are at most `limit` rows, all indices are returned in ascending order.
     """
     order = box_selection.ordered(c, values)
-    count = box_selection.number(c, order)
+    count = c.sizes_of(order, [0])
     place = c.numbers_below(c.squeeze(count, [0]))
     many = c.less(c.i64([limit]), count)
     return c.slice(c.select(many, order, place), [0], [limit], [0])

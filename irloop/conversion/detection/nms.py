@@ -70,7 +70,7 @@ def _ranked(c: Export, op: _Sorting, indices: Value, scores: Value) -> tuple[Val
     """
     if not op.sort_result_descending:
         return indices, scores
-    scores, order = c.topk(scores, box_selection.number(c, scores), 0)
+    scores, order = c.topk(scores, c.sizes_of(scores, [0]), 0)
     return c.gather(indices, order, 0), scores
 
 
@@ -89,7 +89,7 @@ def scored_outputs(
     return [
         c.convert(indices, op.output_type),
         c.convert(named, element_of(original)),
-        c.convert(box_selection.number(c, indices), op.output_type),
+        c.convert(c.sizes_of(indices, [0]), op.output_type),
     ]
 
 

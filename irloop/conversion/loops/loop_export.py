@@ -122,7 +122,7 @@ def _trip_count(plan: LoopPlan) -> Value:
         size = shape_of(value).dim(port.axis)
         if isinstance(size, int):
             return c.i64(sliced_count(port, size) or 0)
-        length = c.gather(c.shape_of(value), c.i64(port.axis), 0)
+        length = c.size_of(value, port.axis)
         bounds = [
             c.add(length, c.i64(1 + bound)) if bound < 0 else c.i64(bound)
             for bound in (port.start, port.end)
@@ -190,7 +190,7 @@ def _start_from_end(c: Export, value: Value, port: Sliced) -> Value | None:
     size = shape_of(value).dim(port.axis)
     if isinstance(size, int):
         return c.i64(size + 1 + port.start)
-    length = c.gather(c.shape_of(value), c.i64(port.axis), 0)
+    length = c.size_of(value, port.axis)
     return c.add(length, c.i64(1 + port.start))
 
 

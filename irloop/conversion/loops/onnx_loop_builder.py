@@ -139,7 +139,7 @@ def reverse_axis(c: Export, value: Value, axis: int) -> Value:
     shape = shape_of(value)
     if c.opset >= 10 or shape.dims is None or isinstance(shape.dims[axis], int):
         return c.slice(value, [-1], [BEFORE_THE_START], [axis], [-1])
-    length = c.gather(c.shape_of(value), c.i64(axis), 0)
+    length = c.size_of(value, axis)
     last = c(elementwise.Sub(), length, c.i64(1))
     places = c(elementwise.Sub(), last, c.numbers_below(length))
     return c.gather(value, places, axis)

@@ -63,18 +63,14 @@ def _best(c: Export, data: Value) -> Value:
 
 
 def _last_class(c: Export, data: Value) -> Value:
-    return c.subtract(c.gather(c.shape_of(data), c.i64([2]), 0), c.i64([1]))
-
-
-def _size(c: Export, labels: Value) -> Value:
-    return c.gather(c.shape_of(labels), c.i64(1), 0)
+    return c.subtract(c.sizes_of(data, [2]), c.i64([1]))
 
 
 def _places(c: Export, labels: Value) -> Value:
     """The vector 0, 1, ..., frames - 1, where frames is the length of axis 1 of `labels`."""
     if c.opset < 11:
         raise c.refuse("Range needs ONNX opset 11 or later", opset=11)
-    return c.numbers_below(_size(c, labels))
+    return c.numbers_below(c.size_of(labels, 1))
 
 
 def _decoded(
@@ -108,7 +104,7 @@ def packed(c: Export, labels: Value, kept: Value) -> tuple[Value, Value]:
     The rest of each row is filled with -1.
     """
     number, places = c.convert(kept, I64), _places(c, labels)
-    size = c.reshape(_size(c, labels), [1])
+    size = c.sizes_of(labels, [1])
     # Rank kept elements before the others; both groups stay in their old order.
     rank = c.subtract(c.multiply(number, size), places)
     _, order = c.topk(rank, size, 1)

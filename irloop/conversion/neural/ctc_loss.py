@@ -98,7 +98,7 @@ def _states(c: Export, target: Value, blank: Value) -> Value:
 
 def _shifted(c: Export, values: Value, by: int, fill: Value) -> Value:
     """Shift rows [N, S] to the right by `by` positions, and fill the left with `fill` [1, 1]."""
-    rows = c.gather(c.shape_of(values), c.i64([0]), 0)
+    rows = c.sizes_of(values, [0])
     before = c.expand(fill, c.concat([rows, c.i64([by])], 0))
     return c.slice(c.concat([before, values], 1), [0], [-by], [1])
 

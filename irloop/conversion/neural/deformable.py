@@ -260,7 +260,7 @@ def import_causal(
     kept = width - 1
     seen = data
     if kept and past is None:
-        items = c.gather(c.shape_of(data), c.i64([0]), 0)
+        items = c.sizes_of(data, [0])
         shape = c.concat([items, c.i64([channels, kept])], 0)
         past = c.broadcast(c.constant(0, element_of(data)), shape)
     if kept and past is not None:
@@ -279,7 +279,7 @@ def _last(c: Import, seen: Value, kept: int) -> Value:
     """Return the last `kept` elements of `seen` along axis 2."""
     if kept == 0:
         # If nothing is kept, the slice starts at the end of the axis and is empty.
-        size = c.gather(c.shape_of(seen), c.i64([2]), 0)
+        size = c.sizes_of(seen, [2])
         return c.slice_by(seen, size, size, [2], c.i64([1]))
     node = c.emit(slicing.VariadicSplit(), seen, c.i64(2), c.i64([-1, kept]), n_outputs=2)
     return node.outputs[1]

@@ -162,7 +162,7 @@ class _Sampler:
         """
         c, rank = self.c, 2 + self.axes
         last = c.transpose(self.data, [0, *range(2, rank), 1])
-        channels = c.gather(c.shape_of(self.data), c.i64([1]), 0)
+        channels = c.sizes_of(self.data, [1])
         pattern = c.concat([c.i64([-1]), channels], 0)
         return c.reshape_to(last, pattern, special_zero=False)
 

@@ -302,7 +302,7 @@ def _weights(c: Export, data: Value, window: Value, count: int, hop: int) -> Val
 
     A sum of 0 is replaced by infinity, so that a division by it gives 0.
     """
-    frames = c.gather(c.shape_of(data), c.i64([2]), 0)
+    frames = c.sizes_of(data, [2])
     wanted = c.concat([c.i64([1]), frames, c.i64([count])], 0)
     squared = c.expand(c.multiply(window, window), wanted)
     sums = _overlap_added(c, squared, count, hop)

@@ -89,18 +89,13 @@ def _sized(c: Import, weights: Value, *dims: Dim) -> Value:
     return c.reshape(weights, [dim if isinstance(dim, int) else -1 for dim in dims])
 
 
-def _size_of_axis(c: Import, x: Value, axis: int) -> Value:
-    """The size of an axis as a one-element i64 vector."""
-    return c.gather(c.shape_of(x), c.i64([axis]), 0)
-
-
 def _zero_state(c: Import, x: Value, directions: int, size: int) -> Value:
     import numpy as np
 
     dims = shape_of(x).dims
     if dims is not None and isinstance(dims[0], int) and dims[0] * directions * size <= _STORED:
         return c.constant(np.zeros((dims[0], directions, size)), element_of(x))
-    shape = c.concat([_size_of_axis(c, x, 0), c.i64([directions, size])], 0)
+    shape = c.concat([c.sizes_of(x, [0]), c.i64([directions, size])], 0)
     return c.broadcast(c.constant(0, element_of(x)), shape)
 
 
@@ -114,7 +109,7 @@ def _all_steps(c: Import, x: Value) -> Value:
     batch, time = (None, None) if dims is None else dims[:2]
     if isinstance(batch, int) and isinstance(time, int) and batch <= _STORED:
         return c.constant([time] * batch, ElementType.I32)
-    lengths = c.broadcast(_size_of_axis(c, x, 1), _size_of_axis(c, x, 0))
+    lengths = c.broadcast(c.sizes_of(x, [1]), c.sizes_of(x, [0]))
     return c.convert_always(lengths, ElementType.I32)
 
 

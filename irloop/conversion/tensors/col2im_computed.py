@@ -40,13 +40,13 @@ def col2im(c: Import, op: Col2Im, data: Value, image: Value, block: Value, rank:
         pair = [1, 1 + left]
         order = [at for at in range(1 + 2 * left + done) if at not in pair]
         moved = c.transpose(value, [*order, *pair])
-        kept = c.gather(c.shape_of(value), c.i64(order), 0)
+        kept = c.sizes_of(value, order)
         pairs = c.multiply(axis.block, axis.count)
         # Multiply as matrices, because all engines support that whatever the other axes are.
         product = c(MatMul(), _reshaped(c, moved, [c.i64(-1), pairs]), axis.matrix(c, real))
         dims = c.concat([kept, c.reshape(axis.size, [1])], 0)
         value = c.reshape_to(product, dims, special_zero=False)
-    batch = c.gather(c.shape_of(data), c.i64(0), 0)
+    batch = c.size_of(data, 0)
     result = _reshaped(c, value, [batch, c.i64(-1), *(axis.size for axis in axes)])
     return c.convert(result, element)
 

@@ -110,7 +110,7 @@ def _by_offsets(
     reached = c.logical_not(c.less(positions, c.unsqueeze(starts, [0])))
     number = c.reduce("Sum", c.convert(reached, ElementType.I64), [1], keep=False)
     segments = c.subtract(number, c.i64(1))
-    bags = c.gather(c.shape_of(starts), c.i64([0]), 0)
+    bags = c.sizes_of(starts, [0])
     rows = _rows(c, table, c.as_list(indices), weights, 1)
     total = _sums(c, rows, segments, bags, table)
     sizes = _counts(c, segments, bags)

@@ -190,7 +190,7 @@ def _scanned_beams(c: Export, tree: Beams, beam: Value) -> Value:
     ids, parents, last, token = tree
     scan = OnnxScanBuilder(c, "steps")
     held = scan.state(beam, beam.type, "beam")
-    size = c.gather(c.shape_of(ids), c.i64(0), 0)
+    size = c.size_of(ids, 0)
     numbers = c.numbers_below(size)
     here, above, step = (
         scan.scan(value, 0, True, name)

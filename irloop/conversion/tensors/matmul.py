@@ -164,7 +164,7 @@ def _usual_scale(c: Export, query: Value) -> Value:
     width = shape_of(query).dim(-1)
     if isinstance(width, int):
         return c.scalar(width**-0.5, query)
-    size = c.gather(c.shape_of(query), c.i64(-1), 0)
+    size = c.size_of(query, -1)
     root = c(Sqrt(), c.convert(size, element_of(query)))
     return c.divide(c.scalar(1.0, query), root)
 

@@ -120,7 +120,7 @@ def _rolled(c: Export, data: Value, axis: int, steps: int | Value) -> Value:
         head = c.slice(data, [0], [cut], [axis])
         return c.concat([tail, head], axis)
     # Mod has the sign of the divisor, so the cut is inside the axis. Max avoids a divisor of 0.
-    size = c.gather(c.shape_of(data), c.i64([axis]), 0)
+    size = c.sizes_of(data, [axis])
     whole = c.maximum(size, c.i64([1]))
     backwards = c.i64([-steps]) if isinstance(steps, int) else steps
     begin = c(onnx_elementwise.Mod(), backwards, whole)

@@ -79,7 +79,7 @@ def elements_by_comparing(
         reduced = elements_by_comparing(c, reduction, place, (part, indices, updates))
         return _completed(c, reduced, data, smaller)
     _require_small(c, shape_of(indices).count(), shape_of(data).dim(place))
-    size = c.gather(c.shape_of(data), c.i64(place), 0)
+    size = c.size_of(data, place)
     where = c.from_the_end(c.as_i64(indices), size)
     # Compare indices [.., n, ..], as [.., n, 1, ..], with 0, 1, ... along the new axis.
     positions = c.numbers_below(size)

@@ -91,7 +91,7 @@ def _slices_by(c: Export, data: Value, axis: int, lengths: Value, count: int) ->
 def _without_rest(c: Export, data: Value, axis: int, lengths: Value) -> Value:
     """Replace a length of -1 by the part of the axis that the other lengths leave."""
     sizes = c.as_list(lengths)
-    dim = c.gather(c.shape_of(data), c.i64([axis]), 0)
+    dim = c.sizes_of(data, [axis])
     given = c.reduce("Sum", sizes, [0])
     rest = c.subtract(dim, c.add(given, c.i64([1])))
     return c.select(c.less(sizes, c.i64([0])), rest, sizes)

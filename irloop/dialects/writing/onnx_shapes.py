@@ -103,7 +103,7 @@ class OnnxShapes(Writer):
             if dim < 0:
                 pieces.append(size)
             elif dim == 0:
-                pieces.append(self._dims(value, [axis for axis, _ in run]))
+                pieces.append(self.sizes_of(value, [axis for axis, _ in run]))
             else:
                 pieces.append(self.i64([known for _, known in run]))
         return self.reshape_to(value, self.concat(pieces, 0), special_zero=False)
@@ -115,7 +115,7 @@ class OnnxShapes(Writer):
         """
         if not axes:
             return self.i64([factor // divisor])
-        size = self._dims(value, axes)
+        size = self.sizes_of(value, axes)
         if len(axes) > 1:
             size = self(
                 reduction.ReduceProd18() if self.opset >= 18 else reduction.ReduceProd1(), size
@@ -123,13 +123,6 @@ class OnnxShapes(Writer):
         if factor != 1:
             size = self(elementwise.Mul(), size, self.i64([factor]))
         return size if divisor == 1 else self(elementwise.Div(), size, self.i64([divisor]))
-
-    def _dims(self, value: Value, axes: list[int]) -> Value:
-        """The dimensions of `value` on ascending `axes`, as an i64 list."""
-        first, last = axes[0], axes[-1]
-        if self.opset >= 15 and last - first + 1 == len(axes):
-            return self(shapes.Shape15(first, last + 1), value)
-        return self.gather(self.shape_of(value), self.i64(axes), 0)
 
     def reshape_to(self, value: Value, pattern: Value, *, special_zero: bool = True) -> Value:
         """Reshape `value` to the shape `pattern`, a list of i64 numbers.
@@ -175,7 +168,7 @@ class OnnxShapes(Writer):
         if rank == 0:
             return self(shapes.Reshape(), value, pattern)
         flat = self.reshape(value, [-1, *[1] * (rank - 1)])
-        count = self.gather(self.shape_of(flat), self.i64([0]), 0)
+        count = self.sizes_of(flat, [0])
         some = self.as_i64(self(convert.Cast6(ElementType.BOOLEAN), count))
         spread = self.expand(flat, self.concat([count, *[some] * (rank - 1)], 0))
         open_ends = self.as_i64(self(comparison.Equal(), pattern, self.i64([-1])))
@@ -338,6 +331,12 @@ class OnnxShapes(Writer):
     @property
     def shape_operation(self) -> Op:
         return shapes.Shape15() if self.opset >= 15 else shapes.Shape1()
+
+    def sizes_computed(self, value: Value, axes: Sequence[int]) -> Value:
+        first = axes[0]
+        if self.opset >= 15 and first >= 0 and list(axes) == [*range(first, first + len(axes))]:
+            return self(shapes.Shape15(first, first + len(axes)), value)
+        return super().sizes_computed(value, axes)
 
     def size_of(self, value: Value, axis: int) -> Value:
         known = static_shape(value).dim(axis)

@@ -207,6 +207,16 @@ class Writer(ABC):
         negative = self.less(positions, self.constant(0, element_of(positions)))
         return self.select(negative, self.add(positions, sizes), positions)
 
+    def sizes_of(self, value: Value, axes: Sequence[int]) -> Value:
+        """Some dimensions as an i64 list, which is constant if they are known."""
+        dims = [static_shape(value).dim(axis) for axis in axes]
+        known = [dim for dim in dims if isinstance(dim, int)]
+        return self.i64(known) if len(known) == len(dims) else self.sizes_computed(value, axes)
+
+    def sizes_computed(self, value: Value, axes: Sequence[int]) -> Value:
+        """Some dimensions as an i64 list that is computed at run time."""
+        return self.gather(self.shape_of(value), self.i64(list(axes)), 0)
+
     @abstractmethod
     def size_of(self, value: Value, axis: int) -> Value:
         """One dimension as an i64 scalar, which is constant if it is known."""
