@@ -59,6 +59,11 @@ LOOPS = {
           y = ReduceLogSumExp <axes = [1], keepdims = 0> (x) }""",
         1,
     ),
+    "log of sums, axes from the end": (
+        """g (float[3, 4, 2] x) => (float[4] y) {
+         y = ReduceLogSumExp <axes = [0, -1], keepdims = 0> (x) }""",
+        1,
+    ),
     "log of sums, all axes kept": (
         """g (float[3, 4] x) => (float[1, 1] y) { y = ReduceLogSumExp <axes = [0, 1]> (x) }""",
         1,

@@ -16,8 +16,10 @@ from irloop.dialects.onnx.reduction import (
     ReduceSum1,
     ReduceSum13,
 )
+from irloop.graph.builder import shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.model import Node, Value
+from irloop.passes.common.identity_elimination import SQUEEZES
 from irloop.passes.graph_rewrite import NodePass
 from irloop.passes.node_writer import NodeWriter
 
@@ -29,15 +31,15 @@ class FuseLogSumExp(NodePass):
 
     Given::
 
-        p = Where(Abs(ReduceMax(x)) == infinity, 0, ReduceMax(x))
+        m = ReduceMax(x)    p = Where(Abs(m) == infinity, 0, m)
         y = Log(ReduceSum(Exp(x - p))) + p
 
     Result::
 
         y = ReduceLogSumExp(x)
 
-    The maximum that is subtracted keeps the reduced axes, and the one that is added has the axes of
-    the sum. Without a guard against an infinite maximum the results would not be the same.
+    The maximum keeps the reduced axes. If the sum does not, a Squeeze comes before the maximum is
+    added. Without a guard against an infinite maximum the results would not be the same.
     """
 
     name = "fuse_log_sum_exp"
@@ -56,14 +58,11 @@ class FuseLogSumExp(NodePass):
         x, subtracted = difference
         known = w.rewriter.inference
         axes, keep = _axes(total, known)
-        peaks = _peak(subtracted, x), _peak(added, x)
-        if axes is None or None in peaks:
+        peak = _peak(subtracted, x)
+        if axes is None or peak is None or _axes(peak, known) != (axes, True):
             return None
-        first, second = (_axes(peak, known) for peak in peaks if peak is not None)
-        if first != (axes, True) or second != (axes, keep):
+        if added is not subtracted and (keep or not _is_squeezed(added, subtracted, axes, known)):
             return None
-        peak = peaks[0]
-        assert peak is not None
         by_attribute = isinstance(peak.op, ByAttribute)
         op = ReduceLogSumExp1(axes, keep) if by_attribute else ReduceLogSumExp18(keep)
         made = w.rewriter.insert(op, (x, *peak.inputs[1:]), before=node, name=node.name)
@@ -98,6 +97,15 @@ def _peak(value: Value, x: Value) -> Node | None:
         return None
     is_guarded = _operand(compared[0], Abs) is peak and single_number(compared[1]) == math.inf
     return node if is_guarded and node.inputs[0] is x else None
+
+
+def _is_squeezed(value: Value, wide: Value, axes: tuple[int, ...], inference: Inference) -> bool:
+    """Return whether `value` is `wide` without the axes."""
+    node = value.producer
+    if not isinstance(node.op, SQUEEZES) or node.inputs[0] is not wide:
+        return False
+    rank, squeezed = shape_of(wide).rank or 1, _axes(node, inference)[0] or ()
+    return {axis % rank for axis in squeezed} == {axis % rank for axis in axes}
 
 
 def _axes(node: Node, inference: Inference) -> tuple[tuple[int, ...] | None, bool]:

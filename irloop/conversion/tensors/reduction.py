@@ -252,21 +252,18 @@ def import_log_sum_exp(
     listed = axes_input(c, op, data, axes)
     if listed is None:
         return data
+    known = c.constant_of(listed)
 
     def build(value: Value) -> Value:
-        peak = _peak(c, value, listed, keep=True)
+        largest = c.reduce("Max", value, listed, keep=True)
+        infinite = c.equal(c(ov_math.Abs(), largest), c.scalar(math.inf, largest))
+        peak = c.select(infinite, c.scalar(0, largest), largest)
         powers = c(ov_math.Exp(), c.subtract(value, peak))
         total = c(ov_math.Log(), c.reduce("Sum", powers, listed, keep=op.keepdims))
-        return c.add(total, _peak(c, value, listed, keep=op.keepdims))
+        if op.keepdims:
+            return c.add(total, peak)
+        if known is None:
+            return c.add(total, c.reduce("Max", peak, listed, keep=False))
+        return c.add(total, c.squeeze(peak, known.tolist()))
 
     return in_float(c, lambda value: c.in_f32(build, value), data)
-
-
-def _peak(c: Import, data: Value, axes: Value, *, keep: bool) -> Value:
-    """Emit the maximum over `axes`, with 0 in place of an infinite maximum.
-
-    This is the number to subtract before an Exp: infinity minus infinity would be NaN.
-    """
-    peak = c.reduce("Max", data, axes, keep=keep)
-    infinite = c.equal(c(ov_math.Abs(), peak), c.scalar(math.inf, peak))
-    return c.select(infinite, c.scalar(0, peak), peak)
