@@ -247,8 +247,10 @@ def _sum(_: Value, operands: list[Bounds]) -> Bounds:
 
 
 @_rules("Sub", "Subtract", integers=True)
-def _difference(_: Value, operands: list[Bounds]) -> Bounds:
-    return of_corners(operator.sub, *operands)
+def _difference(value: Value, operands: list[Bounds]) -> Bounds:
+    left, right = value.producer.inputs
+    # What is x - x has the shape of x.
+    return only(0) if left is right else of_corners(operator.sub, *operands)
 
 
 @_rules("Mul", "Multiply", integers=True)

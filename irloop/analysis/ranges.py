@@ -39,6 +39,8 @@ __all__ = [
 
 #: At most so many values are looked at.
 MOST = 32
+#: At most so often the bounds of a state are widened.
+MOST_ROUNDS = 3
 #: The elements of larger constants are not read.
 MOST_ELEMENTS = 2**16
 
@@ -173,13 +175,23 @@ class _Walk:
 
     def _state(self, value: Value, initial: Bounds, following: Value) -> Bounds:
         """The bounds of a state, which counts if each iteration adds 1 to it, or subtracts 1."""
-        step = self._step(following, value)
-        if not step or not initial.is_small:
-            return joined([initial, self.of(following)])
+        step = self._step(following, value) if initial.is_small else 0
         low, high, _ = of_type(element_of(value))
-        if step > 0:
-            return Bounds(initial.low, high, True)
-        return Bounds(low, initial.high, True)
+        if step:
+            return Bounds(*((initial.low, high) if step > 0 else (low, initial.high)), True)
+        return self._kept(value, initial, following) or joined([initial, self.of(following)])
+
+    def _kept(self, value: Value, initial: Bounds, following: Value) -> Bounds | None:
+        """Bounds that a state keeps: those of its next value are within them; None if not known."""
+        known, bounds = self.known, initial
+        for _ in range(MOST_ROUNDS):
+            self.known = {**known, value: bounds}
+            wider = joined([bounds, self.of(following)])
+            if wider == bounds:
+                return bounds
+            bounds = wider
+        self.known = known
+        return None
 
     def _step(self, following: Value, state: Value) -> int:
         """1 or -1 if this is added to a state to get its next value, else 0."""

@@ -78,6 +78,17 @@ LIMITED = {
      (count, yes, zero, start) }""",
         8388608,
     ),
+    "kept states": (
+        """g (int64[n] x) => (int64 last, int64[m] y) {
+   size = Shape (x)  count = Squeeze (size)  yes = Constant <value = bool {1}> ()
+   zero = Constant <value = int64 {0}> ()  high = Constant <value = int64 {$limit}> ()
+   seven = Constant <value = int64 {7}> ()
+   last, y = Loop <body = step (int64 i, bool go, int64 k) => (bool on, int64 l, int64 r) {
+     one = Gather (x, i)  low = Max (one, zero)  c = Min (low, high)
+     odd = Cast <to = 9> (one)  l = Where (odd, c, k)  r = Mod (k, seven)
+     on = Identity (go) }> (count, yes, zero) }""",
+        EXACT - 1,
+    ),
 }
 
 
