@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing import connection, get_context, parent_process
-from types import TracebackType
 from typing import Any
 
 from irloop.allowance import allowance_for
@@ -55,12 +54,7 @@ class Workers:
             self._next(worker)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for worker in self._workers:
             worker.end()
 

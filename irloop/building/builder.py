@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from irloop.boundary import guarded
@@ -235,12 +234,7 @@ class LoopBuilder(LoopBody, GraphBuilder):
         self._target.unfinished += 1
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._target.unfinished -= 1
         if kind is None:
             self._finish()
@@ -321,12 +315,7 @@ class BranchBuilder:
         self._around._target.unfinished += 1
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._around._target.unfinished -= 1
         if kind is None:
             self._finish()

@@ -294,7 +294,7 @@ class Tally:
             # The engine of the model's format decides. A converted model must run in the executor
             # if the source does.
             made = self._explainer.converted and lane.side == 1
-            if self._ran_in_engine(lane.side, number) and not (made and self._ran_in(0, number)):
+            if self._ran_in_engine(lane.side, number) and not (made and self._source_ran(number)):
                 self._note(f"the {lane.model} model did not run in numpy: {run.reason}", trial)
                 return ""
         elif self._has_engine(1 - lane.side) and not self._ran_in_engine(1 - lane.side, number):
@@ -311,9 +311,9 @@ class Tally:
         self._problems.setdefault(problem, []).append(trial.label)
         return problem
 
-    def _ran_in(self, side: int, number: int) -> bool:
-        """Return whether irloop's executor ran a model in trial `number`."""
-        runs = self._runs.get(Lane(side, NUMPY))
+    def _source_ran(self, number: int) -> bool:
+        """Return whether irloop's executor ran the first model in trial `number`."""
+        runs = self._runs.get(Lane(0, NUMPY))
         return runs is not None and runs[number].outputs is not None
 
     def _has_engine(self, side: int) -> bool:

@@ -118,9 +118,7 @@ class _Conversion:
         if self.options.stateless:
             _without_variables(self.model)
         if self.options.quantization == "qdq":
-            from irloop.conversion.quantised.rounding import round_zero_points
-
-            self.notes += round_zero_points(self.model, self.options.quantised_levels)
+            self.notes += _round_zero_points(self.model, self.options.quantised_levels)
         if self.options.standard and not self.translates:
             from irloop.conversion.standard import to_standard
 
@@ -235,6 +233,24 @@ def _without_variables(model: Model) -> None:
     if findings:
         message = f"operations in bodies that use variables: {len(findings)}"
         raise UnsupportedError(message, diagnostics=findings)
+
+
+def _round_zero_points(model: Model, levels: int) -> list[Diagnostic]:
+    """Round the zero points of FakeQuantize with up to `levels` levels; return a note for each."""
+    from irloop.passes.common.round_zero_points import RoundZeroPoints
+
+    rounds = RoundZeroPoints(levels)
+    Manager([rounds], name="quantization").run_passes(model)
+    return [
+        Diagnostic(
+            "CNV115",
+            Severity.INFO,
+            f"FakeQuantize {place.path!r}: its zero point is rounded, which moves its numbers by "
+            f"up to {rounding.shift:.3g}, {rounding.steps:.3g} of a step",
+            location=place,
+        )
+        for place, rounding in rounds.changed
+    ]
 
 
 def fault_notes(model: Model, runtime: str | None) -> list[Diagnostic]:

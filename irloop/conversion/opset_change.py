@@ -68,7 +68,7 @@ class _Change:
         """Write the nodes of a graph and its bodies in the new opset."""
         if graph.owner is None:
             for node in graph.parameters:
-                self._require_element(node, "input", node.outputs[0])
+                self._require_element(node)
         rewriter = self._session.rewriter(graph)
         for node in list(graph.nodes):
             if self._opset < NEGATIVE_AXES:
@@ -113,12 +113,13 @@ class _Change:
         _reuse(stored, rewriter)
         return ""
 
-    def _require_element(self, node: Node, what: str, value: Value) -> None:
-        element = element_of(value)
+    def _require_element(self, node: Node) -> None:
+        """Refuse an input of the model whose element type the opset lacks."""
+        element = element_of(node.outputs[0])
         since = ELEMENT_SINCE.get(element, 1)
         if since > self._opset:
             reason = f"element type {element} needs opset {since}"
-            self._refuse(node, reason, f"{what} {node_path(node)!r}")
+            self._refuse(node, reason, f"input {node_path(node)!r}")
 
     def _refuse(self, node: Node, reason: str, what: str = "") -> None:
         path = node_path(node)

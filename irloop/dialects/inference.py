@@ -34,7 +34,6 @@ __all__ = [
     "reduced",
     "require_indices",
     "require_rank",
-    "require_rows",
     "require_shape",
     "require_within",
     "same_as_first",
@@ -314,17 +313,6 @@ def require_indices(args: Arguments, size: Dim) -> None:
     """
     if isinstance(size, int):
         require_within(args, 1, -size, size - 1, "an index")
-
-
-def require_rows(args: Arguments, position: int, data: int) -> None:
-    """Refuse constant numbers of rows that input `data` does not have, or that are negative.
-
-    Raises:
-        InferenceError: when there is such a number.
-    """
-    count = args.shape(data).dim(0) if args.rank(data) else UNKNOWN_DIM
-    least_missing = count - 1 if isinstance(count, int) else UNKNOWN_DIM
-    require_within(args, position, 0, least_missing, "a row")
 
 
 def reduced(

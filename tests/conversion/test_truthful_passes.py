@@ -11,11 +11,11 @@ import irloop
 from irloop.conversion import pipelines
 from irloop.errors import IrloopError
 from irloop.graph.clone import clone_graph
-from irloop.graph.equality import difference
 from irloop.graph.model import Graph, Model
 from irloop.graph.op import Parameter, Result
 from irloop.passes.manager import Manager
 from irloop.passes.profile import PassRecord
+from tests.equality import difference
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 

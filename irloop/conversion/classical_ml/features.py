@@ -100,7 +100,7 @@ def import_binarizer(c: Import, op: onnx.Binarizer, data: Value) -> Value:
     """Write Binarizer as Greater and Convert; for integers, the threshold is rounded down."""
     element = element_of(data)
     threshold = op.threshold if element.is_float else math.floor(op.threshold)
-    above = c(comparison.Greater(), data, c.scalar(threshold, data))
+    above = c.greater(data, c.scalar(threshold, data))
     return c.convert_always(above, element)
 
 

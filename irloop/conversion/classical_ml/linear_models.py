@@ -10,7 +10,7 @@ import numpy as np
 from irloop.conversion.framework.directions import Import
 from irloop.conversion.framework.translation import imports
 from irloop.dialects.onnx import linear_models as onnx
-from irloop.dialects.openvino import activation, comparison, elementwise, matmul
+from irloop.dialects.openvino import activation, elementwise, matmul
 from irloop.dialects.writing.known_inputs import needed_rank
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
@@ -63,7 +63,7 @@ def labelled(c: Import, scores: Value, labels: Sequence[int]) -> Value:
 
 def label_of_two(c: Import, score: Value, labels: Sequence[int], threshold: float) -> Value:
     """Choose one of two labels per row by the score [N, 1] of the second label."""
-    above = c(comparison.Greater(), score, c.scalar(threshold, score))
+    above = c.greater(score, c.scalar(threshold, score))
     place = c.squeeze(c.convert_always(above, ElementType.I64), [1])
     return c.gather(c.i64(list(labels)), place, 0)
 
@@ -117,7 +117,7 @@ def import_support_vectors(c: Import, op: onnx.SVMRegressor, x: Value) -> Value:
     scores = c(matmul.MatMul(), alike, weights)
     scores = c.add(scores, c.scalar(op.rho[0] if op.rho else 0.0, scores))
     if op.one_class:
-        above = c(comparison.Greater(), scores, c.scalar(0.0, scores))
+        above = c.greater(scores, c.scalar(0.0, scores))
         scores = c.select(above, *(c.scalar(x, scores) for x in (1.0, -1.0)))
     return transformed(c, scores, op.post_transform)
 
@@ -165,7 +165,7 @@ def _votes(c: Import, scores: Value, count: int) -> Value:
     pairs = list(combinations(range(count), 2))
     first, second = (np.eye(count)[[pair[at] for pair in pairs]] for at in range(2))
     zero, one = c.scalar(0.0, scores), c.scalar(1.0, scores)
-    won = c.select(c(comparison.Greater(), scores, zero), one, zero)
+    won = c.select(c.greater(scores, zero), one, zero)
     # A comparison that the first class wins moves its vote from the second class to the first.
     moved = c(matmul.MatMul(), won, c.constant(first - second, F32))
     return c.add(moved, c.constant(second.sum(axis=0), F32))

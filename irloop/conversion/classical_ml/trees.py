@@ -145,7 +145,7 @@ class _Descent:
             best = c.reduce(how.capitalize(), weights, [1], keep=False)
             any_vote = c.reduce("Max", voted, [1], keep=False)
             zero = c.scalar(0.0, best)
-            total = c.select(c(comparison.Greater(), any_vote, zero), best, zero)
+            total = c.select(c.greater(any_vote, zero), best, zero)
         if base is None or not len(base):
             return total
         return c.add(total, c.constant(np.asarray(base), element_of(total)))

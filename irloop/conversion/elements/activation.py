@@ -12,7 +12,6 @@ from irloop.conversion.tensors.ordered_topk import first_best
 from irloop.dialects.onnx import activation as onnx
 from irloop.dialects.onnx import elementwise as onnx_math
 from irloop.dialects.openvino import activation as ov
-from irloop.dialects.openvino import comparison as ov_comparison
 from irloop.dialects.openvino import elementwise as ov_math
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
@@ -316,7 +315,7 @@ def import_leaky_relu(c: Import, op: onnx.LeakyRelu, x: Value) -> Value:
 
 @imports(onnx.ThresholdedRelu)
 def import_thresholded_relu(c: Import, op: onnx.ThresholdedRelu, x: Value) -> Value:
-    above = c(ov_comparison.Greater(), x, c.scalar(op.alpha, x))
+    above = c.greater(x, c.scalar(op.alpha, x))
     return c.select(above, x, c.scalar(0, x))
 
 
@@ -325,7 +324,7 @@ def import_shrink(c: Import, op: onnx.Shrink, x: Value) -> Value:
     element = element_of(x)
     wide = c.convert(x, ElementType.F32 if element.is_integer else element)
     bias, zero = c.scalar(op.bias, wide), c.scalar(0, wide)
-    above = c(ov_comparison.Greater(), wide, c.scalar(op.lambd, wide))
+    above = c.greater(wide, c.scalar(op.lambd, wide))
     below = c.less(wide, c.scalar(-op.lambd, wide))
     high = c.select(above, c.subtract(wide, bias), zero)
     result = c.select(below, c.add(wide, bias), high)

@@ -367,7 +367,7 @@ def _outside(c: Import, amount: Value) -> tuple[Value, Value]:
     """
     low = c.less(amount, c.scalar(0, amount))
     element = element_of(amount)
-    return low, c(ov.Greater(), amount, c.constant(element.bits - 1, element))
+    return low, c.greater(amount, c.constant(element.bits - 1, element))
 
 
 def _shifted(c: Import, op: onnx.BitShift, x: Value, amount: Value) -> Value:
@@ -390,7 +390,7 @@ def _shifted(c: Import, op: onnx.BitShift, x: Value, amount: Value) -> Value:
         sign = c.select(negative, c.scalar(-1, x), zero)
         # A shift by bits - 1 also leaves only the sign. It is not computed as a division, because
         # 2^(bits - 1) is negative in a signed type.
-        top = c(ov.Greater(), amount, c.constant(widest - 1, element))
+        top = c.greater(amount, c.constant(widest - 1, element))
         outside = c(ov.LogicalOr(), outside, top)
         factor = c.select(outside, c.scalar(1, x), factor)
     return c.select(outside, sign, floor_divided(c, x, factor))

@@ -14,10 +14,11 @@ from irloop.conversion.loops.loop_parts import (
     is_single,
     join_parts,
 )
-from irloop.conversion.loops.onnx_loop_builder import OnnxLoopBuilder, reverse_axis
+from irloop.conversion.loops.onnx_loop_builder import OnnxLoopBuilder
 from irloop.conversion.loops.scan_export import can_scan, export_as_scan
 from irloop.dialects.loops import joined_count, overlaps, sliced_count
 from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.onnx.control_flow import NO_LIMIT
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Concatenated, Sliced
@@ -25,9 +26,6 @@ from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
 __all__ = ["export_loop", "export_tensor_iterator"]
-
-#: The ONNX trip count that means "no limit" if M cannot be omitted.
-NO_LIMIT = 2**63 - 1
 
 
 @exports(ov.Loop)
@@ -172,7 +170,7 @@ def _export_as_loop(plan: LoopPlan, limit: Value | None, starts: Value) -> list[
     for new, old, range_ in joined:
         stacked = made[new]
         if range_.stride < 0:
-            stacked = reverse_axis(c, stacked, 0)
+            stacked = c.reverse(stacked, 0)
         shape = shape_of(old.value)
         merge = shape.rank != 0 and not is_single(shape.dim(range_.axis), range_)
         axis = 0 if shape.rank == 0 else range_.axis

@@ -253,8 +253,5 @@ def join_parts(c: Export, stacked: Value, axis: int, *, merge: bool) -> Value:
     rank = shape_of(stacked).rank
     if rank is None:
         raise c.refuse("the rank of a concatenated output is not known")
-    moved = stacked
-    if axis:
-        rest = list(range(1, rank))
-        moved = c.transpose(stacked, [*rest[:axis], 0, *rest[axis:]])
+    moved = c.moved(stacked, 0, axis, rank)
     return merge_axes(c, moved, axis) if merge else moved

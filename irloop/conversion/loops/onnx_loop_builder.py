@@ -9,7 +9,7 @@ from __future__ import annotations
 from irloop.conversion.framework.directions import Export
 from irloop.conversion.loops.loop_builder import LoopBuilder, Outputs
 from irloop.dialects.onnx import control_flow as onnx
-from irloop.dialects.onnx import convert, elementwise
+from irloop.dialects.onnx import convert
 from irloop.dialects.wire_ends import INVARIANT, Leaving, element_port, stacked_port
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
@@ -18,13 +18,10 @@ from irloop.graph.loops import (
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType, Shape, TensorType
 
-__all__ = ["OnnxLoopBuilder", "OnnxScanBuilder", "reverse_axis"]
+__all__ = ["OnnxLoopBuilder", "OnnxScanBuilder"]
 
 I64_SCALAR = TensorType(ElementType.I64, Shape(()))
 BOOL_SCALAR = TensorType(ElementType.BOOLEAN, Shape(()))
-
-#: A slice bound that is before the first element of every tensor.
-BEFORE_THE_START = -(2**63)
 
 
 class _OnnxBuilder(LoopBuilder[Export]):
@@ -84,8 +81,7 @@ class OnnxScanBuilder(_OnnxBuilder):
         rank = shape_of(value).rank
         if rank is None:
             raise self.c.refuse("Scan-8 scans the first axis, and the rank is not known", opset=9)
-        order = [axis, *(at for at in range(rank) if at != axis)]
-        return self.c.transpose(value, order)
+        return self.c.moved(value, axis, 0, rank)
 
     def stacked(self, value: Value, axis: int = 0, reverse: bool = False) -> Leaving:
         """Add an output that stacks a body value of all iterations along a new axis."""
@@ -120,26 +116,10 @@ class OnnxScanBuilder(_OnnxBuilder):
         If `reverse`, the order of the iterations is reversed first.
         """
         if reverse:
-            value = reverse_axis(self.c, value, 0)
+            value = self.c.reverse(value, 0)
         if axis == 0:
             return value
         rank = shape_of(value).rank
         if rank is None:
             raise self.c.refuse("Scan-8 joins along the first axis, and the rank is not known")
-        order = list(range(1, rank))
-        return self.c.transpose(value, [*order[:axis], 0, *order[axis:]])
-
-
-def reverse_axis(c: Export, value: Value, axis: int) -> Value:
-    """Reverse the elements along `axis`.
-
-    Before opset 10, Slice only goes forward, so the elements are gathered if the axis has an
-    unknown length.
-    """
-    shape = shape_of(value)
-    if c.opset >= 10 or shape.dims is None or isinstance(shape.dims[axis], int):
-        return c.slice(value, [-1], [BEFORE_THE_START], [axis], [-1])
-    length = c.size_of(value, axis)
-    last = c(elementwise.Sub(), length, c.i64(1))
-    places = c(elementwise.Sub(), last, c.numbers_below(length))
-    return c.gather(value, places, axis)
+        return self.c.moved(value, 0, axis, rank)

@@ -15,6 +15,7 @@ from irloop.conversion.loops.loop_parts import (
 )
 from irloop.conversion.loops.onnx_loop_builder import OnnxScanBuilder
 from irloop.dialects.loops import is_consistent
+from irloop.dialects.slices import TO_THE_END
 from irloop.dialects.wire_ends import Leaving
 from irloop.graph.builder import shape_of
 from irloop.graph.clone import clone_graph
@@ -24,9 +25,6 @@ from irloop.graph.model import Value
 from irloop.graph.types import Shape, TensorType, ValueType
 
 __all__ = ["can_scan", "export_as_scan"]
-
-#: A slice bound that is beyond the end of every tensor, as ONNX writes it.
-TO_THE_END = 2**63 - 1
 
 #: A size that hardly occurs in models, which replaces unknown dimensions.
 SOME_LENGTH = 7919

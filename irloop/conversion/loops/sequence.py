@@ -159,10 +159,7 @@ def split(
     axis = op.axis % shape.rank
     size = shape.dims[axis] if shape.dims is not None else None
     if sizes is None or _are_ones(c):
-        rank = shape_of(value).rank
-        assert rank is not None
-        order = [axis, *(at for at in range(rank) if at != axis)]
-        moved = c.transpose(value, order)
+        moved = c.moved(value, axis, 0, shape.rank)
         keeps = sizes is not None or op.keepdims
         return Stacked(c.unsqueeze(moved, [axis + 1]) if keeps else moved)
     known = c.constant_of(sizes)
@@ -200,8 +197,7 @@ def concat(c: Import, op: onnx.ConcatFromSequence, sequence: Converted) -> Value
         if rank is None:
             raise c.refuse("the rank of the items is not known")
         axis = op.axis % (rank if op.new_axis else rank - 1)
-        rest = list(range(1, rank))
-        moved = c.transpose(sequence.tensor, [*rest[:axis], 0, *rest[axis:]])
+        moved = c.moved(sequence.tensor, 0, axis, rank)
         return moved if op.new_axis else _merged(c, moved, axis)
     values = list(_items(sequence, "joining").values)
     if not values:

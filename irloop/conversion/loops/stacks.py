@@ -10,6 +10,7 @@ from irloop.conversion.framework.directions import Import
 from irloop.conversion.framework.translation import Conversion, Converted, RefusedError
 from irloop.conversion.framework.virtual_values import Items, Stacked
 from irloop.dialects.openvino.search import CumSum
+from irloop.dialects.slices import TO_THE_END
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.tensor import ArrayTensor
@@ -26,9 +27,6 @@ __all__ = [
     "stack_type",
     "stacked",
 ]
-
-#: The end of a slice up to the last item.
-TO_THE_END = 2**63 - 1
 
 COUNTED_LATE = "the number of items of its sequence is known only at run time"
 

@@ -84,18 +84,11 @@ def _sizes(c: Export, data: Value, shape: Value) -> tuple[list[int], list[int]] 
 
 def _averaged(c: Export, data: Value, weights: list[Value]) -> Value:
     """Multiply `data` by weights [size, bins] along each of its spatial axes."""
-    result = data
+    result, last = data, 1 + len(weights)
     for axis, weight in enumerate(weights, 2):
-        there, back = _last(axis, 2 + len(weights))
-        product = c.numeric(MatMul(), c.transpose(result, there), weight)
-        result = c.transpose(product, back)
+        product = c.numeric(MatMul(), c.moved(result, axis, last, last + 1), weight)
+        result = c.moved(product, last, axis, last + 1)
     return result
-
-
-def _last(axis: int, rank: int) -> tuple[list[int], list[int]]:
-    """The permutation that puts an axis last, and its inverse."""
-    there = [*(other for other in range(rank) if other != axis), axis]
-    return there, [there.index(other) for other in range(rank)]
 
 
 def _weights(c: Export, data: Value, shape: Value) -> Iterator[Value]:
@@ -113,11 +106,10 @@ def _largest(c: Export, data: Value, shape: Value) -> Value:
     bins = list(_bins(c, data, shape))
     result, rank = data, 2 + len(bins)
     for axis, (_, _, inside) in enumerate(bins, 2):
-        there, back = _last(axis, rank)
-        each = c.unsqueeze(c.transpose(result, there), [rank])
+        each = c.unsqueeze(c.moved(result, axis, rank - 1, rank), [rank])
         members = c.select(inside, each, lowest)
         best = c.reduce("Max", members, [rank - 1], keep=False)
-        result = c.transpose(best, back)
+        result = c.moved(best, rank - 1, axis, rank)
     return result
 
 

@@ -187,7 +187,7 @@ def _attended(
     if bias is not None:
         # A query that may attend to no key gets zeros. (If all scores are minus infinity,
         # OpenVINO's CPU returns the lowest finite number as their maximum.)
-        seen = c(comparison.Greater(), bias, c.scalar(NEVER, bias))
+        seen = c.greater(bias, c.scalar(NEVER, bias))
         sees = c.reduce("Or", seen, [-1])
         shares = c.select(sees, shares, c.scalar(0.0, shares))
     stages.append(shares)

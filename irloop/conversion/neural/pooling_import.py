@@ -17,7 +17,7 @@ from irloop.conversion.neural.pooling import (
     reached_pads,
 )
 from irloop.dialects.onnx import pooling as onnx
-from irloop.dialects.openvino import comparison, convolution, elementwise, scatter
+from irloop.dialects.openvino import convolution, elementwise, scatter
 from irloop.dialects.openvino import pooling as ov
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
@@ -218,7 +218,7 @@ def _compared(
         if best is None or where is None:
             best, where = values, index
             continue
-        where = c.select(c(comparison.Greater(), values, best), index, where)
+        where = c.select(c.greater(values, best), index, where)
         best = c.maximum(best, values)
     return [best, where]
 

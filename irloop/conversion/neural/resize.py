@@ -61,11 +61,8 @@ def with_matrices(
             result = c.gather(result, c.i64(index[:, 0]), plan.axis)
             continue
         matrix = c.constant(kernel.weight_matrix(plan, how), element_of(data))
-        order = [axis for axis in range(rank) if axis != plan.axis]
-        moved = product(c.transpose(result, [*order, plan.axis]), matrix)
-        back = list(range(rank - 1))
-        back.insert(plan.axis, rank - 1)
-        result = c.transpose(moved, back)
+        resized = product(c.moved(result, plan.axis, rank - 1, rank), matrix)
+        result = c.moved(resized, rank - 1, plan.axis, rank)
     return result
 
 

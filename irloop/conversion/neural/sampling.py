@@ -161,7 +161,7 @@ class _Sampler:
         crashes if the data have few elements.
         """
         c, rank = self.c, 2 + self.axes
-        last = c.transpose(self.data, [0, *range(2, rank), 1])
+        last = c.moved(self.data, 1, rank - 1, rank)
         channels = c.sizes_of(self.data, [1])
         pattern = c.concat([c.i64([-1]), channels], 0)
         return c.reshape_to(last, pattern, special_zero=False)

@@ -95,12 +95,11 @@ def _by_matrix(
     real, imaginary = scale * np.cos(angles), scale * np.sin(angles)
     rows = [np.stack([real, imaginary], -1), np.stack([-imaginary, real], -1)]
     matrix = np.stack(rows[:parts], 1).reshape(size * parts, kept * 2)
-    order = [at for at in range(rank - 1) if at != axis]
-    moved = c.transpose(x, [*order, axis, rank - 1])
+    moved = c.moved(x, axis, rank - 2, rank)
     flat = c.reshape(moved, [0] * (rank - 2) + [size * parts])
     product = c(matmul.MatMul(), flat, c.constant(matrix, element_of(x)))
     back = c.reshape(product, [0] * (rank - 2) + [kept, 2])
-    return c.transpose(back, [*range(axis), rank - 2, *range(axis, rank - 2), rank - 1])
+    return c.moved(back, rank - 2, axis, rank)
 
 
 def _batched(c: Export, x: Value, rank: int, build: Callable[[Value, int], Value]) -> Value:

@@ -47,20 +47,16 @@ class QuantisedBiases(NodePass):
     dialects = frozenset({"onnx"})
     operations = (Add,)
 
-    def applies(self, node: Node) -> bool:
-        return _is_bias(node)
-
-    def rewrite(self, node: Node, w: NodeWriter) -> Value:
-        found = bias_of(node)
-        assert found is not None
-        product, bias = found
+    def rewrite(self, node: Node, w: NodeWriter) -> Value | None:
+        match = bias_of(node)
+        scales = None if match is None else _scales(*match)
+        if match is None or scales is None:
+            return None
+        product, bias = match
         x, weights = product.inputs[:2]
-        assert x is not None
-        assert weights is not None
-        scales = _scales(product, bias)
-        assert scales is not None
         steps, codes = steps_of(bias, *scales)
-        assert codes is not None
+        if codes is None:
+            return None
         inputs = (w.constant(codes, ElementType.I32), w.constant(steps, ElementType.F32))
         stored = w(DequantizeLinear13(axis=0), *inputs)
         # A MatMul has no bias.
@@ -109,12 +105,6 @@ def steps_of(bias: Array, data: float, weights: Array) -> tuple[Array, Array | N
     with np.errstate(all="ignore"):
         codes = np.rint(bias / steps)
     return steps, codes if (np.abs(codes) < _MOST).all() else None
-
-
-def _is_bias(node: Node) -> bool:
-    found = bias_of(node)
-    scales = None if found is None else _scales(*found)
-    return found is not None and scales is not None and steps_of(found[1], *scales)[1] is not None
 
 
 def _scales(product: Node, bias: Array) -> tuple[float, Array] | None:

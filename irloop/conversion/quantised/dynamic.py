@@ -48,13 +48,10 @@ class DynamicRanges(NodePass):
     dialects = frozenset({"onnx"})
     operations = (Clip11,)
 
-    def applies(self, node: Node) -> bool:
-        return _found(node.output) is not None
-
     def rewrite(self, node: Node, w: NodeWriter) -> None:
-        parts = _found(node.output)
-        rewriter = w.rewriter
-        assert parts is not None
+        parts, rewriter = _found(node.output), w.rewriter
+        if parts is None:
+            return
         # Everything that reads the scale comes after the Where that selects it.
         before = parts.scale.producer
         made = rewriter.insert(

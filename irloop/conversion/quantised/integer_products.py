@@ -40,13 +40,9 @@ class IntegerProducts(NodePass):
     dialects = frozenset({"onnx"})
     operations = (Cast6,)
 
-    def applies(self, node: Node) -> bool:
-        return _product_inputs(node.output) is not None
-
-    def rewrite(self, node: Node, w: NodeWriter) -> Value:
-        found = _product_inputs(node.output)
-        assert found is not None
-        return w(MatMulInteger(), *found)
+    def rewrite(self, node: Node, w: NodeWriter) -> Value | None:
+        inputs = _product_inputs(node.output)
+        return None if inputs is None else w(MatMulInteger(), *inputs)
 
 
 def _product_inputs(value: Value) -> tuple[Value, ...] | None:

@@ -62,13 +62,11 @@ class QuantisedWeights(NodePass):
     dialects = frozenset({"onnx"})
     operations = (Mul,)
 
-    def applies(self, node: Node) -> bool:
-        return _is_weight(node)
-
-    def rewrite(self, node: Node, w: NodeWriter) -> Value:
-        found = _weights(node.output)
-        assert found is not None
-        weights, zeros, scale = found
+    def rewrite(self, node: Node, w: NodeWriter) -> Value | None:
+        stored = _weights(node.output)
+        if stored is None or not _is_multiplied(node.output, stored, _DEPTH):
+            return None
+        weights, zeros, scale = stored
         axis = 1 if scale.axis is None else scale.axis
         zero = w.constant(zeros, element_of(weights))
         return w(DequantizeLinear13(axis=axis), weights, scale_value(w, scale), zero)
@@ -93,19 +91,16 @@ class TransposedWeights(NodePass):
     dialects = frozenset({"onnx"})
     operations = (Transpose,)
 
-    def applies(self, node: Node) -> bool:
-        found = _transposed(node)
-        return found is not None and all(
+    def rewrite(self, node: Node, w: NodeWriter) -> Value | None:
+        stored = _transposed(node)
+        if stored is None or not all(
             position == 1
             and isinstance(user.op, MatMul)
-            and has_integer_kernel(user, found, _step_of(user))
+            and has_integer_kernel(user, stored, _step_of(user))
             for user, position in node.output.uses
-        )
-
-    def rewrite(self, node: Node, w: NodeWriter) -> Value:
-        found = _transposed(node)
-        assert found is not None
-        weights, zeros, scale = found
+        ):
+            return None
+        weights, zeros, scale = stored
         op = weights.producer.op
         assert isinstance(op, Constant)
         budget.reserve(op.tensor.nbytes, "transposing weights")
@@ -132,11 +127,6 @@ def _transposed(node: Node) -> Found | None:
         return None
     weights, zeros, scale = stored
     return weights, zeros, Scale(scale.numbers, None if scale.axis is None else 1)
-
-
-def _is_weight(node: Node) -> bool:
-    found = _weights(node.output)
-    return found is not None and _is_multiplied(node.output, found, _DEPTH)
 
 
 def _weights(value: Value) -> Found | None:

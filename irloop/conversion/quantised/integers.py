@@ -30,13 +30,11 @@ class QuantisedIntegers(NodePass):
     dialects = frozenset({"onnx"})
     operations = (Cast6,)
 
-    def applies(self, node: Node) -> bool:
-        return _quantised_integers(node.output) is not None
-
-    def rewrite(self, node: Node, w: NodeWriter) -> Value:
-        found = _quantised_integers(node.output)
-        assert found is not None
-        codes, zero = found
+    def rewrite(self, node: Node, w: NodeWriter) -> Value | None:
+        match = _quantised_integers(node.output)
+        if match is None:
+            return None
+        codes, zero = match
         return quantised(w, codes, zero, element_of(node.output))
 
 

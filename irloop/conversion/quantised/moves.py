@@ -44,15 +44,12 @@ class QuantisedMoves(NodePass):
     dialects = frozenset({"onnx"})
     operations = (*_CONCAT, *_RESIZE, *_SINGLE)
 
-    def applies(self, node: Node) -> bool:
+    def rewrite(self, node: Node, w: NodeWriter) -> Value | None:
         if len(node.outputs) != 1 or element_of(node.output) is not ElementType.F32:
-            return False
+            return None
         pair = _pair_of(node)
-        return pair is not None and _is_multiplied(node.output, single_number(pair[0]))
-
-    def rewrite(self, node: Node, w: NodeWriter) -> Value:
-        pair = _pair_of(node)
-        assert pair is not None
+        if pair is None or not _is_multiplied(node.output, single_number(pair[0])):
+            return None
         moved = w.emit(node.op, *node.inputs, n_outputs=1).output
         codes = w(QuantizeLinear13(), moved, *pair)
         return w(DequantizeLinear13(), codes, *pair)
@@ -76,19 +73,17 @@ class QuantisedMeans(NodePass):
     dialects = frozenset({"onnx"})
     operations = (ReduceMean1, ReduceMean18)
 
-    def applies(self, node: Node) -> bool:
+    def rewrite(self, node: Node, w: NodeWriter) -> Value | None:
         x, rank = node.inputs[0], shape_of(node.output).rank
         if x is None or not rank or not isinstance(x.producer.op, DequantizeLinear13):
-            return False
+            return None
         if shape_of(x).rank != rank or element_of(x) is not ElementType.F32:
-            return False
+            return None
         axes = axes_of(node)
         if not axes or sorted(axis % rank for axis in axes) != list(range(2, rank)):
-            return False
-        return all(isinstance(user.op, QuantizeLinear13) for user, _ in node.output.uses)
-
-    def rewrite(self, node: Node, w: NodeWriter) -> Value:
-        return w(GlobalAveragePool(), node.inputs[0])
+            return None
+        is_quantised = all(isinstance(user.op, QuantizeLinear13) for user, _ in node.output.uses)
+        return w(GlobalAveragePool(), x) if is_quantised else None
 
 
 def _is_multiplied(value: Value, step: float | None) -> bool:

@@ -42,13 +42,11 @@ class QuantisedPairs(NodePass):
     dialects = frozenset({"onnx"})
     operations = (Mul,)
 
-    def applies(self, node: Node) -> bool:
-        return _pair(node.output) is not None
-
-    def rewrite(self, node: Node, w: NodeWriter) -> Value:
-        found = _pair(node.output)
-        assert found is not None
-        codes, zero, scale = found
+    def rewrite(self, node: Node, w: NodeWriter) -> Value | None:
+        pair = _pair(node.output)
+        if pair is None:
+            return None
+        codes, zero, scale = pair
         wide = quantised(w, codes, -codes.low, ElementType.U8)
         inputs = (scale_value(w, scale), w.constant(zero, ElementType.U8))
         return w(DequantizeLinear13(), wide, *inputs)

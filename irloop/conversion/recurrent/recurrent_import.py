@@ -16,7 +16,6 @@ from irloop.conversion.framework.translation import imports
 from irloop.conversion.recurrent import recurrent_parts as parts
 from irloop.dialects.onnx import recurrent as onnx
 from irloop.dialects.openvino import recurrent as ov
-from irloop.dialects.openvino.comparison import Greater
 from irloop.dialects.recurrent import Activation
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
@@ -243,6 +242,6 @@ def _zero_without_steps(c: Import, layer: Layer, states: Sequence[Value]) -> lis
     read = any(value.is_used for value in c.node.outputs[1:])
     if isinstance(shape_of(layer.x).dim(1), int) or not read:
         return list(states)
-    runs = c(Greater(), c.size_of(layer.x, 1), c.i64(0))
+    runs = c.greater(c.size_of(layer.x, 1), c.i64(0))
     zero = c.constant(0, element_of(layer.x))
     return [c.select(runs, value, zero) for value in states]

@@ -105,7 +105,7 @@ def _by_offsets(
     """
     table, indices, offsets = inputs
     starts = c.as_list(offsets)
-    count = c.gather(c.shape_of(c.as_list(indices)), c.i64(0), 0)
+    count = c.size_of(c.as_list(indices), 0)
     positions = c.unsqueeze(c.numbers_below(count), [1])
     reached = c.logical_not(c.less(positions, c.unsqueeze(starts, [0])))
     number = c.reduce("Sum", c.convert(reached, ElementType.I64), [1], keep=False)

@@ -53,17 +53,12 @@ class FuseFirstBest(NodePass):
     dialects = frozenset({"onnx"})
     operations = (ReduceMin1, ReduceMin18, Squeeze13, TopK11)
 
-    def applies(self, node: Node) -> bool:
-        if isinstance(node.op, Squeeze13):
-            return _kept(node) is not None
-        return _choice(node) is not None and not any(value.is_used for value in node.outputs[1:])
-
     def rewrite(self, node: Node, w: NodeWriter) -> Value | tuple[Value, Value] | None:
-        kept = _kept(node)
-        if kept is not None:
-            return w(replace(kept[0], keepdims=False), kept[1])
+        if isinstance(node.op, Squeeze13):
+            kept = _kept(node)
+            return None if kept is None else w(replace(kept[0], keepdims=False), kept[1])
         choice = _choice(node)
-        if choice is None:
+        if choice is None or any(value.is_used for value in node.outputs[1:]):
             return None
         best, positions, otherwise = choice
         known, search = w.inference, best.producer

@@ -55,8 +55,7 @@ def _gather_batched(c: Export, data: Value, indices: Value, axis: int, batch_dim
     if batch == 0:
         return c.gather(data, indices, axis)
     position = axis % rank
-    others = [i for i in range(rank) if i != position]
-    moved = c.transpose(data, [*others[:batch], position, *others[batch:]])
+    moved = c.moved(data, position, batch, rank)
     coordinates = c.unsqueeze(c.as_i64(indices), [-1])
     gathered = _gather_nd(c, batch, moved, coordinates)
     picked = index_rank - batch

@@ -46,9 +46,6 @@ class FuseLogSumExp(NodePass):
     dialects = frozenset({"onnx"})
     operations = (Add,)
 
-    def applies(self, node: Node) -> bool:
-        return _total(node) is not None
-
     def rewrite(self, node: Node, w: NodeWriter) -> Value | None:
         total, added = _total(node) or (None, None)
         powers = None if total is None else _operand(total.inputs[0], Exp)

@@ -45,7 +45,7 @@ def _with_last_axes_exchanged(c: Export, value: Value) -> Value:
         raise c.refuse("an operand to transpose has no known rank", "declare the rank of the input")
     if rank < 2:
         return value
-    return c.transpose(value, [*range(rank - 2), rank - 1, rank - 2])
+    return c.swap_last(value)
 
 
 @imports(onnx.MatMul)
@@ -171,8 +171,7 @@ def _usual_scale(c: Export, query: Value) -> Value:
 
 def _causal_mask(c: Export, scores: Value) -> Value:
     """Return a mask [queries, keys] that is true where the key is not after its query."""
-    shape = c.shape_of(scores)
-    rows, columns = (c.numbers_below(c.gather(shape, c.i64(axis), 0)) for axis in (-2, -1))
+    rows, columns = (c.numbers_below(c.size_of(scores, axis)) for axis in (-2, -1))
     return c.logical_not(c.less(c.unsqueeze(rows, [1]), columns))
 
 

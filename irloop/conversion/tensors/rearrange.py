@@ -151,8 +151,7 @@ def export_shuffle_channels(c: Export, op: ov.ShuffleChannels, data: Value) -> V
     dims = sizes.of(data)
     rows: list[Size] = [op.group, sizes.by(dims[axis], op.group)]
     parts = sizes.reshape(data, [*dims[:axis], *rows, *dims[axis + 1 :]])
-    order = [*range(axis), axis + 1, axis, *range(axis + 2, rank + 1)]
-    return sizes.reshape(c.transpose(parts, order), dims)
+    return sizes.reshape(c.moved(parts, axis, axis + 1, rank + 1), dims)
 
 
 @exports(ov.ReorgYolo, ov.ReorgYolo1)

@@ -10,15 +10,13 @@ from irloop.dialects.onnx import reorder as onnx
 from irloop.dialects.onnx import search as onnx_search
 from irloop.dialects.openvino import comparison as ov_comparison
 from irloop.dialects.openvino import reorder as ov
+from irloop.dialects.slices import TO_THE_END
 from irloop.dialects.writing.known_inputs import ints, needed_rank
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
 __all__: list[str] = []
-
-#: Slice bounds that are beyond the ends of every tensor.
-TO_THE_END = 2**63 - 1
 
 
 @exports(ov.Reverse)

@@ -11,7 +11,7 @@ from irloop.dialects.onnx.scatter import ScatterElements, ScatterElements16
 from irloop.dialects.openvino import slicing as ov
 from irloop.dialects.openvino.elementwise import FloorMod
 from irloop.dialects.openvino.scatter import ScatterElementsUpdate, ScatterUpdate
-from irloop.dialects.slices import TO_THE_END as FAR
+from irloop.dialects.slices import TO_THE_END
 from irloop.dialects.writing.known_inputs import (
     ints,
     length,
@@ -25,9 +25,6 @@ from irloop.graph.types import ElementType
 from irloop.kernels.bounds import chunks
 
 __all__: list[str] = []
-
-#: A slice bound that is beyond the end of every tensor, as ONNX writes it.
-TO_THE_END = 2**63 - 1
 
 
 @exports(ov.Concat)
@@ -248,7 +245,7 @@ def _slice_by_axes(
         whole = c.i64([filler] * rank)
         return c(ScatterUpdate(), whole, places, items, c.i64(0))
 
-    begin, end, stride = spread(starts, 0), spread(ends, FAR), spread(steps, 1)
+    begin, end, stride = spread(starts, 0), spread(ends, TO_THE_END), spread(steps, 1)
     return c(ov.StridedSlice((0,) * rank, (0,) * rank), data, begin, end, stride)
 
 

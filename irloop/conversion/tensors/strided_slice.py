@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from irloop.conversion.framework.directions import Export
 from irloop.conversion.framework.translation import exports
 from irloop.dialects.openvino import slicing as ov
+from irloop.dialects.slices import TO_THE_END
 from irloop.dialects.writing.known_inputs import ints, length
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
 __all__: list[str] = []
-
-#: A bound that is past the end of every tensor, as ONNX writes it.
-TO_THE_END = 2**63 - 1
 
 
 @dataclass(slots=True)

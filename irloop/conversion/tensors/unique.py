@@ -95,7 +95,7 @@ class _Groups:
         c = self.c
         rank = needed_rank(c, data)
         at = axis % rank
-        front = c.transpose(data, [at, *(i for i in range(rank) if i != at)])
+        front = c.moved(data, at, 0, rank)
         count = c.as_list(c.size_of(data, at))
         return c.reshape_to(front, c.concat([count, c.i64([-1])], 0), special_zero=False)
 

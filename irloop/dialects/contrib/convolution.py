@@ -23,13 +23,14 @@ __all__ = ["FusedConv", "GroupNorm", "NhwcConv", "NhwcFusedConv", "SkipGroupNorm
 
 def channels_first(s: Steps, x: Value) -> Value:
     """[batch, ..., channels] as [batch, channels, ...]."""
-    last = needed_rank(s, x) - 1
-    return s.transpose(x, (0, last, *range(1, last)))
+    rank = needed_rank(s, x)
+    return s.moved(x, rank - 1, 1, rank)
 
 
 def channels_last(s: Steps, x: Value) -> Value:
     """[batch, channels, ...] as [batch, ..., channels]."""
-    return s.transpose(x, (0, *range(2, needed_rank(s, x)), 1))
+    rank = needed_rank(s, x)
+    return s.moved(x, 1, rank - 1, rank)
 
 
 class _Convolution(ContribOp):

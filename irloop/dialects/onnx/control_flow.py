@@ -25,7 +25,7 @@ from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType,
 
 __all__ = ["If", "Loop", "Scan", "Scan8"]
 
-#: The trip count that exporters write for "no limit".
+#: The trip count that exporters write for "no limit"; conversion writes it if M cannot be omitted.
 NO_LIMIT = 2**63 - 1
 
 #: The first opset in which a Loop may have no state.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from irloop import kernels
 from irloop.dialects import inference, pads, shapes
 from irloop.dialects.onnx.base import BF16, NARROW, SHORTS, OnnxOp
 from irloop.graph.arguments import Arguments
-from irloop.graph.meanings import Axes, Sizes
+from irloop.graph.meanings import Axes, Meaning, Sizes
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_SHAPE, Shape, TensorType, ValueType
 
@@ -23,39 +25,6 @@ def _check_mode(args: Arguments, mode: str, modes: tuple[str, ...] = MODES) -> N
 class _FixedPad(OnnxOp):
     """Base of the Pad versions that take the pads from an attribute, not from an input."""
 
-    def padded(self, args: Arguments, numbers: tuple[int, ...], mode: str) -> list[ValueType]:
-        """Return the type of the result; `numbers` are the pads of all axes, begins before ends."""
-        _check_mode(args, mode)
-        shape = args.shape(0)
-        if shape.dims is None:
-            return [TensorType(args.element(0), Shape.of_rank(len(numbers) // 2))]
-        found = pads.padded_axes(args, shape, numbers, inference.all_axes(args))
-        return [TensorType(args.element(0), found)]
-
-
-class Pad1(_FixedPad, type="Pad", since=1, inputs=1):
-    """Adds elements at both ends of each axis (Pad-1)."""
-
-    not_moved = NARROW | BF16 | SHORTS
-    expands = True
-
-    pads: tuple[int, ...] = attribute(name="paddings")
-    mode: str = "constant"
-    value: float = 0.0
-
-    def infer(self, args: Arguments) -> list[ValueType]:
-        return self.padded(args, self.pads, self.mode)
-
-    def kernel(self, n_outputs: int = 1) -> Kernel:
-        return kernels.padding.pad_fixed(self.pads, self.mode, self.value)
-
-
-class Pad2(_FixedPad, type="Pad", since=2, inputs=1):
-    """Adds elements at both ends of each axis, or removes elements where a pad is negative (Pad-2).
-
-    `pads` lists all begins, then all ends; `mode` is constant, reflect or edge.
-    """
-
     not_moved = NARROW | BF16 | SHORTS
     expands = True
 
@@ -64,10 +33,28 @@ class Pad2(_FixedPad, type="Pad", since=2, inputs=1):
     value: float = 0.0
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        return self.padded(args, self.pads, self.mode)
+        _check_mode(args, self.mode)
+        shape = args.shape(0)
+        if shape.dims is None:
+            return [TensorType(args.element(0), Shape.of_rank(len(self.pads) // 2))]
+        found = pads.padded_axes(args, shape, self.pads, inference.all_axes(args))
+        return [TensorType(args.element(0), found)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.padding.pad_fixed(self.pads, self.mode, self.value)
+
+
+class Pad1(_FixedPad, type="Pad", since=1, inputs=1):
+    """Adds elements at both ends of each axis (Pad-1)."""
+
+    pads: tuple[int, ...] = attribute(name="paddings")
+
+
+class Pad2(_FixedPad, type="Pad", since=2, inputs=1):
+    """Adds elements at both ends of each axis, or removes elements where a pad is negative (Pad-2).
+
+    `pads` lists all begins, then all ends; `mode` is constant, reflect or edge.
+    """
 
 
 def _by_input(args: Arguments, axes: tuple[int, ...] | None, mode: str) -> list[ValueType]:
@@ -89,83 +76,53 @@ def _by_input(args: Arguments, axes: tuple[int, ...] | None, mode: str) -> list[
     return [TensorType(element, pads.padded_axes(args, shape, numbers, axes))]
 
 
-class Pad11(OnnxOp, type="Pad", since=11, inputs=(2, 3)):
+class _PadByInput(OnnxOp):
+    """Base of the Pad versions whose pads are an input."""
+
+    not_moved = NARROW | BF16 | SHORTS
+
+    shapes = "*, *, (1), ?"
+    meanings: ClassVar[tuple[Meaning, ...]] = (Sizes(1), Sizes(2), Axes(3, data=0))
+
+    expands = True
+
+    modes: ClassVar[tuple[str, ...]] = MODES
+    mode: str = "constant"
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        _check_mode(args, self.mode, self.modes)
+        return _by_input(args, args.ints(3) if args.has(3) else inference.all_axes(args), self.mode)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.padding.pad_by_input(self.mode)
+
+
+class Pad11(_PadByInput, type="Pad", since=11, inputs=(2, 3)):
     """Adds elements at both ends of each axis; negative pads remove elements (Pad-11, 13).
 
     Inputs: data, pads (all begins, then all ends) and the value. `mode` is constant, reflect or
     edge.
     """
 
-    not_moved = NARROW | BF16 | SHORTS
-
     shapes = "*, *, (1)"
     meanings = (Sizes(1), Sizes(2))
 
-    expands = True
 
-    mode: str = "constant"
-
-    def infer(self, args: Arguments) -> list[ValueType]:
-        _check_mode(args, self.mode)
-        return _by_input(args, inference.all_axes(args), self.mode)
-
-    def kernel(self, n_outputs: int = 1) -> Kernel:
-        return kernels.padding.pad_by_input(self.mode)
-
-
-class Pad18(OnnxOp, type="Pad", since=18, inputs=(2, 4)):
+class Pad18(_PadByInput, type="Pad", since=18, inputs=(2, 4)):
     """Adds elements at both ends of the axes; negative pads remove elements (Pad-18).
 
     Inputs: data, pads (all begins, then all ends), the value, and optionally the axes that the pads
     belong to. `mode` is constant, reflect or edge.
     """
 
-    not_moved = NARROW | BF16 | SHORTS
 
-    shapes = "*, *, (1), ?"
-    meanings = (
-        Sizes(1),
-        Sizes(2),
-        Axes(3, data=0),
-    )
-
-    expands = True
-
-    mode: str = "constant"
-
-    def infer(self, args: Arguments) -> list[ValueType]:
-        _check_mode(args, self.mode)
-        return _by_input(args, args.ints(3) if args.has(3) else inference.all_axes(args), self.mode)
-
-    def kernel(self, n_outputs: int = 1) -> Kernel:
-        return kernels.padding.pad_by_input(self.mode)
-
-
-class Pad19(OnnxOp, type="Pad", since=19, inputs=(2, 4)):
+class Pad19(_PadByInput, type="Pad", since=19, inputs=(2, 4)):
     """Adds elements at both ends of the axes; negative pads remove them (Pad-19, 21, 23, 24, 25).
 
     The inputs are those of Pad-18. `mode` is constant, reflect, edge or wrap.
     """
 
-    not_moved = NARROW | BF16 | SHORTS
-
-    shapes = "*, *, (1), ?"
-    meanings = (
-        Sizes(1),
-        Sizes(2),
-        Axes(3, data=0),
-    )
-
-    expands = True
-
-    mode: str = "constant"
-
-    def infer(self, args: Arguments) -> list[ValueType]:
-        _check_mode(args, self.mode, (*MODES, "wrap"))
-        return _by_input(args, args.ints(3) if args.has(3) else inference.all_axes(args), self.mode)
-
-    def kernel(self, n_outputs: int = 1) -> Kernel:
-        return kernels.padding.pad_by_input(self.mode)
+    modes: ClassVar[tuple[str, ...]] = (*MODES, "wrap")
 
 
 class CenterCropPad(OnnxOp, type="CenterCropPad", since=18, inputs=2):

@@ -64,7 +64,9 @@ class RoiAlign10(OnnxOp, type="RoiAlign", since=10, inputs=3):
         if self.mode not in ("avg", "max"):
             raise args.error("mode is unknown", "avg or max", self.mode, kind="range")
         shape = _shape(args, self.output_height, self.output_width, 4)
-        inference.require_rows(args, 2, 0)
+        items = args.shape(0).dim(0)
+        last = items - 1 if isinstance(items, int) else UNKNOWN_DIM
+        inference.require_within(args, 2, 0, last, "a row")
         return [TensorType(args.element(0), shape)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -58,54 +58,37 @@ class Gather(OpenVinoOp, type="Gather", since=1, inputs=3):
         return kernels.gather.gather_plain
 
 
-class Gather7(OpenVinoOp, type="Gather", since=7, inputs=3):
+class _BatchedGather(OpenVinoOp):
+    """Base of the versions of Gather that have batch axes."""
+
+    operands = Gather.operands
+    meanings = Gather.meanings
+    cost = "parts"
+
+    batch_dims: int = 0
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return _gather(args, self.batch_dims)
+
+    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
+        return _gather_list(args)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.gather.gather_axis(self.batch_dims)
+
+
+class Gather7(_BatchedGather, type="Gather", since=7, inputs=3):
     """Slices at indices along an axis; inputs data, indices, axis (Gather-7).
 
     The first `batch_dims` axes of data and indices are batch axes.
     """
 
-    operands = "data: any, indices: integer, axis: integer -> any"
-    meanings = (
-        Indices(1, data=0),
-        Axes(2, data=0),
-    )
-    cost = "parts"
 
-    batch_dims: int = 0
-
-    def infer(self, args: Arguments) -> list[ValueType]:
-        return _gather(args, self.batch_dims)
-
-    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
-        return _gather_list(args)
-
-    def kernel(self, n_outputs: int = 1) -> Kernel:
-        return kernels.gather.gather_axis(self.batch_dims)
-
-
-class Gather8(OpenVinoOp, type="Gather", since=8, inputs=3):
+class Gather8(_BatchedGather, type="Gather", since=8, inputs=3):
     """Slices at indices along an axis; negative indices count from the end (Gather-8).
 
     Inputs: data, indices, axis. The first `batch_dims` axes of data and indices are batch axes.
     """
-
-    operands = "data: any, indices: integer, axis: integer -> any"
-    meanings = (
-        Indices(1, data=0),
-        Axes(2, data=0),
-    )
-    cost = "parts"
-
-    batch_dims: int = 0
-
-    def infer(self, args: Arguments) -> list[ValueType]:
-        return _gather(args, self.batch_dims)
-
-    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
-        return _gather_list(args)
-
-    def kernel(self, n_outputs: int = 1) -> Kernel:
-        return kernels.gather.gather_axis(self.batch_dims)
 
 
 class GatherElements(OpenVinoOp, type="GatherElements", since=6, inputs=2):

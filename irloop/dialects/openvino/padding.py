@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from irloop import kernels
 from irloop.dialects import inference, pads
 from irloop.dialects.openvino.base import PAD_MODES, OpenVinoOp
@@ -50,43 +52,38 @@ def _check_reach(
             raise args.error(f"an axis is too short for the mode {mode}", "more elements", found)
 
 
-class Pad(OpenVinoOp, type="Pad", since=1, inputs=(3, 4)):
+class _Pad(OpenVinoOp):
+    """Base of the versions of Pad; negative numbers of elements are allowed if `negative`."""
+
+    expands = True
+
+    operands = "data: T, pads begin: integer, pads end: integer, value?: T -> T where T: any"
+    shapes = "*, ?, ?, ()"
+    meanings = (Sizes(1), Sizes(2))
+
+    negative: ClassVar[bool]
+    pad_mode: str = attribute(default="constant", words=PAD_MODES)
+
+    def infer(self, args: Arguments) -> list[ValueType]:
+        return _infer(args, self.pad_mode.lower(), negative=self.negative)
+
+    def kernel(self, n_outputs: int = 1) -> Kernel:
+        return kernels.padding.openvino_pad(self.pad_mode.lower())
+
+
+class Pad(_Pad, type="Pad", since=1, inputs=(3, 4)):
     """Adds elements at both ends of each axis; inputs data, begins, ends, value (Pad-1).
 
     `pad_mode` is constant, edge, reflect or symmetric.
     """
 
-    expands = True
-
-    operands = "data: T, pads begin: integer, pads end: integer, value?: T -> T where T: any"
-    shapes = "*, ?, ?, ()"
-    meanings = (Sizes(1), Sizes(2))
-
-    pad_mode: str = attribute(default="constant", words=PAD_MODES)
-
-    def infer(self, args: Arguments) -> list[ValueType]:
-        return _infer(args, self.pad_mode.lower(), negative=False)
-
-    def kernel(self, n_outputs: int = 1) -> Kernel:
-        return kernels.padding.openvino_pad(self.pad_mode.lower())
+    negative: ClassVar[bool] = False
 
 
-class Pad12(OpenVinoOp, type="Pad", since=12, inputs=(3, 4)):
+class Pad12(_Pad, type="Pad", since=12, inputs=(3, 4)):
     """Adds elements at both ends of each axis; negative numbers remove elements (Pad-12).
 
     Inputs: data, begins, ends, value. `pad_mode` is constant, edge, reflect or symmetric.
     """
 
-    expands = True
-
-    operands = "data: T, pads begin: integer, pads end: integer, value?: T -> T where T: any"
-    shapes = "*, ?, ?, ()"
-    meanings = (Sizes(1), Sizes(2))
-
-    pad_mode: str = attribute(default="constant", words=PAD_MODES)
-
-    def infer(self, args: Arguments) -> list[ValueType]:
-        return _infer(args, self.pad_mode.lower(), negative=True)
-
-    def kernel(self, n_outputs: int = 1) -> Kernel:
-        return kernels.padding.openvino_pad(self.pad_mode.lower())
+    negative: ClassVar[bool] = True

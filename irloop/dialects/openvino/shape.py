@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from irloop import kernels
 from irloop.dialects import inference, shapes
 from irloop.dialects.openvino.base import BROADCASTS, INDICES, OpenVinoOp
@@ -101,11 +103,8 @@ def _axes(args: Arguments) -> tuple[int, ...] | None:
     return args.ints(1)
 
 
-class Squeeze(OpenVinoOp, type="Squeeze", since=1, inputs=(1, 2)):
-    """Removes dimensions of size 1: the listed ones, or all if no list is given (Squeeze-1).
-
-    A listed axis of another size is kept.
-    """
+class _Squeeze(OpenVinoOp):
+    """Base of the versions of Squeeze."""
 
     meanings = (Axes(1, data=0, single=True),)
 
@@ -114,8 +113,7 @@ class Squeeze(OpenVinoOp, type="Squeeze", since=1, inputs=(1, 2)):
     cost = "parts"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        axes = _axes(args)
-        shape = shapes.squeezed(args, args.shape(0), axes, lenient=True)
+        shape = shapes.squeezed(args, args.shape(0), _axes(args), lenient=True)
         return [TensorType(args.element(0), shape)]
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
@@ -125,39 +123,32 @@ class Squeeze(OpenVinoOp, type="Squeeze", since=1, inputs=(1, 2)):
         return kernels.shape.squeeze_lenient
 
 
-class Squeeze15(OpenVinoOp, type="Squeeze", since=15, inputs=(1, 2)):
+class Squeeze(_Squeeze, type="Squeeze", since=1, inputs=(1, 2)):
+    """Removes dimensions of size 1: the listed ones, or all if no list is given (Squeeze-1).
+
+    A listed axis of another size is kept.
+    """
+
+
+class Squeeze15(_Squeeze, type="Squeeze", since=15, inputs=(1, 2)):
     """Removes dimensions of size 1: the listed ones, or all if no list is given (Squeeze-15).
 
     A listed axis of another size is kept. With `allow_axis_skip`, the rank of the result is unknown
     if a listed axis has an unknown size.
     """
 
-    meanings = (Axes(1, data=0, single=True),)
-
-    operands = "data: any, axes?: float | integer -> any"
-    reshapes = True
-    cost = "parts"
-
     allow_axis_skip: bool = False
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        axes = _axes(args)
-        shape = args.shape(0)
-        if self.allow_axis_skip and self._may_skip(shape, axes):
+        if self.allow_axis_skip and self._may_skip(args.shape(0), _axes(args)):
             return [TensorType(args.element(0), UNKNOWN_SHAPE)]
-        return [TensorType(args.element(0), shapes.squeezed(args, shape, axes, lenient=True))]
+        return super().infer(args)
 
     def _may_skip(self, shape: Shape, axes: tuple[int, ...] | None) -> bool:
         rank = shape.rank
         if rank is None or axes is None:
             return True
         return any(not isinstance(shape.dim(axis), int) for axis in axes if -rank <= axis < rank)
-
-    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
-        return shapes.kept_dims(args)
-
-    def kernel(self, n_outputs: int = 1) -> Kernel:
-        return kernels.shape.squeeze_lenient
 
 
 class Unsqueeze(OpenVinoOp, type="Unsqueeze", since=1, inputs=2):
@@ -219,12 +210,8 @@ def _explicit(args: Arguments) -> Shape:
     return target
 
 
-class Broadcast(OpenVinoOp, type="Broadcast", since=1, inputs=(2, 3)):
-    """Broadcasts the first input to the shape in the second (Broadcast-1).
-
-    `mode` is numpy (aligned at the last dimension), none or explicit (input 2 maps the axes), or
-    pdpd (the first axis is aligned with `axis`).
-    """
+class _Broadcast(OpenVinoOp):
+    """Base of the versions of Broadcast."""
 
     expands = True
 
@@ -234,15 +221,15 @@ class Broadcast(OpenVinoOp, type="Broadcast", since=1, inputs=(2, 3)):
     cost = "linear"
     moves_text = True
 
-    mode: str = attribute(default="none", words=BROADCASTS)
-    axis: int = attribute(default=0, name="mode.auto_broadcast_axis")
+    modes: ClassVar[tuple[str, ...]]
+    mode: str
+    axis: int
 
     def infer(self, args: Arguments) -> list[ValueType]:
         mode = self.mode.lower()
-        if mode not in ("numpy", "none", "explicit", "pdpd"):
-            raise args.error(
-                "mode is not known", "numpy, none, explicit or pdpd", self.mode, kind="range"
-            )
+        if mode not in self.modes:
+            expected = f"{', '.join(self.modes[:-1])} or {self.modes[-1]}"
+            raise args.error("mode is not known", expected, self.mode, kind="range")
         return [TensorType(args.element(0), _broadcast_shape(args, mode, self.axis))]
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
@@ -252,7 +239,19 @@ class Broadcast(OpenVinoOp, type="Broadcast", since=1, inputs=(2, 3)):
         return _broadcast_kernel(self.mode.lower(), self.axis)
 
 
-class Broadcast3(OpenVinoOp, type="Broadcast", since=3, inputs=(2, 3)):
+class Broadcast(_Broadcast, type="Broadcast", since=1, inputs=(2, 3)):
+    """Broadcasts the first input to the shape in the second (Broadcast-1).
+
+    `mode` is numpy (aligned at the last dimension), none or explicit (input 2 maps the axes), or
+    pdpd (the first axis is aligned with `axis`).
+    """
+
+    modes: ClassVar[tuple[str, ...]] = ("numpy", "none", "explicit", "pdpd")
+    mode: str = attribute(default="none", words=BROADCASTS)
+    axis: int = attribute(default=0, name="mode.auto_broadcast_axis")
+
+
+class Broadcast3(_Broadcast, type="Broadcast", since=3, inputs=(2, 3)):
     """Broadcasts input 0 to the shape in input 1 (Broadcast-3).
 
     `mode` is one of:
@@ -263,29 +262,9 @@ class Broadcast3(OpenVinoOp, type="Broadcast", since=3, inputs=(2, 3)):
     - pdpd: the first axis of the data is aligned with axis `axis` of the target.
     """
 
-    expands = True
-
-    operands = "data: any, target shape: integer, axes mapping?: any -> any"
-    shapes = "*, ?"
-    meanings = (Sizes(1),)
-    cost = "linear"
-    moves_text = True
-
+    modes: ClassVar[tuple[str, ...]] = ("numpy", "explicit", "bidirectional", "pdpd")
     mode: str = attribute(default="numpy", words=BROADCASTS)
     axis: int = attribute(default=0, name="mode.mode.axis")
-
-    def infer(self, args: Arguments) -> list[ValueType]:
-        mode = self.mode.lower()
-        if mode not in ("numpy", "explicit", "bidirectional", "pdpd"):
-            expected = "numpy, explicit, bidirectional or pdpd"
-            raise args.error("mode is not known", expected, self.mode, kind="range")
-        return [TensorType(args.element(0), _broadcast_shape(args, mode, self.axis))]
-
-    def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
-        return shapes.repeated_dims(args)
-
-    def kernel(self, n_outputs: int = 1) -> Kernel:
-        return _broadcast_kernel(self.mode.lower(), self.axis)
 
 
 def _broadcast_shape(args: Arguments, mode: str, axis: int) -> Shape:

@@ -323,6 +323,14 @@ class OnnxShapes(Writer):
             slicing.Slice10(), value, *(self.i64([item]) for item in (start, end, axis, step))
         )
 
+    def reverse(self, value: Value, axis: int) -> Value:
+        if self.opset >= 10 or isinstance(static_shape(value).dim(axis), int):
+            return super().reverse(value, axis)
+        # Before opset 10, Slice only goes forward.
+        length = self.size_of(value, axis)
+        last = self.subtract(length, self.i64(1))
+        return self.gather(value, self.subtract(last, self.numbers_below(length)), axis)
+
     def gather(
         self, value: Value, indices: Value, axis: int, *, may_be_negative: bool = True
     ) -> Value:
@@ -377,13 +385,7 @@ class OnnxShapes(Writer):
         return self(generate.ConstantOfShape(tensor), target)
 
     def topk(
-        self,
-        value: Value,
-        k: Value,
-        axis: int,
-        *,
-        largest: bool = True,
-        in_order: bool = True,
+        self, value: Value, k: Value, axis: int, *, largest: bool = True
     ) -> tuple[Value, Value]:
         """The largest (or smallest) elements along an axis and their i64 positions.
 
@@ -397,7 +399,7 @@ class OnnxShapes(Writer):
             number = int(count.reshape(-1)[0])
             values, indices = self.emit(search.TopK1(number, axis), value, n_outputs=2).outputs
             return values, indices
-        op = search.TopK11(axis=axis, largest=largest, sorted=in_order)
+        op = search.TopK11(axis=axis, largest=largest)
         values, indices = self.emit(op, value, k, n_outputs=2).outputs
         return values, indices
 

@@ -201,7 +201,6 @@ class OnnxWriter(OnnxShapes):
         return self.compared(comparison.Less(), left, right)
 
     def greater(self, left: Value, right: Value) -> Value:
-        """left > right."""
         return self.compared(comparison.Greater(), left, right)
 
     def equal(self, left: Value, right: Value) -> Value:

@@ -315,21 +315,12 @@ class OpenVinoShapes(Writer):
         """
         return self(generate.Range4(output_type=element), start, stop, step)
 
-    def topk(
-        self,
-        value: Value,
-        k: Value,
-        axis: int,
-        *,
-        mode: str = "max",
-        sort: str = "value",
-        element: ElementType = ElementType.I64,
-    ) -> tuple[Value, Value]:
+    def topk(self, value: Value, k: Value, axis: int, *, mode: str = "max") -> tuple[Value, Value]:
         """The largest (or smallest) elements along an axis and their positions; `k` is a scalar.
 
         OpenVINO returns equal elements in any order; `ordered_topk` returns them in ONNX's.
         """
-        op = search.TopK3(axis=axis, mode=mode, sort=sort, index_element_type=element)
+        op = search.TopK3(axis=axis, mode=mode, sort="value", index_element_type=ElementType.I64)
         values, indices = self.emit(op, value, k, n_outputs=2).outputs
         return values, indices
 

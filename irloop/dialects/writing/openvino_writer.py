@@ -93,6 +93,9 @@ class OpenVinoWriter(OpenVinoShapes):
     def less(self, left: Value, right: Value) -> Value:
         return self(comparison.Less(), left, right)
 
+    def greater(self, left: Value, right: Value) -> Value:
+        return self(comparison.Greater(), left, right)
+
     def equal(self, left: Value, right: Value) -> Value:
         return self(comparison.Equal(), left, right)
 

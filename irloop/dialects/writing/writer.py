@@ -142,6 +142,10 @@ class Writer(ABC):
         """left < right."""
 
     @abstractmethod
+    def greater(self, left: Value, right: Value) -> Value:
+        """left > right."""
+
+    @abstractmethod
     def equal(self, left: Value, right: Value) -> Value:
         """left == right."""
 
@@ -284,11 +288,11 @@ class Writer(ABC):
     def part(self, value: Value, axis: int, start: int, end: int, step: int = 1) -> Value:
         """Slice one axis, in a form that every opset has.
 
-        `start` and `end` must not be negative, unless `step` is.
+        `axis` must not be negative, and neither `start` nor `end`, unless `step` is.
         """
 
     def reverse(self, value: Value, axis: int) -> Value:
-        """Reverse the order of the elements along `axis`."""
+        """Reverse the order of the elements along `axis`, which must not be negative."""
         return self.part(value, axis, -1, PAST_THE_FIRST, -1)
 
     @abstractmethod

@@ -13,9 +13,9 @@ import pytest
 
 from irloop.formats.openvino.reader import read
 from irloop.formats.openvino.writer import write
-from irloop.graph.equality import difference, model_difference
 from irloop.graph.verify import verify
 from tests.archives import opconf_cases, unpacked
+from tests.equality import difference, model_difference
 
 LOOPS = sorted(unpacked("loops").glob("*/*/model.xml"))
 #: Every seventh case; all cases of each operation would take long and show little more.

@@ -17,7 +17,6 @@ from irloop.errors import IrloopError, UsageError, WriteError
 from irloop.formats.openvino import weights as weights_module
 from irloop.formats.openvino.reader import read
 from irloop.formats.openvino.writer import write
-from irloop.graph.equality import difference, model_difference
 from irloop.graph.loops import (
     Carried,
     Concatenated,
@@ -31,6 +30,7 @@ from irloop.graph.model import Body, Graph, Model
 from irloop.graph.op import UnknownOp
 from irloop.graph.tensor import ArrayTensor, StringTensor
 from irloop.graph.types import UNKNOWN_DIM, DynamicDim, ElementType, SequenceType, Shape, TensorType
+from tests.equality import difference, model_difference
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "ir"
 NAMES = ("if_ser", "info_v11", "iterator_reverse", "loop_mo2021")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from irloop.dialects.openvino import comparison, matmul
 from irloop.dialects.openvino import convolution as today
+from irloop.dialects.openvino import matmul
 from irloop.formats.openvino.document import Layer
 from irloop.formats.openvino.legacy.base import Dims, Dims2, LayerFault, LegacyLayer, product
 from irloop.formats.openvino.legacy.steps import Steps
@@ -156,7 +156,7 @@ class BinaryConvolution(Convolving, type="BinaryConvolution", since=2, inputs=1)
             bits = bits.reshape(self.group, outs, ins, *self.kernel_size)
         kernel = s.constant(bits.astype(np.float32) * 2 - 1, ElementType.F32)
         one, minus = s.number(1.0), s.number(-1.0)
-        signs = s.select(s(comparison.Greater(), x, s.number(0.0)), one, minus)
+        signs = s.select(s.greater(x, s.number(0.0)), one, minus)
         window = self.window(spatial)
         begins, ends = (0, 0, *window.begins), (0, 0, *window.ends)
         if self.pad_value:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from irloop.dialects.openvino import comparison, elementwise, nms, proposals, reduction
 from irloop.dialects.openvino import detection as today
+from irloop.dialects.openvino import elementwise, nms, proposals, reduction
 from irloop.formats.openvino.document import Layer
 from irloop.formats.openvino.legacy.base import Dims, Dims2, LayerFault, LegacyLayer, product
 from irloop.formats.openvino.legacy.steps import F32, I32, Steps
@@ -349,7 +349,7 @@ class Proposal(LegacyLayer, type="Proposal", inputs=3, outputs=2):
         # OpenVINO of today leaves the scores behind the last region as they are in its memory.
         boxes = s.cut(rows, (0, 1), (s.dims(rows)[0], 5))
         largest = s(reduction.ReduceMax(keep_dims=False), s(elementwise.Abs(), boxes), s.i64([1]))
-        is_used = s(comparison.Greater(), largest, s.number(0.0))
+        is_used = s.greater(largest, s.number(0.0))
         return rows, s.select(is_used, kept, s.number(0.0))
 
 

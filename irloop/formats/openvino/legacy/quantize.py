@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from irloop.dialects.openvino import comparison
 from irloop.dialects.openvino import quantize as today
 from irloop.formats.openvino.legacy.base import LayerFault, LegacyLayer, precision_of
 from irloop.formats.openvino.legacy.steps import F32, Steps
@@ -31,7 +30,7 @@ class Quantizing(LegacyLayer):
             return s(today.FakeQuantize(self.levels), x, *limits)
         # x > threshold ? high : low, which FakeQuantize of two levels computes, too, but not in
         # every engine at the threshold itself.
-        above = s(comparison.Greater(), x, limits[0])
+        above = s.greater(x, limits[0])
         binary = s.select(above, limits[3], limits[2])
         equal = lows == highs
         if equal.all():
