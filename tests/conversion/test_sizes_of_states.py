@@ -238,3 +238,23 @@ def test_a_model_may_name_its_dimensions_as_sizes_of_states(name: str) -> None:
     array = np.arange(6, dtype=F32).reshape(3, 2)
     (y,) = irloop.run(made, [array, array[:1]]).values()
     assert y.tolist() == [*array.tolist(), [0, 1]]
+
+
+def test_a_guard_is_no_finding(engines: Engines, tmp_path: Path) -> None:
+    """The state that keeps OpenVINO from memory that has moved grows, and only its first element is
+    read: the engine computes that rightly, so there is nothing to warn of.
+    """
+    text = """g (float[n, p] x, float[q] start) => (float[r] last) {
+  zero = Constant <value_int = 0> ()  sizes = Shape (x)  n = Gather (sizes, zero)
+  last = Loop (n, "", start) <body = b (int64 i, bool c, float[u] s) => (bool d, float[v] t) {
+    d = Identity (c)  row = Gather (x, i)  t = Add (s, row)
+  }>
+}"""
+    table = np.arange(12, dtype=F32).reshape(4, 3)
+    sets = [[table[:rows], np.ones(3, F32)] for rows in (4, 1, 0, 3)]
+    agree(text, sets, engines, tmp_path)
+    converted, notes = irloop.convert(tmp_path / "model.onnx")
+    (loop,) = (node for node in converted.graph.nodes if node.op.type == "Loop")
+    (guard,) = (value for value in loop.body().graph.inputs if value.name == "guard")
+    assert [user.op.type for user, _ in guard.uses] == ["Gather"]
+    assert not list(notes)
