@@ -67,11 +67,12 @@ def _only_first(state: Inward, node: Node) -> bool:
     own = state.parameter
     if all(value is own or shape_of(value).is_static for value in node.body().graph.inputs):
         return False
-    size = None if state.outer is None else shape_of(state.outer).dim(0)
+    dims = () if state.outer is None else shape_of(state.outer).dims
     for reader, position in own.uses:
         if not isinstance(reader.op, GATHERS) or position != 0:
             return False
         place, axis = (number_of(value) for value in reader.inputs[1:3])
+        size = dims[0] if dims else 0
         if axis != 0 or place is None or not isinstance(size, int) or not 0 <= place < size:
             return False
     return True

@@ -9,8 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import irloop
+from irloop.building.ir_model import IrModel
 from irloop.conversion import pipelines
 from irloop.dialects.onnx.resize import Resize
+from irloop.dialects.openvino.resize import Interpolate11
+from irloop.dialects.openvino.search import TopK3
+from irloop.dialects.openvino.slicing import Concat
 from irloop.execution.session import Session
 from irloop.formats.onnx import writer
 from irloop.graph.builder import Builder
@@ -18,6 +23,7 @@ from irloop.graph.model import Graph, Model
 from irloop.graph.types import ElementType, Shape, TensorType
 
 OPCONF_TYPES = "Interpolate"
+I64 = ElementType.I64
 
 BACKEND_OPS = "Resize Upsample"
 
@@ -84,3 +90,23 @@ def test_a_batch_of_any_size(mode: str) -> None:
     (expected,) = Session(model).run([array]).values()
     (found,) = Session(pipelines.to_openvino(model)[0]).run([array]).values()
     np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_sizes_that_are_the_largest_of_two_numbers(tmp_path: Path) -> None:
+    """Mask R-CNN resizes masks to max(w, 1), as a TopK in IR. A computed count of the TopK in ONNX
+    made onnx.checker find no elements in the sizes, so that no model was written.
+    """
+    m = IrModel()
+    x, wanted = m.input("x", 1, 1, 2, 2), m.input("w", 1, element=I64)
+    both = m(Concat(0), wanted, m.constant([1], I64))
+    top = m(TopK3(0, "max", "value", I64), both, m.constant(1, I64))
+    sizes = m(Concat(0), m.constant([1, 1], I64), m(Concat(0), top, top))
+    size_mode = Interpolate11("nearest", "sizes", "asymmetric", "floor")
+    converted, _ = irloop.convert(m.done(m(size_mode, x, sizes)))
+    irloop.save_model(converted, tmp_path / "model.onnx")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    data = np.arange(4, dtype=np.float32).reshape(1, 1, 2, 2)
+    for size, expected in ((4, [[0, 0, 1, 1]] * 2 + [[2, 2, 3, 3]] * 2), (-3, [[0]])):
+        (found,) = session.run(None, {"x": data, "w": np.array([size])})
+        assert found[0, 0].tolist() == expected

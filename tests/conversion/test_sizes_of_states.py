@@ -258,3 +258,18 @@ def test_a_guard_is_no_finding(engines: Engines, tmp_path: Path) -> None:
     (guard,) = (value for value in loop.body().graph.inputs if value.name == "guard")
     assert [user.op.type for user, _ in guard.uses] == ["Gather"]
     assert not list(notes)
+
+
+def test_a_state_that_begins_as_a_scalar(engines: Engines, tmp_path: Path) -> None:
+    """As paddle2onnx writes the number of an iteration: a scalar times a list of one element."""
+    text = """g (float[n] x, int64 m) => (float[1] last) {
+  zero = Constant <value_int = 0> ()  none = Constant <value_floats = [0.0]> ()
+  place, last = Loop (m, "", zero, none) <body = b (int64 i, bool c, int64 p, float[1] s)
+      => (bool d, int64 q, float[1] t) {
+    d = Identity (c)  one = Constant <value_ints = [1]> ()  empty = Constant <value_ints = [0]> ()
+    same = Mul (p, one)  q = Add (same, one)  first = Squeeze (same, empty)
+    element = Gather (x, first)  t = Add (s, element)
+  }>
+}"""
+    x = np.arange(1, 6, dtype=F32)
+    agree(text, [[x, i64(trips)] for trips in (3, 1, 0, 5)], engines, tmp_path)

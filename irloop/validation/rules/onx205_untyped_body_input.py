@@ -40,7 +40,7 @@ class UntypedBodyInput(
         for node in context.nodes("Loop"):
             unconditional = len(node.inputs) < 2 or not node.inputs[1]
             for body in node.bodies.values():
-                for at, name in enumerate(body.inputs):
+                for position, name in enumerate(body.inputs):
                     known = body.types.get(name)
                     typed = not isinstance(known, TensorType) or (
                         known.element is not ElementType.DYNAMIC
@@ -54,5 +54,5 @@ class UntypedBodyInput(
                         found="none",
                         fix="declare the element type",
                     )
-                    is_refused = unconditional and at == 1
+                    is_refused = unconditional and position == 1
                     yield finding if is_refused else replace(finding, severity=Severity.INFO)
