@@ -15,6 +15,7 @@ from irloop.conversion import pipelines
 from irloop.dialects.onnx.resize import Resize
 from irloop.dialects.openvino.resize import Interpolate11
 from irloop.dialects.openvino.search import TopK3
+from irloop.dialects.openvino.shape import Transpose
 from irloop.dialects.openvino.slicing import Concat
 from irloop.execution.session import Session
 from irloop.formats.onnx import writer
@@ -110,3 +111,30 @@ def test_sizes_that_are_the_largest_of_two_numbers(tmp_path: Path) -> None:
     for size, expected in ((4, [[0, 0, 1, 1]] * 2 + [[2, 2, 3, 3]] * 2), (-3, [[0]])):
         (found,) = session.run(None, {"x": data, "w": np.array([size])})
         assert found[0, 0].tolist() == expected
+
+
+@pytest.mark.parametrize(("mode", "axes"), [("cubic", [1, 2]), ("linear_onnx", [0, 3])])
+def test_axes_that_onnxruntime_resizes_only_at_the_end(
+    mode: str, axes: list[int], tmp_path: Path
+) -> None:
+    """PrePostProcessor resizes images of any size in their layout, such as NHWC, and then
+    transposes them.
+    """
+    onnxruntime = pytest.importorskip("onnxruntime")
+    openvino = pytest.importorskip("openvino")
+    m = IrModel()
+    x = m.input("x", None, None, None, None)
+    resize = Interpolate11(mode, "sizes", "half_pixel", "floor")
+    resized = m(resize, x, m.constant([6, 4], I64), m.constant(axes, I64))
+    model = m.done(m(Transpose(), resized, m.constant([0, 3, 1, 2], I64)))
+    irloop.save_model(model, tmp_path / "model.xml")
+    irloop.save_model(irloop.convert(model)[0], tmp_path / "model.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    compiled = openvino.compile_model(
+        tmp_path / "model.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
+    )
+    rng = np.random.default_rng(0)
+    for shape in ((1, 5, 7, 3), (3, 4, 9, 2)):
+        data = rng.normal(size=shape).astype(np.float32)
+        (found,) = session.run(None, {"x": data})
+        np.testing.assert_allclose(found, compiled([data])[0], 1e-4, 1e-5)
