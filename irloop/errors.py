@@ -210,7 +210,8 @@ MEANINGS = {
     "CNV102": "An ONNX Loop omits its condition input, but the condition of its body may be false. "
     "By the specification that condition is ignored; every engine obeys it, and so does irloop.",
     "CNV103": "A loop inserts tensors into a sequence, and their shapes are known only at run "
-    "time. In an IR one tensor holds all of them, so they must all have the same shape.",
+    "time. Nothing in the loop seems to change them, so in IR one tensor holds all of them, and "
+    "they must all have the same shape.",
     "CNV104": "Two inputs or outputs of the model have the same name, so one was renamed.",
     "CNV105": "A newer opset than the default one is written, because the default one lacks an "
     "operation or type that the model needs, or could only compare every element with every "

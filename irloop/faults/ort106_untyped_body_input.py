@@ -1,4 +1,4 @@
-"""ORT106: a body input has no element type."""
+"""ORT106: the condition of a body has no element type."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ class UntypedBodyInput(
     Fault,
     code="ORT106",
     engine="onnxruntime",
-    title="A body input has no element type",
+    title="The condition of a body has no element type",
     effect=Effect.REFUSAL,
     rule="ONX205",
     fix="Declare the element type.",
 ):
-    """A body input has no element type.
+    """The condition of a body has no element type.
 
     What happens:
         ONNX Runtime refuses to create the session.
     Where:
-        An input of a body is declared without its element type.
+        The condition of a body is declared without its element type, and the Loop has no initial
+        condition, which would give it one. (The types of other inputs follow from outside.)
     What irloop does:
         The ONNX writer declares the types of all body inputs.
     """

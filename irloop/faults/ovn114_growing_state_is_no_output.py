@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irloop.analysis.patterns import is_loop
+from irloop.analysis.patterns import is_loop, number_of
 from irloop.analysis.states import resizing_states
 from irloop.building.ir_model import IrModel
 from irloop.dialects.openvino.elementwise import Add
+from irloop.dialects.openvino.gather import GATHERS
 from irloop.dialects.openvino.reduction import ReduceSum
 from irloop.dialects.openvino.slicing import Concat
-from irloop.dialects.wire_ends import outward
+from irloop.dialects.wire_ends import Inward, outward
 from irloop.faults.case import run
 from irloop.faults.fault import Effect, Fault
+from irloop.graph.builder import shape_of
 from irloop.graph.loops import LastValue
 from irloop.graph.model import Model, Node
 from irloop.graph.types import ElementType
@@ -53,8 +55,27 @@ class GrowingStateIsNoOutput(
         }
         for state in resizing_states(node):
             own = state.parameter
-            if state.result not in shown and own.is_used:
+            if state.result not in shown and own.is_used and not _only_first(state, node):
                 yield f"state {own.name!r} may change its size and is not a loop output"
+
+
+def _only_first(state: Inward, node: Node) -> bool:
+    """Return whether a body with unknown sizes only gathers elements that the initial value has.
+
+    OpenVINO then reads the right ones, although it assumes the size of the initial value.
+    """
+    own = state.parameter
+    if all(value is own or shape_of(value).is_static for value in node.body().graph.inputs):
+        return False
+    dims = () if state.outer is None else shape_of(state.outer).dims
+    for reader, position in own.uses:
+        if not isinstance(reader.op, GATHERS) or position != 0:
+            return False
+        place, axis = (number_of(value) for value in reader.inputs[1:3])
+        size = dims[0] if dims else 0
+        if axis != 0 or place is None or not isinstance(size, int) or not 0 <= place < size:
+            return False
+    return True
 
 
 @GrowingStateIsNoOutput.case(

@@ -14,7 +14,20 @@ from irloop.kernels.precision import unwarned
 from irloop.kernels.scores import transformed
 from irloop.kernels.work import spend_each
 
-__all__ = ["Duels", "classifier", "duel_weights", "linear_classifier", "regressor", "similarity"]
+__all__ = [
+    "MOST_ROUNDS",
+    "TOLERANCE",
+    "Duels",
+    "classifier",
+    "duel_weights",
+    "linear_classifier",
+    "regressor",
+    "similarity",
+]
+
+#: The iteration that couples probabilities ends after so many rounds, or when its error is below
+#: the tolerance, divided by the number of classes.
+MOST_ROUNDS, TOLERANCE = 100, 0.005
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
@@ -168,7 +181,10 @@ def _probabilities(won: Array, count: int) -> Array:
     share = np.zeros((len(won), count, count), np.float32)
     for column, (one, other) in enumerate(combinations(range(count), 2)):
         share[:, one, other], share[:, other, one] = won[:, column], 1 - won[:, column]
-    return np.stack([_coupled(item) for item in share]).astype(np.float32)
+    result = np.empty((len(won), count), np.float32)
+    for row, table in enumerate(share):
+        result[row] = _coupled(table)
+    return result
 
 
 def _coupled(share: Array) -> Array:
@@ -176,10 +192,10 @@ def _coupled(share: Array) -> Array:
     form = -share.T * share
     np.fill_diagonal(form, np.square(share).sum(axis=0))
     shares = np.full(count, 1 / count, np.float32)
-    for _ in range(max(100, count)):
+    for _ in range(max(MOST_ROUNDS, count)):
         slope = form @ shares
         value = shares @ slope
-        if np.abs(slope - value).max() < 0.005 / count:
+        if np.abs(slope - value).max() < TOLERANCE / count:
             break
         spend_each(count, 20_000 + 10 * count, "coupling probabilities")
         for k in range(count):

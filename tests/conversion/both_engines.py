@@ -18,7 +18,7 @@ from benchmarks.engines import Engines, same_but_empty
 from irloop.conversion.loops.loop_choice import Loops
 from irloop.execution.session import Session
 
-__all__ = ["F32", "agree", "i64", "needs_engines"]
+__all__ = ["F32", "agree", "back_agrees", "i64", "needs_engines"]
 
 HEADER = '<ir_version: 8, opset_import: ["" : 17]>\n'
 
@@ -77,3 +77,12 @@ def assert_same(found: list[Any], expected: list[Any], place: str) -> None:
             np.testing.assert_array_equal(one, other, err_msg=place)
         else:
             np.testing.assert_allclose(one, other, 1e-5, 1e-6, err_msg=place)
+
+
+def back_agrees(sets: Sequence[list[Any]], engines: Engines, folder: Path) -> None:
+    """Assert that the IR that `agree` wrote, converted back, runs alike in ONNX Runtime."""
+    back = folder / "back.onnx"
+    irloop.save_model(irloop.convert(folder / "model.xml")[0], back)
+    expected = engines.run_all("onnxruntime", folder / "model.onnx", sets, folder)
+    for at, found in enumerate(engines.run_all("onnxruntime", back, sets, folder)):
+        assert_same(found, expected[at], f"the way back, inputs {at}")

@@ -187,27 +187,6 @@ MODELS = {name: HEAD + body + TAIL for name, body in BODIES.items()}
 
 #: Loops over sequences that no tensor can hold, and the text of the refusal.
 REFUSED = {
-    "items of two shapes": (
-        HEAD
-        + loop(
-            "f = Constant <value_ints = [0]> ()  o = Constant <value_ints = [1]> ()"
-            "  few = Slice (x, f, o)  t = SequenceInsert (s, few, zero)",
-            "SequenceConstruct (x)",
-        ).replace("seq(float[2])", "seq(float[])")
-        + TAIL,
-        "one shape only",
-    ),
-    "items that grow": (
-        HEAD
-        + """
-        start = SequenceConstruct (x)
-        seq, unread = Loop (M, "", start, x) <body = b (int64 i, bool ci, seq(float[]) s,
-            float[] r) => (bool co, seq(float[]) t, float[] w) {
-          w = Concat <axis = 0> (r, x)  t = SequenceInsert (s, w)  co = Identity (ci) }>
-        """
-        + TAIL,
-        "one shape only",
-    ),
     "an optional that is filled": (
         HEAD
         + """

@@ -173,18 +173,54 @@ def test_imports(
     np.testing.assert_allclose(found, np.array(expected), rtol=1e-6)
 
 
+NAMES = {"classlabels_strings": ["no", "yes"]}
+
+
+@pytest.mark.parametrize(
+    ("type", "inputs", "attributes", "expected"),
+    [
+        (
+            "LinearClassifier",
+            [ROWS],
+            {"coefficients": [1.0, 0.0, 0.0], "intercepts": [0.0], **NAMES},
+            ["yes", "no"],
+        ),
+        (
+            "LinearClassifier",
+            [ROWS],
+            {"coefficients": [0.0, 1.0, 0.0, 1.0, 0.0, 0.0], "intercepts": [0.0, -0.5], **NAMES},
+            ["yes", "no"],
+        ),
+        # the rows reach the leaves 1, 3, 4 and 1: votes for the classes 0, 1, 0 and 0
+        ("TreeEnsembleClassifier", [POINTS], {**CLASSES, **NAMES}, ["no", "yes", "no", "no"]),
+        (
+            "LabelEncoder",
+            [np.array([[3, 4], [5, 3]])],
+            {"keys_int64s": [3, 5], "values_strings": ["c", "é"], "default_string": "?"},
+            [["c", "?"], ["é", "c"]],
+        ),
+    ],
+)
+def test_labels_that_are_strings(
+    type: str, inputs: list[Any], attributes: dict[str, Any], expected: list[Any]
+) -> None:
+    converted, _ = pipelines.to_openvino(model(type, inputs, **attributes), opset=8)
+    (labels,) = Session(converted).run(inputs).values()
+    assert labels.tolist() == expected
+
+
+def test_an_element_without_a_category_gives_zeros() -> None:
+    encoder = model("OneHotEncoder", [NUMBERS], cats_int64s=[4, 7], zeros=0)
+    converted, _ = pipelines.to_openvino(encoder, opset=8)
+    (rows,) = Session(converted).run([NUMBERS]).values()
+    assert rows.tolist() == [[[0, 0], [1, 0]]]
+
+
 @pytest.mark.parametrize(
     ("type", "attributes", "reason"),
     [
-        ("LabelEncoder", {"keys_int64s": [1], "values_strings": ["a"]}, "does not compute with"),
-        ("OneHotEncoder", {"cats_int64s": [1], "zeros": 0}, "cannot raise an error for an element"),
         ("TreeEnsembleRegressor", DEEP, "deep"),
         ("TreeEnsembleRegressor", {**TREE, "target_ids": [0]}, "contradict each other"),
-        (
-            "LinearClassifier",
-            {"coefficients": [1.0, 2.0, 3.0, 4.0], "classlabels_strings": ["a", "b"]},
-            "labels are strings",
-        ),
     ],
 )
 def test_attributes_that_openvino_cannot_express_are_refused(
@@ -192,3 +228,17 @@ def test_attributes_that_openvino_cannot_express_are_refused(
 ) -> None:
     with pytest.raises(UnsupportedError, match=reason):
         pipelines.to_openvino(model(type, [NUMBERS], **attributes), opset=8)
+
+
+@pytest.mark.parametrize(
+    ("type", "attributes", "reason"),
+    [
+        ("LabelEncoder", {"keys_strings": ["a"], "values_int64s": [1]}, "does not compare"),
+        ("OneHotEncoder", {"cats_strings": ["a"]}, "does not compute with strings"),
+    ],
+)
+def test_strings_that_must_be_compared_are_refused(
+    type: str, attributes: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(UnsupportedError, match=reason):
+        pipelines.to_openvino(model(type, [np.array(["a", "b"], object)], **attributes), opset=8)

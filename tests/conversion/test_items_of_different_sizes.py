@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -13,7 +12,7 @@ import pytest
 
 import irloop
 from benchmarks.engines import Engines
-from tests.conversion.both_engines import agree, assert_same, i64, needs_engines
+from tests.conversion.both_engines import agree, back_agrees, i64, needs_engines
 
 pytestmark = needs_engines
 
@@ -22,15 +21,6 @@ pytestmark = needs_engines
 def engines() -> Iterator[Engines]:
     with contextlib.closing(Engines()) as found:
         yield found
-
-
-def back_agrees(sets: list[list[Any]], engines: Engines, folder: Path) -> None:
-    """Assert that the IR that `agree` wrote, converted back, runs alike in ONNX Runtime."""
-    back = folder / "back.onnx"
-    irloop.save_model(irloop.convert(folder / "model.xml")[0], back)
-    expected = engines.run_all("onnxruntime", folder / "model.onnx", sets, folder)
-    for at, found in enumerate(engines.run_all("onnxruntime", back, sets, folder)):
-        assert_same(found, expected[at], f"the way back, inputs {at}")
 
 
 ITEMS = {

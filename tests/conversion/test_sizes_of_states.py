@@ -238,3 +238,38 @@ def test_a_model_may_name_its_dimensions_as_sizes_of_states(name: str) -> None:
     array = np.arange(6, dtype=F32).reshape(3, 2)
     (y,) = irloop.run(made, [array, array[:1]]).values()
     assert y.tolist() == [*array.tolist(), [0, 1]]
+
+
+def test_a_guard_is_no_finding(engines: Engines, tmp_path: Path) -> None:
+    """The state that keeps OpenVINO from memory that has moved grows, and only its first element is
+    read: the engine computes that rightly, so there is nothing to warn of.
+    """
+    text = """g (float[n, p] x, float[q] start) => (float[r] last) {
+  zero = Constant <value_int = 0> ()  sizes = Shape (x)  n = Gather (sizes, zero)
+  last = Loop (n, "", start) <body = b (int64 i, bool c, float[u] s) => (bool d, float[v] t) {
+    d = Identity (c)  row = Gather (x, i)  t = Add (s, row)
+  }>
+}"""
+    table = np.arange(12, dtype=F32).reshape(4, 3)
+    sets = [[table[:rows], np.ones(3, F32)] for rows in (4, 1, 0, 3)]
+    agree(text, sets, engines, tmp_path)
+    converted, notes = irloop.convert(tmp_path / "model.onnx")
+    (loop,) = (node for node in converted.graph.nodes if node.op.type == "Loop")
+    (guard,) = (value for value in loop.body().graph.inputs if value.name == "guard")
+    assert [user.op.type for user, _ in guard.uses] == ["Gather"]
+    assert not list(notes)
+
+
+def test_a_state_that_begins_as_a_scalar(engines: Engines, tmp_path: Path) -> None:
+    """As paddle2onnx writes the number of an iteration: a scalar times a list of one element."""
+    text = """g (float[n] x, int64 m) => (float[1] last) {
+  zero = Constant <value_int = 0> ()  none = Constant <value_floats = [0.0]> ()
+  place, last = Loop (m, "", zero, none) <body = b (int64 i, bool c, int64 p, float[1] s)
+      => (bool d, int64 q, float[1] t) {
+    d = Identity (c)  one = Constant <value_ints = [1]> ()  empty = Constant <value_ints = [0]> ()
+    same = Mul (p, one)  q = Add (same, one)  first = Squeeze (same, empty)
+    element = Gather (x, first)  t = Add (s, element)
+  }>
+}"""
+    x = np.arange(1, 6, dtype=F32)
+    agree(text, [[x, i64(trips)] for trips in (3, 1, 0, 5)], engines, tmp_path)

@@ -91,9 +91,7 @@ def test_classes_are_chosen_by_votes_of_pairs(
 
 
 @pytest.mark.parametrize("classes", [2, 3, 4])
-def test_irloop_computes_probabilities_and_string_labels(
-    classes: int, engines: Engines, tmp_path: Path
-) -> None:
+def test_probabilities_and_string_labels(classes: int, engines: Engines, tmp_path: Path) -> None:
     path = written(
         tmp_path,
         strings=True,
@@ -101,11 +99,28 @@ def test_irloop_computes_probabilities_and_string_labels(
         kernel_type="RBF",
         **drawn(classes, classes, probabilities=True),
     )
-    label, scores = engines.run("onnxruntime", path, [X], tmp_path)
-    own = list(Session(irloop.read_model(path)).run([X]).values())
-    assert own[0].tolist() == label.tolist()
-    np.testing.assert_allclose(own[1], scores, 1e-3, 1e-4)
-    with pytest.raises(irloop.UnsupportedError, match="its labels are strings"):
+    ir, back = tmp_path / "model.xml", tmp_path / "back.onnx"
+    irloop.save_model(irloop.convert(path)[0], ir, ir_version=11)
+    irloop.save_model(irloop.convert(ir)[0], back)
+    for rows in (X, X[3:4], X[:0]):
+        label, scores = engines.run("onnxruntime", path, [rows], tmp_path)
+        own = list(Session(irloop.read_model(path)).run([rows]).values())
+        assert own[0].tolist() == label.tolist()
+        np.testing.assert_allclose(own[1], scores, 1e-3, 1e-4)
+        for engine, converted in (("openvino", ir), ("onnxruntime", back)):
+            found = engines.run(engine, converted, [rows], tmp_path)
+            assert np.asarray(found[0]).astype(str).tolist() == label.astype(str).tolist()
+            np.testing.assert_allclose(found[1], scores, 1e-4, 1e-5)
+
+
+def test_probabilities_of_many_classes_are_refused(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        classlabels_ints=list(range(65)),
+        kernel_type="LINEAR",
+        **drawn(3, 65, probabilities=True),
+    )
+    with pytest.raises(irloop.UnsupportedError, match="probabilities of 65 classes"):
         irloop.convert(path)
 
 

@@ -9,9 +9,11 @@ import re
 from pathlib import Path
 
 import onnx
+import onnx.parser
 import pytest
 from onnx import TensorProto, helper
 
+from irloop.diagnostics import Severity
 from irloop.validation.engine import validate
 from tests.rule_fixtures import RULES, Fixture, fixtures
 
@@ -76,3 +78,27 @@ def test_a_model_input_of_no_element_type(tmp_path: Path) -> None:
     (item,) = validate(file)
     assert item.code == "ONX106"
     assert "element type 0" in item.message
+
+
+@pytest.mark.parametrize("start", ["", "start"])
+def test_untyped_body_inputs_are_warned_of_where_onnxruntime_refuses(
+    start: str, tmp_path: Path
+) -> None:
+    """A session needs the type of the condition, unless the Loop has an initial condition."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    file = tmp_path / "model.onnx"
+    text = f"""<ir_version: 8, opset_import: ["" : 17]>
+g (int64 n, bool start, float[2] x) => (float[2] y) {{
+  y = Loop (n, "{start}", x) <body = b (i, c, s) => (bool d, float[2] t) {{
+    d = Identity (c)  t = Add (s, s)
+  }}>
+}}"""
+    onnx.save(onnx.parser.parse_model(text), file)
+    warned = [item.message for item in validate(file) if item.severity is Severity.WARNING]
+    try:
+        onnxruntime.InferenceSession(file)
+        refused = False
+    except Exception as error:
+        refused = "does not have type information" in str(error)
+    assert warned == (["the body input 'c' has no element type"] if refused else [])
+    assert refused == (not start)

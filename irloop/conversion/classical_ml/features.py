@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from irloop.conversion.classical_ml.lookup import looked_up
 from irloop.conversion.framework.directions import Import
 from irloop.conversion.framework.translation import IMPORTS, imports, no_counterpart
 from irloop.dialects.onnx import features as onnx
@@ -51,14 +53,23 @@ def import_label_encoder(c: Import, op: labels.LabelEncoder2, data: Value) -> Va
 
     Equal compares each element with all keys along a new last axis. A Select puts the value of each
     equal key there and 0 elsewhere, and ReduceSum adds these up. Elements that equal no key get the
-    default value. Keys or values that are strings are refused.
+    default value. Values that are strings are gathered by their positions, which are selected like
+    numbers. Keys that are strings are refused.
     """
     keys, values, default = op.table()
-    if "O" in (keys.dtype.kind, values.dtype.kind):
+    if keys.dtype.kind == "O":
         raise c.refuse(
-            "its keys or its values are strings, which OpenVINO does not compute with",
-            "encode and decode labels outside of the model",
+            "its keys are strings, which OpenVINO does not compare",
+            "encode labels outside of the model",
         )
+    if values.dtype.kind == "O":
+        places = _encoded(c, data, keys, np.arange(len(keys)), len(keys))
+        return looked_up(c, [*values.tolist(), str(default)], places)
+    return _encoded(c, data, keys, values, default)
+
+
+def _encoded(c: Import, data: Value, keys: Any, values: Any, default: Any) -> Value:
+    """The number in `values` of the key that equals each element of `data`, or `default`."""
     # The last of equal keys counts. The order is reversed, so that it comes first.
     _, first = np.unique(keys[::-1], return_index=True)
     keys, values = keys[::-1][first], values[::-1][first]
@@ -171,12 +182,12 @@ def import_vectorizer(c: Import, op: onnx.FeatureVectorizer, *inputs: Value) -> 
 
 @imports(onnx.OneHotEncoder)
 def import_encoder(c: Import, op: onnx.OneHotEncoder, data: Value) -> Value:
-    """Write OneHotEncoder of numbers as Equal with each category, and convert the result to f32."""
+    """Write OneHotEncoder of numbers as Equal with each category, and convert the result to f32.
+
+    An element without a category gives a row of zeros, even where ONNX demands an error (`zeros` is
+    0): like an index outside of a tensor, it is not an input that the model is for.
+    """
     if op.cats_strings:
         raise c.refuse("OpenVINO does not compute with strings", "encode outside of the model")
-    if not op.zeros:
-        raise c.refuse(
-            "OpenVINO cannot raise an error for an element without a category", "set zeros to 1"
-        )
     items = c.unsqueeze(c.convert(data, ElementType.I64), [needed_rank(c, data)])
     return c.convert_always(c.equal(items, c.i64(list(op.cats_int64s))), F32)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
 
+from irloop.conversion.classical_ml.coupling import probabilities
+from irloop.conversion.classical_ml.lookup import Labels, looked_up
 from irloop.conversion.framework.directions import Import
 from irloop.conversion.framework.translation import imports
 from irloop.dialects.onnx import linear_models as onnx
@@ -52,20 +53,19 @@ def transformed(c: Import, scores: Value, how: str) -> Value:
     )
 
 
-def labelled(c: Import, scores: Value, labels: Sequence[int]) -> Value:
+def labelled(c: Import, scores: Value, labels: Labels) -> Value:
     """For each row of `scores`, emit the label that has the highest score.
 
     `scores` are [N, classes], and `labels` holds the label of each class.
     """
     _, best = c.topk(scores, c.i64(1), 1)
-    return c.gather(c.i64(list(labels)), c.squeeze(best, [1]), 0)
+    return looked_up(c, labels, c.squeeze(best, [1]))
 
 
-def label_of_two(c: Import, score: Value, labels: Sequence[int], threshold: float) -> Value:
+def label_of_two(c: Import, score: Value, labels: Labels, threshold: float) -> Value:
     """Choose one of two labels per row by the score [N, 1] of the second label."""
     above = c.greater(score, c.scalar(threshold, score))
-    place = c.squeeze(c.convert_always(above, ElementType.I64), [1])
-    return c.gather(c.i64(list(labels)), place, 0)
+    return looked_up(c, labels, c.squeeze(c.convert_always(above, ElementType.I64), [1]))
 
 
 @imports(onnx.LinearRegressor)
@@ -76,20 +76,15 @@ def import_regressor(c: Import, op: onnx.LinearRegressor, x: Value) -> Value:
 
 @imports(onnx.LinearClassifier)
 def import_classifier(c: Import, op: onnx.LinearClassifier, x: Value) -> list[Value]:
-    """Write LinearClassifier with integer labels: compute scores, and choose the label.
+    """Write LinearClassifier: compute scores, and choose the label.
 
     MatMul and Add compute the scores. TopK finds the class with the highest score, and Gather its
     label. If there is only one score, for the second of two classes, Greater compares it with 0
     instead.
     """
-    if op.classlabels_strings:
-        raise c.refuse(
-            "its labels are strings",
-            "use integer labels, and look up their names outside of the model",
-        )
     scores = _scores(c, op, x)
     if op.rows > 1:
-        found = labelled(c, scores, op.classlabels_ints)
+        found = labelled(c, scores, op.labels)
         return [found, transformed(c, scores, op.post_transform)][: len(c.node.outputs)]
     if op.post_transform == "PROBIT":
         raise c.refuse(
@@ -98,7 +93,7 @@ def import_classifier(c: Import, op: onnx.LinearClassifier, x: Value) -> list[Va
     share = c(activation.Sigmoid(), scores) if op.post_transform == "LOGISTIC" else scores
     other = c.subtract(c.scalar(1.0, share), share)
     both = c.concat([other, share], 1)
-    return [label_of_two(c, scores, op.classlabels_ints, 0.0), both][: len(c.node.outputs)]
+    return [label_of_two(c, scores, op.labels, 0.0), both][: len(c.node.outputs)]
 
 
 @imports(onnx.SVMRegressor)
@@ -124,22 +119,13 @@ def import_support_vectors(c: Import, op: onnx.SVMRegressor, x: Value) -> Value:
 
 @imports(onnx.SVMClassifier)
 def import_vector_classifier(c: Import, op: onnx.SVMClassifier, x: Value) -> list[Value]:
-    """Write SVMClassifier with integer labels as a MatMul that scores pairs of classes, and votes.
+    """Write SVMClassifier as a MatMul that scores pairs of classes, and votes.
 
     The kernel function first compares the data with every support vector. A MatMul of these kernel
     values computes one score for each pair of classes, whose sign gives a vote to one class of the
-    pair. TopK then finds the class with the most votes, and Gather its label.
+    pair. TopK then finds the class with the most votes, and Gather its label. If probabilities are
+    wanted, a Loop computes them from those of the pairs.
     """
-    if op.classlabels_strings:
-        raise c.refuse(
-            "its labels are strings",
-            "use integer labels, and look up their names outside of the model",
-        )
-    if op.vectors_per_class and op.prob_a:
-        raise c.refuse(
-            "its probabilities are computed iteratively from pairs of classes",
-            "export the model without probabilities",
-        )
     if not op.vectors_per_class:
         raise c.refuse("it has no support vectors", "use a LinearClassifier")
     if needed_rank(c, x) == 1:
@@ -148,8 +134,10 @@ def import_vector_classifier(c: Import, op: onnx.SVMClassifier, x: Value) -> lis
     alike = _kernel_values(c, op, c.convert(x, F32), sum(op.vectors_per_class))
     scores = c(matmul.MatMul(transpose_b=True), alike, c.constant(duels.weights, F32))
     scores = c.add(scores, c.constant(list(op.rho), F32))
-    label = labelled(c, _votes(c, scores, duels.count), op.classlabels_ints)
-    if duels.count > 2:
+    label = labelled(c, _votes(c, scores, duels.count), op.labels)
+    if duels.shares is not None:
+        values = transformed(c, probabilities(c, scores, duels), op.post_transform)
+    elif duels.count > 2:
         values = transformed(c, scores, op.post_transform)
     elif op.post_transform in ("NONE", "LOGISTIC"):
         both = c.concat([c(elementwise.Negative(), scores), scores], 1)

@@ -173,27 +173,22 @@ def import_regressor(c: Import, op: onnx.TreeEnsembleRegressor1, x: Value) -> Va
 
 @imports(onnx.TreeEnsembleClassifier1, onnx.TreeEnsembleClassifier3)
 def import_classifier(c: Import, op: onnx.TreeEnsembleClassifier1, x: Value) -> list[Value]:
-    """Write TreeEnsembleClassifier with integer labels: compute the scores, and choose the label.
+    """Write TreeEnsembleClassifier: compute the scores, and choose the label.
 
     The scores are computed as for TreeEnsemble. TopK finds the class with the highest score, and
     Gather its label. If there are two classes, and the leaves vote for only one of them, Greater
     compares the score of this class with 0 or 0.5 instead.
     """
-    if op.classlabels_strings:
-        raise c.refuse(
-            "its labels are strings",
-            "use integer labels, and look up their names outside of the model",
-        )
     descent = _Descent(c, op.forest, x)
     scores = descent.scores("SUM", op.numbers("base_values"))
     voted = np.flatnonzero(descent.forest.votes.any(axis=0))
-    if len(op.classlabels_int64s) == 2 and len(voted) == 1:
+    if len(op.labels) == 2 and len(voted) == 1:
         scores = c.gather(scores, c.i64(voted.tolist()), 1)
         share = bool((descent.forest.weights >= 0).all())
-        labels = label_of_two(c, scores, op.classlabels_int64s, 0.5 if share else 0.0)
+        labels = label_of_two(c, scores, op.labels, 0.5 if share else 0.0)
         scores = _scores_of_both_labels(c, scores, share=share, how=op.post_transform)
     else:
-        labels = labelled(c, scores, op.classlabels_int64s)
+        labels = labelled(c, scores, op.labels)
         scores = transformed(c, scores, op.post_transform)
     return [labels, c.convert(scores, ElementType.F32)][: len(c.node.outputs)]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from irloop.conversion.framework.translation import Conversion, Converted, Converter
-from irloop.conversion.framework.virtual_values import Growing, Maybe
+from irloop.conversion.framework.virtual_values import Growing, Maybe, Ragged
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.writing.element_types import ELEMENT_SINCE, UNKNOWN_TO_OPENVINO
 from irloop.errors import UnsupportedError
@@ -138,6 +138,9 @@ def refuse_not_tensors(source: Graph, results: Sequence[Converted], converter: C
     for node, value in zip(source.results, results, strict=True):
         if isinstance(value, Growing) or (isinstance(value, Maybe) and value.item is None):
             converter.refusals.append(_refused_border(node, str(result_type(node)), ""))
+        if isinstance(value, Ragged):
+            fix = "return the items joined to one tensor, and their sizes"
+            converter.refusals.append(_refused_border(node, str(value), fix))
 
 
 def outputs_of(c: Conversion, name: str, node: Node, value: Converted) -> list[tuple[str, Value]]:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from irloop.graph.model import Value
 from irloop.graph.record import Record
 
-__all__ = ["Growing", "Items", "Joined", "Maybe", "Stacked", "Virtual", "mapped"]
+__all__ = ["Growing", "Items", "Joined", "Maybe", "Ragged", "Stacked", "Virtual", "mapped"]
 
 
 class Virtual(Record):
@@ -37,6 +37,19 @@ class Stacked(Virtual):
 
     def __str__(self) -> str:
         return "a sequence of tensors of one shape"
+
+
+class Ragged(Virtual):
+    """A sequence of tensors of one rank, whose sizes may differ: all their elements as one list.
+
+    `sizes` has a row for each item: its shape.
+    """
+
+    elements: Value
+    sizes: Value
+
+    def __str__(self) -> str:
+        return "a sequence of tensors of several sizes"
 
 
 class Joined(Virtual):
@@ -68,7 +81,7 @@ class Growing(Virtual):
 class Maybe(Virtual):
     """An optional that is known to hold a value, or known to be empty."""
 
-    item: Value | Items | Stacked | None
+    item: Value | Items | Ragged | Stacked | None
 
     def __str__(self) -> str:
         return "an empty optional" if self.item is None else "an optional"
@@ -85,8 +98,10 @@ def mapped(value: Value | Virtual, change: Callable[[Value], Value]) -> Value | 
         return Items(tuple(change(tensor) for tensor in value.values))
     if isinstance(value, Stacked | Joined):
         return replace(value, tensor=change(value.tensor))
+    if isinstance(value, Ragged):
+        return Ragged(change(value.elements), change(value.sizes))
     if isinstance(value, Maybe) and value.item is not None:
         inner = mapped(value.item, change)
-        assert isinstance(inner, Value | Items | Stacked)
+        assert isinstance(inner, Value | Items | Ragged | Stacked)
         return Maybe(inner)
     return value

@@ -19,6 +19,7 @@ from irloop.conversion.loops.deciding_sizes import (
     fixing,
 )
 from irloop.conversion.loops.guarded_scan import guards_a_scan
+from irloop.conversion.loops.ragged import as_ragged, is_ragged
 from irloop.conversion.loops.stacks import as_stack
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
@@ -189,7 +190,8 @@ def _unify_output(c: Conversion, branches: list[_Branch], index: int, type: Valu
     """Make both branches of an If return output `index` in the same form.
 
     For example, a sequence may be three separate tensors in one branch, and four in the other. If
-    the forms differ, the items of a sequence are stacked into one tensor in both branches.
+    the forms differ, the items of a sequence are stacked into one tensor in both branches, or
+    listed, if they have several sizes.
 
     Raises:
         RefusedError: when the forms still differ.
@@ -197,8 +199,12 @@ def _unify_output(c: Conversion, branches: list[_Branch], index: int, type: Valu
     left, right = (_shape(branch.gives[index]) for branch in branches)
     if left == right:
         return
+    has_lists = is_ragged(*(branch.gives[index] for branch in branches))
     for branch in branches:
-        branch.gives[index] = _stack(branch.inner, branch.gives[index], type)
+        if has_lists and isinstance(branch.inner, Import):
+            branch.gives[index] = as_ragged(branch.inner, branch.gives[index], type)
+        else:
+            branch.gives[index] = _stack(branch.inner, branch.gives[index], type)
     left, right = (_shape(branch.gives[index]) for branch in branches)
     if left != right:
         raise c.refuse(f"output {index} is {left} in one branch and {right} in the other")

@@ -66,7 +66,7 @@ def import_loop(c: Import, op: onnx.Loop, *inputs: Converted | None) -> Sequence
     refuse_strings(c, source)
     loop = OpenVinoLoopBuilder(c)
     inner = loop.inner
-    states = LoopStates(loop, source)
+    states = LoopStates(loop, source, values)
     entering = {wire.parameter: wire for wire in source.inputs}
     bound: dict[Value, Converted] = {}
     for parameter in source.graph.inputs:

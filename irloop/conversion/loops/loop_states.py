@@ -4,8 +4,9 @@ A sequence of constant length becomes one state per item. A sequence that the bo
 becomes a concatenated output; after the loop it is a tensor whose first axis counts the items. If
 the items may differ in size, and the sequence is only concatenated after the loop, the loop itself
 concatenates them. Any other sequence becomes a state that holds all items, stacked along a new
-first axis; this axis grows and shrinks with the sequence. An optional becomes the states of its
-item, or no state if it is empty.
+first axis; this axis grows and shrinks with the sequence. If the iterations decide the sizes of the
+items, it becomes two states: a list of all elements, and a table of sizes. An optional becomes the
+states of its item, or no state if it is empty.
 """
 
 from __future__ import annotations
@@ -22,12 +23,15 @@ from irloop.conversion.framework.virtual_values import (
     Items,
     Joined,
     Maybe,
+    Ragged,
     Stacked,
     mapped,
 )
 from irloop.conversion.loops.loop_builder import Outputs
 from irloop.conversion.loops.openvino_loop_builder import OpenVinoLoopBuilder
+from irloop.conversion.loops.ragged import as_ragged, ragged_types, types_of
 from irloop.conversion.loops.stacks import as_items, as_stack, joined, stack_type, stacked
+from irloop.conversion.loops.varying_items import adds_items_of_varying_size
 from irloop.dialects.onnx import sequence
 from irloop.dialects.wire_ends import Entering, Leaving, passed_on
 from irloop.dialects.wires import Wires
@@ -74,11 +78,20 @@ class LoopStates:
     """Converts the states of the source loop into states of the new loop `loop`.
 
     A state that is a sequence to which the iterations only append becomes a concatenated output.
+    `values` has what became of the inputs of the source loop.
     """
 
-    def __init__(self, loop: OpenVinoLoopBuilder, source: Wires) -> None:
+    def __init__(
+        self, loop: OpenVinoLoopBuilder, source: Wires, values: Mapping[Value, Converted]
+    ) -> None:
         self._loop = loop
         self._source = source
+        #: The sequences around the loop, of which all items have one shape.
+        self._stacks = {
+            wire.parameter
+            for wire in source.inputs
+            if wire.result is None and isinstance(values[wire.outer], Stacked)
+        }
         self._states: dict[Entering, _State] = {}
         #: The states of the new loop, by their body parameters.
         self._new: dict[Value, Entering] = {}
@@ -93,15 +106,19 @@ class LoopStates:
         if passed_on(wire.following) is parameter:
             # Otherwise OpenVINO would remove the state from the loop and name the output after the
             # input.
-            view = enter(self._loop, before)
-            self._states[wire] = _State(before, view, type, stays=True)
-            return view
+            same = enter(self._loop, before)
+            self._states[wire] = _State(before, same, type, stays=True)
+            return same
         axis = _joining_axis(self._source, wire) if before == Items(()) else None
         if axis is not None:
             wanted = _joined_type(type, axis)
             joining = self._state(_empty(self._loop.c, wanted), wanted, name)
             self._states[wire] = _State(before, Joined(joining, axis), type)
             return Joined(joining, axis)
+        if self._is_ragged(before, wire):
+            lists = self._lists(as_ragged(self._loop.c, before, type), name)
+            self._states[wire] = _State(before, lists, type)
+            return lists
         joins = isinstance(before, Items | Stacked) and _can_be_joined(type)
         view = Growing() if joins and _only_appends(wire) else self._view(before, type, name)
         if isinstance(view, Growing | Stacked) and not _share_a_shape(type):
@@ -113,6 +130,30 @@ class LoopStates:
         self._states[wire] = _State(before, view, type)
         return view
 
+    def _is_ragged(self, before: Converted, wire: Entering) -> bool:
+        """Return whether the items of a sequence have several sizes, before the loop or later."""
+        type = wire.parameter.type
+        if isinstance(before, Ragged):
+            return True
+        if not isinstance(before, Items | Stacked) or ragged_types(type) is None:
+            return False
+        length = type.length if isinstance(type, SequenceType) else None
+        if isinstance(before, Items) and length == len(before.values):
+            return False
+        if isinstance(type, SequenceType) and type.mixed:
+            return True
+        return not _share_a_shape(type) and adds_items_of_varying_size(
+            self._source, wire, self._stacks
+        )
+
+    def _lists(self, sequence: Ragged, name: str) -> Ragged:
+        """Add the states of a sequence of items of several sizes."""
+        elements, sizes = types_of(sequence)
+        return Ragged(
+            self._state(sequence.elements, elements, name),
+            self._state(sequence.sizes, sizes, f"{name}/sizes"),
+        )
+
     def _state(self, initial: Value, type: ValueType, name: str) -> Value:
         wire = self._loop.state(initial, type, name)
         self._new[wire.parameter] = wire
@@ -123,7 +164,7 @@ class LoopStates:
             return self._state(before, type, name)
         if isinstance(before, Maybe):
             item = None if before.item is None else self._view(before.item, _inside(type), name)
-            assert item is None or isinstance(item, Value | Items | Stacked)
+            assert item is None or isinstance(item, Value | Items | Ragged | Stacked)
             return Maybe(item)
         length = type.length if isinstance(type, SequenceType) else None
         if isinstance(before, Items) and length == len(before.values):
@@ -161,6 +202,10 @@ class LoopStates:
                 self._new[tensor].result = value
         elif isinstance(view, Joined) and isinstance(result, Joined):
             self._new[view.tensor].result = result.tensor
+        elif isinstance(view, Ragged):
+            lists = as_ragged(inner, result, type)
+            self._new[view.elements].result = lists.elements
+            self._new[view.sizes].result = lists.sizes
         elif isinstance(view, Stacked):
             self._new[view.tensor].result = as_stack(inner, result, type).tensor
         elif isinstance(view, Maybe):

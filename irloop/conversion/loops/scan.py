@@ -50,7 +50,7 @@ def import_scan(c: Import, op: onnx.Scan, *inputs: Converted | None) -> Sequence
     as_loop = c.in_tensor_iterator or length is None or scan.grows()
     loop = OpenVinoLoopBuilder(c)
     loop.inner.in_tensor_iterator = not as_loop
-    states = LoopStates(loop, source)
+    states = LoopStates(loop, source, values)
     entering = {wire.parameter: wire for wire in source.inputs}
     bound: dict[Value, Converted] = {}
     for parameter in source.graph.inputs:

@@ -14,10 +14,19 @@ from irloop.conversion.framework.virtual_values import (
     Items,
     Joined,
     Maybe,
+    Ragged,
     Stacked,
     Virtual,
 )
-from irloop.conversion.loops.stacks import as_stack, erased, inserted, joined, may_differ, picked
+from irloop.conversion.loops.ragged import (
+    as_ragged,
+    concatenated,
+    is_ragged,
+    item_of_any_size,
+    with_item,
+    without_item,
+)
+from irloop.conversion.loops.stacks import as_stack, erased, inserted, joined
 from irloop.dialects.onnx import sequence as onnx
 from irloop.dialects.onnx.generate import ConstantOfShape
 from irloop.graph.builder import shape_of
@@ -80,6 +89,9 @@ def insert(
     at = None if position is None else _index(c, position)
     if isinstance(sequence, Items) and (position is None or at is not None):
         return _inserted(c, sequence, value, len(sequence.values) if at is None else at)
+    if is_ragged(sequence, value):
+        ragged = as_ragged(c, sequence, c.node.outputs[0].type)
+        return with_item(c, ragged, value, position)
     stack = as_stack(c, sequence, c.node.outputs[0].type)
     return Stacked(inserted(c, stack.tensor, value, position))
 
@@ -96,14 +108,16 @@ def _inserted(c: Import, sequence: Items, tensor: Value, position: int) -> Items
 @imports(onnx.SequenceErase)
 def erase(
     c: Import, op: onnx.SequenceErase, sequence: Converted, position: Value | None = None
-) -> Items | Stacked:
+) -> Items | Ragged | Stacked:
     """Return the sequence without the item at `position`, as SequenceErase makes it.
 
-    The items are separate tensors or one stacked tensor. If `position` is omitted, the last item is
+    The items are separate tensors or one tensor. If `position` is omitted, the last item is
     removed.
     """
     index = -1 if position is None else _index(c, position)
     if not isinstance(sequence, Items) or index is None:
+        if is_ragged(sequence):
+            return without_item(c, as_ragged(c, sequence, c.node.outputs[0].type), position)
         stack = as_stack(c, sequence, c.node.outputs[0].type)
         return Stacked(erased(c, stack.tensor, position))
     values = list(sequence.values)
@@ -128,10 +142,11 @@ def item_at(c: Import, op: onnx.SequenceAt, sequence: Converted, position: Value
         if not -len(values) <= index < len(values):
             raise c.refuse(f"position {index} is outside {sequence}")
         return values[index]
-    if isinstance(sequence, Items) and may_differ(sequence.values):
-        return picked(c, sequence.values, position)
     source = c.node.inputs[0]
-    stack = as_stack(c, sequence, UNKNOWN_TYPE if source is None else source.type)
+    type = UNKNOWN_TYPE if source is None else source.type
+    if is_ragged(sequence):
+        return item_of_any_size(c, as_ragged(c, sequence, type), position)
+    stack = as_stack(c, sequence, type)
     return c.gather(stack.tensor, c.as_scalar(position), 0)
 
 
@@ -141,6 +156,8 @@ def length(c: Import, op: onnx.SequenceLength, sequence: Converted) -> Value:
     """Write SequenceLength as a constant, or as the size of axis 0 if the items are stacked."""
     if isinstance(sequence, Stacked):
         return c.size_of(sequence.tensor, 0)
+    if isinstance(sequence, Ragged):
+        return c.size_of(sequence.sizes, 0)
     return c.i64(len(_items(sequence, "counting").values))
 
 
@@ -192,6 +209,8 @@ def concat(c: Import, op: onnx.ConcatFromSequence, sequence: Converted) -> Value
     """Join the items of a sequence along an existing or a new axis, as ConcatFromSequence does."""
     if isinstance(sequence, Joined):
         return sequence.tensor
+    if isinstance(sequence, Ragged):
+        return concatenated(c, sequence, op.axis, new_axis=bool(op.new_axis))
     if isinstance(sequence, Stacked):
         rank = shape_of(sequence.tensor).rank
         if rank is None:
@@ -236,7 +255,7 @@ def _merged(c: Import, value: Value, axis: int) -> Value:
 @imports(onnx.Optional)
 def optional(c: Import, op: onnx.Optional, content: Converted | None = None) -> Maybe:
     """Represent the result of Optional by a `Maybe` with the value that it holds, if any."""
-    if content is not None and not isinstance(content, Value | Items | Stacked):
+    if content is not None and not isinstance(content, Value | Items | Ragged | Stacked):
         raise c.refuse(f"it creates an optional of {content}")
     return Maybe(content)
 

@@ -9,7 +9,6 @@ import numpy as np
 from irloop.conversion.framework.directions import Import
 from irloop.conversion.framework.translation import Conversion, Converted, RefusedError
 from irloop.conversion.framework.virtual_values import Items, Stacked
-from irloop.dialects.openvino.search import CumSum
 from irloop.dialects.slices import TO_THE_END
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
@@ -23,7 +22,6 @@ __all__ = [
     "inserted",
     "joined",
     "may_differ",
-    "picked",
     "stack_type",
     "stacked",
 ]
@@ -34,30 +32,6 @@ COUNTED_LATE = "the number of items of its sequence is known only at run time"
 def stacked(c: Conversion, items: Sequence[Value]) -> Value:
     """Stack tensors of equal shapes along a new first axis."""
     return c.concat([c.unsqueeze(item, [0]) for item in items], 0)
-
-
-def picked(c: Import, items: Sequence[Value], position: Value) -> Value:
-    """Return the item at a computed position, among items whose sizes may differ.
-
-    The items must have one known rank. All their elements are concatenated to one list, and the
-    item is a slice of this list, reshaped.
-    """
-    index = c.as_list(c.as_i64(position))
-    flat = [c.reshape(item, [-1]) for item in items]
-    sizes = c.concat([c.shape_of(value) for value in flat], 0)
-    shapes = [c.shape_of(item) for item in items]
-    size, shape = (
-        c.gather(table, at, 0)
-        for table, at in (
-            (sizes, index),
-            (stacked(c, shapes), c.as_scalar(position)),
-        )
-    )
-    end = c.gather(c(CumSum(), sizes, c.i64(0)), index, 0)
-    start = c.subtract(end, size)
-    whole = c.concat(flat, 0)
-    elements = c.slice_by(whole, start, end, [0], c.i64([1]))
-    return c.reshape_to(elements, shape, special_zero=False)
 
 
 def may_differ(items: Sequence[Value]) -> bool:

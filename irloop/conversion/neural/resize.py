@@ -125,7 +125,12 @@ def _exported(
             sizes = c.i64([plan.count for plan in plans])
             if scales is not None and how.coordinates != "align_corners":
                 sizes, scales = None, c.constant([plan.scale for plan in plans], ElementType.F32)
-        return _emit_resize(c, attributes, data, sizes, scales, axes)
+        order = _order_that_runs(c, how.mode, data, axes) if plans is None else None
+        if order is None:
+            return _emit_resize(c, attributes, data, sizes, scales, axes)
+        last = list(range(len(order)))[-len(_axes_list(c, axes, len(order))) :]
+        turned = _emit_resize(c, attributes, c.transpose(data, order), sizes, scales, last)
+        return c.transpose(turned, [order.index(axis) for axis in range(len(order))])
     if plans is None and how.coordinates == "asymmetric" and name is None and sizes is not None:
         return _nearest_at_run_time(c, data, sizes, axes)
     if plans is None:
@@ -176,6 +181,24 @@ def _enlarges(c: Export, how: Resampling, scales: Value | None, rank: int | None
         moved = [float(item) for item in factors.reshape(-1) if item != 1]
         kept = how.mode == "linear" and (rank == 2 or (rank == 4 and len(moved) <= 2))
     return kept and bool((factors >= 1).all())
+
+
+def _order_that_runs(
+    c: Export, mode: str, data: Value, axes: Value | list[int] | None
+) -> list[int] | None:
+    """The order of axes, those to resize at the end, in which ONNX Runtime resizes `data`.
+
+    The result is None if it needs no other order, or runs none.
+    """
+    rank = shape_of(data).rank
+    if mode == "nearest" or rank is None or axes is None:
+        return None
+    if isinstance(axes, Value) and c.constant_of(axes) is None:
+        return None
+    resized = _axes_list(c, axes, rank)
+    if _runs(mode, resized, rank) or not _runs(mode, list(range(rank))[-len(resized) :], rank):
+        return None
+    return [*(axis for axis in range(rank) if axis not in resized), *resized]
 
 
 def _runs(mode: str, axes: list[int], rank: int | None) -> bool:

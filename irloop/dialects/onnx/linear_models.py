@@ -79,7 +79,7 @@ class LinearClassifier(MlOp, type="LinearClassifier", since=1, inputs=1, outputs
 
     def infer(self, args: Arguments) -> list[ValueType]:
         known_transform(args, self.post_transform)
-        labels = self.classlabels_ints or self.classlabels_strings
+        labels = self.labels
         _divided(args, len(self.coefficients), self.rows)
         if self.rows != len(labels) and (self.rows, len(labels)) != (1, 2):
             raise args.error(
@@ -88,16 +88,20 @@ class LinearClassifier(MlOp, type="LinearClassifier", since=1, inputs=1, outputs
         return classified(args, labels)
 
     @property
+    def labels(self) -> tuple[int, ...] | tuple[str, ...]:
+        """The class labels."""
+        return self.classlabels_ints or self.classlabels_strings
+
+    @property
     def rows(self) -> int:
         """Number of scores per row: the number of intercepts or, if there are none, of labels."""
-        labels = self.classlabels_ints or self.classlabels_strings
-        return len(self.intercepts) or len(labels)
+        return len(self.intercepts) or len(self.labels)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         run = kernels.linear_models.classifier(
             self.coefficients,
             self.intercepts,
-            kernels.labels.array_of(self.classlabels_ints or self.classlabels_strings),
+            kernels.labels.array_of(self.labels),
             self.rows,
             self.post_transform,
         )

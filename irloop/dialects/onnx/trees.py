@@ -345,17 +345,22 @@ class TreeEnsembleClassifier1(
     classlabels_int64s: tuple[int, ...] = ()
     classlabels_strings: tuple[str, ...] = ()
 
+    @property
+    def labels(self) -> tuple[int, ...] | tuple[str, ...]:
+        """The class labels."""
+        return self.classlabels_int64s or self.classlabels_strings
+
     def infer(self, args: Arguments) -> list[ValueType]:
         known_transform(args, self.post_transform)
         self.require_links(args)
-        return classified(args, self.classlabels_int64s or self.classlabels_strings)
+        return classified(args, self.labels)
 
     def forest(self) -> Forest:
         """The trees as tables; raises ValueError if the lengths of the lists do not match."""
-        return self.numbered("class", len(self.classlabels_int64s or self.classlabels_strings))
+        return self.numbered("class", len(self.labels))
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
-        labels = kernels.labels.array_of(self.classlabels_int64s or self.classlabels_strings)
+        labels = kernels.labels.array_of(self.labels)
         run = kernels.trees.classifier(
             self.forest,
             labels=labels,

@@ -46,10 +46,7 @@ class OnnxShapes(Writer):
 
     def as_list(self, value: Value) -> Value:
         whole = self.as_i64(value)
-        return whole if static_shape(whole).rank == 1 else self.reshape(whole, [-1])
-
-    def as_scalar(self, value: Value) -> Value:
-        return value if static_shape(value).rank == 0 else self.reshape(value, [])
+        return whole if static_shape(whole).rank == 1 else self._reshaped(whole, [-1])
 
     def squeeze(self, value: Value, axes: Sequence[int]) -> Value:
         if self.opset >= 13:

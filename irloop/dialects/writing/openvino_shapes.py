@@ -26,9 +26,6 @@ class OpenVinoShapes(Writer):
     def as_list(self, value: Value) -> Value:
         return value if static_shape(value).rank == 1 else self._reshaped(value, [-1])
 
-    def as_scalar(self, value: Value) -> Value:
-        return value if static_shape(value).rank == 0 else self._reshaped(value, [])
-
     def as_one_element(self, value: Value) -> Value:
         """A condition or trip count as a scalar or a vector [1].
 
@@ -36,12 +33,6 @@ class OpenVinoShapes(Writer):
         """
         rank = static_shape(value).rank
         return value if rank is None or rank < 2 else self._reshaped(value, [1])
-
-    def _reshaped(self, value: Value, dims: Sequence[int]) -> Value:
-        known = self.constant_of(value)
-        if known is None:
-            return self.reshape(value, dims)
-        return self.constant(known.reshape(dims), element_of(value))
 
     def reshape_exactly(self, value: Value, pattern: Value, *, may_be_empty: bool) -> Value:
         return self.reshape_to(value, pattern, special_zero=False)

@@ -189,9 +189,16 @@ class Writer(ABC):
     def as_list(self, value: Value) -> Value:
         """Reshape an integer scalar or list to a list."""
 
-    @abstractmethod
     def as_scalar(self, value: Value) -> Value:
         """A one-element value as a scalar."""
+        return value if static_shape(value).rank == 0 else self._reshaped(value, [])
+
+    def _reshaped(self, value: Value, dims: Sequence[int]) -> Value:
+        """Reshape a value of a few elements; a constant remains one."""
+        known = self.constant_of(value)
+        if known is None:
+            return self.reshape(value, dims)
+        return self.constant(known.reshape(dims), element_of(value))
 
     @property
     @abstractmethod
