@@ -187,18 +187,6 @@ MODELS = {name: HEAD + body + TAIL for name, body in BODIES.items()}
 
 #: Loops over sequences that no tensor can hold, and the text of the refusal.
 REFUSED = {
-    "an optional that is filled": (
-        HEAD
-        + """
-        none = Optional <type = optional(float[2])> ()
-        made = Loop (M, "", none) <body = b (int64 i, bool ci, optional(float[2]) s)
-            => (bool co, optional(float[2]) t) { t = Optional (x)  co = Identity (ci) }>
-        result = OptionalGetElement (made)
-        seq = SequenceConstruct (result)
-        """
-        + TAIL,
-        "has a value in some iterations only",
-    ),
     "items of any rank": (
         HEAD.replace("float[2] x", "float[] x").replace("float[n, 2] all", "float[] all")
         + loop("t = SequenceInsert (s, item, zero)").replace("seq(float[2])", "seq(float[])")

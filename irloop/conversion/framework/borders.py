@@ -138,6 +138,9 @@ def refuse_not_tensors(source: Graph, results: Sequence[Converted], converter: C
     for node, value in zip(source.results, results, strict=True):
         if isinstance(value, Growing) or (isinstance(value, Maybe) and value.item is None):
             converter.refusals.append(_refused_border(node, str(result_type(node)), ""))
+        if isinstance(value, Maybe) and value.filled is not None:
+            fix = "return the value, and a boolean that tells whether it is there"
+            converter.refusals.append(_refused_border(node, str(value), fix))
         if isinstance(value, Ragged):
             fix = "return the items joined to one tensor, and their sizes"
             converter.refusals.append(_refused_border(node, str(value), fix))

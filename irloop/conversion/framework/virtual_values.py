@@ -79,11 +79,17 @@ class Growing(Virtual):
 
 
 class Maybe(Virtual):
-    """An optional that is known to hold a value, or known to be empty."""
+    """An optional that is known to hold a value, or known to be empty.
+
+    If that is known only at run time, `filled` is a boolean that tells whether `item` counts.
+    """
 
     item: Value | Items | Ragged | Stacked | None
+    filled: Value | None = None
 
     def __str__(self) -> str:
+        if self.filled is not None:
+            return "an optional that may be empty"
         return "an empty optional" if self.item is None else "an optional"
 
 
@@ -103,5 +109,5 @@ def mapped(value: Value | Virtual, change: Callable[[Value], Value]) -> Value | 
     if isinstance(value, Maybe) and value.item is not None:
         inner = mapped(value.item, change)
         assert isinstance(inner, Value | Items | Ragged | Stacked)
-        return Maybe(inner)
+        return Maybe(inner, None if value.filled is None else change(value.filled))
     return value

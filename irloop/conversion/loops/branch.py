@@ -19,6 +19,7 @@ from irloop.conversion.loops.deciding_sizes import (
     fixing,
 )
 from irloop.conversion.loops.guarded_scan import guards_a_scan
+from irloop.conversion.loops.optionals import with_flag
 from irloop.conversion.loops.ragged import as_ragged, is_ragged
 from irloop.conversion.loops.stacks import as_stack
 from irloop.dialects.onnx import control_flow as onnx
@@ -199,6 +200,11 @@ def _unify_output(c: Conversion, branches: list[_Branch], index: int, type: Valu
     left, right = (_shape(branch.gives[index]) for branch in branches)
     if left == right:
         return
+    flagged = _with_flags(branches, index, type)
+    if flagged is not None:
+        for branch, optional in zip(branches, flagged, strict=True):
+            branch.gives[index] = optional
+        return
     has_lists = is_ragged(*(branch.gives[index] for branch in branches))
     for branch in branches:
         if has_lists and isinstance(branch.inner, Import):
@@ -208,6 +214,32 @@ def _unify_output(c: Conversion, branches: list[_Branch], index: int, type: Valu
     left, right = (_shape(branch.gives[index]) for branch in branches)
     if left != right:
         raise c.refuse(f"output {index} is {left} in one branch and {right} in the other")
+
+
+def _with_flags(branches: list[_Branch], index: int, type: ValueType) -> list[Maybe] | None:
+    """Return what the branches give as optionals that may be empty; None if they are of two kinds.
+
+    `type` is the type of the output of the If.
+    """
+    gives = [branch.gives[index] for branch in branches]
+    if not isinstance(type, OptionalType) or not all(isinstance(value, Maybe) for value in gives):
+        return None
+    held = [
+        value.item.type
+        for value in gives
+        if isinstance(value, Maybe) and isinstance(value.item, Value)
+    ]
+    flagged: list[Maybe] = []
+    for branch, value in zip(branches, gives, strict=True):
+        known = (
+            with_flag(branch.inner, value, held[0])
+            if held and isinstance(branch.inner, Import)
+            else None
+        )
+        if known is None:
+            return None
+        flagged.append(known)
+    return flagged
 
 
 def _stack(inner: Conversion, value: Converted, type: ValueType) -> Converted:

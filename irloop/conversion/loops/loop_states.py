@@ -6,7 +6,8 @@ the items may differ in size, and the sequence is only concatenated after the lo
 concatenates them. Any other sequence becomes a state that holds all items, stacked along a new
 first axis; this axis grows and shrinks with the sequence. If the iterations decide the sizes of the
 items, it becomes two states: a list of all elements, and a table of sizes. An optional becomes the
-states of its item, or no state if it is empty.
+states of its item, or no state if it is empty; a boolean is added if some iterations fill or empty
+it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from irloop.conversion.framework.virtual_values import (
 )
 from irloop.conversion.loops.loop_builder import Outputs
 from irloop.conversion.loops.openvino_loop_builder import OpenVinoLoopBuilder
+from irloop.conversion.loops.optionals import contents, with_flag
 from irloop.conversion.loops.ragged import as_ragged, ragged_types, types_of
 from irloop.conversion.loops.stacks import as_items, as_stack, joined, stack_type, stacked
 from irloop.conversion.loops.varying_items import adds_items_of_varying_size
@@ -39,6 +41,7 @@ from irloop.graph.model import Node, Value
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import (
     UNKNOWN_DIM,
+    UNKNOWN_TYPE,
     OptionalType,
     SequenceType,
     Shape,
@@ -120,7 +123,11 @@ class LoopStates:
             self._states[wire] = _State(before, lists, type)
             return lists
         joins = isinstance(before, Items | Stacked) and _can_be_joined(type)
-        view = Growing() if joins and _only_appends(wire) else self._view(before, type, name)
+        view: Converted | None = None
+        if isinstance(before, Maybe):
+            view = self._flagged(before, wire)
+        if view is None:
+            view = Growing() if joins and _only_appends(wire) else self._view(before, type, name)
         if isinstance(view, Growing | Stacked) and not _share_a_shape(type):
             self._loop.c.warn(
                 "CNV103",
@@ -158,6 +165,27 @@ class LoopStates:
         wire = self._loop.state(initial, type, name)
         self._new[wire.parameter] = wire
         return wire.parameter
+
+    def _flagged(self, before: Maybe, wire: Entering) -> Maybe | None:
+        """Add the states of an optional that may be empty: a value, and a boolean.
+
+        The result is None if it is filled before the loop and in each iteration, or if it may hold
+        a sequence.
+        """
+        type, empties = contents(self._source, wire)
+        if isinstance(before.item, Value):
+            if before.filled is None and not empties:
+                return None
+            own = before.item.type
+            type = own if type == UNKNOWN_TYPE else widen_types(own, type)
+        known = with_flag(self._loop.c, before, type)
+        if known is None or not isinstance(known.item, Value) or known.filled is None:
+            return None
+        name = wire.parameter.producer.name
+        return Maybe(
+            self._state(known.item, type, name),
+            self._state(known.filled, known.filled.type, f"{name}/filled"),
+        )
 
     def _view(self, before: Converted, type: ValueType, name: str) -> Converted:
         if isinstance(before, Value):
@@ -208,6 +236,12 @@ class LoopStates:
             self._new[view.sizes].result = lists.sizes
         elif isinstance(view, Stacked):
             self._new[view.tensor].result = as_stack(inner, result, type).tensor
+        elif isinstance(view, Maybe) and view.filled is not None:
+            assert isinstance(view.item, Value)
+            known = with_flag(inner, result, view.item.type, otherwise=view.item)
+            if known is None or not isinstance(known.item, Value):
+                raise RefusedError(f"the loop carries an optional that becomes {result}")
+            self._new[view.item].result, self._new[view.filled].result = known.item, known.filled
         elif isinstance(view, Maybe):
             held = result.item if isinstance(result, Maybe) else result
             if (held is None) != (view.item is None):

@@ -263,7 +263,9 @@ def optional(c: Import, op: onnx.Optional, content: Converted | None = None) -> 
 @takes_virtual
 @imports(onnx.OptionalHasElement)
 def has_element(c: Import, op: onnx.OptionalHasElement, value: Converted | None = None) -> Value:
-    """Write OptionalHasElement as a constant, because the answer is known during conversion."""
+    """Write OptionalHasElement as a constant, unless the answer is known only at run time."""
+    if isinstance(value, Maybe) and value.filled is not None:
+        return value.filled
     held = value.item if isinstance(value, Maybe) else value
     return c.constant(held is not None, ElementType.BOOLEAN)
 

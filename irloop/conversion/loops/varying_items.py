@@ -14,7 +14,7 @@ from irloop.graph.op import Parameter
 from irloop.graph.types import UNKNOWN_DIM, Dim, SequenceType
 from irloop.graph.walk import body_around
 
-__all__ = ["adds_items_of_varying_size"]
+__all__ = ["adds_items_of_varying_size", "made_from"]
 
 #: The inputs that decide the sizes of a result, by type of operation.
 DECIDING = {
@@ -64,11 +64,11 @@ def _inserted(result: Value, source: Wires) -> Iterator[Value]:
         node = value.producer
         if isinstance(node.op, sequence.SequenceInsert):
             yield from (item for item in node.inputs[1:2] if item is not None)
-        pending += _behind(node, value, source)
+        pending += made_from(node, value, source)
 
 
-def _behind(node: Node, value: Value, source: Wires) -> list[Value]:
-    """The values that `value` is made from: those of branches, and around them, as well."""
+def made_from(node: Node, value: Value, source: Wires) -> list[Value]:
+    """The values in a loop body that `value` is made from, also those in branches of an If."""
     if isinstance(node.op, Parameter):
         outer = None if value in source.graph.inputs else _around(value)
         return [] if outer is None else [outer]
@@ -133,7 +133,7 @@ class _Sizes:
         return _may_differ(state) or _grows(state.following, state.parameter, self._source)
 
     def _causes(self, node: Node, value: Value, is_size: bool) -> list[tuple[Value, bool]]:
-        behind = _behind(node, value, self._source)
+        behind = made_from(node, value, self._source)
         if node.op.type in ("Shape", "Size"):
             return [] if is_size else [(item, True) for item in behind]
         if not is_size or node.op.type in COUNTING:
@@ -190,5 +190,5 @@ def _grows(result: Value, parameter: Value, source: Wires) -> bool:
         node = value.producer
         if node.op.type not in OWN_SIZES:
             longer = is_longer or node.op.type == "Concat"
-            pending += [(item, longer) for item in _behind(node, value, source)]
+            pending += [(item, longer) for item in made_from(node, value, source)]
     return False

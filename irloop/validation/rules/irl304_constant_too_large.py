@@ -16,6 +16,7 @@ class ConstantTooLarge(
 
     What it does:
         Compares `size` with the number of elements times the bits per element, rounded up to bytes.
+        OpenVINO itself writes one byte for a constant without elements.
     Why is this bad:
         OpenVINO 2026.4 silently ignores the rest. The file works, but perhaps someone changed the
         shape or element type and not the data.
@@ -31,7 +32,10 @@ class ConstantTooLarge(
         """One finding per constant that has more bytes than its elements need."""
         for const in context.constants:
             needed = const.needed
-            if needed is None or const.size is None or const.size <= needed:
+            if needed is None or const.size is None:
+                continue
+            # OpenVINO writes a byte for a constant without elements.
+            if const.size <= max(needed, 1):
                 continue
             yield self.found(
                 const.place("size"),

@@ -24,7 +24,9 @@ class NonFiniteWeights(
 
     What it does:
         Looks at the exponents of f16, bf16, f32 and f64 constants in document order and in pieces
-        of bounded size, up to 64 MiB per file; larger files are checked only in part.
+        of bounded size, up to 64 MiB per file; larger files are checked only in part. A constant
+        that is one infinity is left out: exporters write it on purpose, as a mask, a bound or the
+        initial value of a maximum.
     Why is this bad:
         Readers accept it. A nan spreads through everything computed from it; an infinity is
         sometimes intended (as a mask or the initial value of a maximum), so check before changing
@@ -54,6 +56,8 @@ class NonFiniteWeights(
             if place is None:
                 continue
             position, data = place
+            if constant.needed == len(data) and _is_infinity(data, width):
+                continue
             yield self.found(
                 constant.place(),
                 f"{constant} holds a number that is not finite",
@@ -75,6 +79,13 @@ _WIDTHS = {
     ElementType.F32: (4, 0x7F, 0x80),
     ElementType.F64: (8, 0x7F, 0xF0),
 }
+
+
+def _is_infinity(data: bytes, width: tuple[int, int, int]) -> bool:
+    step, high_mask, low_mask = width
+    magnitude = int.from_bytes(data, "little") & ~(1 << (8 * step - 1))
+    return magnitude == (high_mask << 8 | low_mask) << 8 * (step - 2)
+
 
 #: For each mask of a highest byte, the highest bytes of finite elements. Deleting these is fast,
 #: and nothing is left if all elements are finite.
