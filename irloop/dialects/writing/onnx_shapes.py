@@ -165,7 +165,8 @@ class OnnxShapes(Writer):
         if rank == 0:
             return self(shapes.Reshape(), value, pattern)
         flat = self.reshape(value, [-1, *[1] * (rank - 1)])
-        count = self.sizes_of(flat, [0])
+        # ONNX Runtime leaves out an Expand of no elements to a constant shape before a Reshape.
+        count = self.sizes_computed(flat, [0])
         some = self.as_i64(self(convert.Cast6(ElementType.BOOLEAN), count))
         spread = self.expand(flat, self.concat([count, *[some] * (rank - 1)], 0))
         open_ends = self.as_i64(self(comparison.Equal(), pattern, self.i64([-1])))
