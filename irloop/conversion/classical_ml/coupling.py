@@ -58,7 +58,7 @@ def _form(c: Import, won: Value, count: int) -> Value:
 def _coupled(c: Import, form: Value, count: int) -> Value:
     """Iterate until the shares of all rows have settled; those that have settled stay."""
     loop = OpenVinoLoopBuilder(c, "coupling")
-    rows = c.reshape(c.size_of(form, 0), [1])
+    rows = c.sizes_of(form, [0])
     shape = c.concat([rows, c.i64([count])], 0)
     equal = c.broadcast(c.constant(1 / count, element_of(form)), shape)
     state = loop.state(equal, equal.type, "shares")

@@ -86,7 +86,7 @@ class _Descent:
         own, leaf = np.arange(len(forest.modes)), forest.modes == LEAF
         true, false = (np.where(leaf, own, way) for way in (forest.true, forest.false))
         features = np.where(leaf, 0, forest.features)
-        count = c.reshape(c.size_of(self.x, 0), [1])
+        count = c.sizes_of(self.x, [0])
         shape = c.concat([count, c.i64([len(forest.roots)])], 0)
         nodes = c.broadcast(c.i64(forest.roots.tolist()), shape)
         for _ in range(self.depth()):

@@ -85,8 +85,7 @@ def as_ragged(c: Import, value: Converted, type: ValueType) -> Ragged:
     rank = sizes.shape.dim(1)
     assert isinstance(rank, int)
     if isinstance(value, Stacked):
-        own = c.shape_of(value.tensor)
-        first, rest = (c.gather(own, c.i64([*places]), 0) for places in ([0], range(1, rank + 1)))
+        first, rest = (c.sizes_of(value.tensor, places) for places in ([0], range(1, rank + 1)))
         table = c.broadcast(rest, c.concat([first, c.i64([rank])], 0))
         return Ragged(c.reshape(value.tensor, [-1]), table)
     if not isinstance(value, Items):
@@ -172,7 +171,7 @@ def concatenated(c: Import, sequence: Ragged, axis: int, *, new_axis: bool) -> V
     assert isinstance(rank, int)
     first = c.squeeze(c.gather(sequence.sizes, c.i64([0]), 0), [0])
     if new_axis:
-        count = c.reshape(c.size_of(sequence.sizes, 0), [1])
+        count = c.sizes_of(sequence.sizes, [0])
         stack = c.reshape_to(sequence.elements, c.concat([count, first], 0), special_zero=False)
         at = axis % (rank + 1)
         return c.transpose(stack, [*range(1, at + 1), 0, *range(at + 1, rank + 1)])

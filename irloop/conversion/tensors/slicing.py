@@ -159,7 +159,7 @@ def import_split_18(
         return c.variadic_split(data, op.axis, chunks(dim, count))
     if count == 1:
         return c.split(data, op.axis, 1)
-    whole = c.as_list(c.size_of(data, op.axis))
+    whole = c.sizes_of(data, [op.axis])
     rounded = c.add(whole, c.i64([count - 1]))
     part = c.divide(rounded, c.i64([count]))
     pieces = [part] * (count - 1) + [c.i64([-1])]

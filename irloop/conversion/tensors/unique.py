@@ -96,7 +96,7 @@ class _Groups:
         rank = needed_rank(c, data)
         at = axis % rank
         front = c.moved(data, at, 0, rank)
-        count = c.as_list(c.size_of(data, at))
+        count = c.sizes_of(data, [at])
         return c.reshape_to(front, c.concat([count, c.i64([-1])], 0), special_zero=False)
 
     def _order(self, rows: Value) -> Value:
