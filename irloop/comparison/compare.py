@@ -17,6 +17,7 @@ from irloop.comparison.measure import Tolerance
 from irloop.comparison.outcome import DIFFERENT, INCONCLUSIVE
 from irloop.comparison.report import Comparison, EngineReport, Evidence, OutputReport, TrialReport
 from irloop.comparison.runs import FEWER, ITERATIONS, Run, run_inside
+from irloop.comparison.sequence_outputs import with_tensors
 from irloop.comparison.sizes import require_dimensions
 from irloop.comparison.tally import Tally
 from irloop.comparison.trials import tried
@@ -104,9 +105,8 @@ def compare(
     dialects = (_dialect(first), _dialect(second))
     lanes, missing = lanes_of(engines, (engine_a, engine_b), dialects)
     with Lanes(lanes, max_memory) as processes:
-        sides = _with_input_types(
-            (_side(first), _side(second)), shapes or {}, types or {}, converted=converted
-        )
+        sides = with_tensors((_side(first), _side(second)))
+        sides = _with_input_types(sides, shapes or {}, types or {}, converted=converted)
         work = _Work(sides, lanes, missing, processes, tolerance or Tolerance(), seconds)
         work.iterations = max_iterations or ITERATIONS
         work.is_converted = converted

@@ -59,6 +59,8 @@ def _layer(c: Import, op: onnx.Recurrent, inputs: tuple[Value | None, ...]) -> L
     assert r is not None
     size = op.hidden_size or parts.static_dim(c, r, 2, "state size")
     data = x if op.batch_first() else c.transpose(x, [1, 0, 2])
+    batch = {shape_of(v).dim(0 if op.batch_first() else 1) for v in operands[5:7] if v is not None}
+    data = _in_batches_of(c, data, [dim for dim in batch if isinstance(dim, int)])
     directions, width = len(op.functions()), op.GATES * size
     w = _sized(c, w, directions, width, shape_of(x).dim(2))
     r = _sized(c, r, directions, width, size)
@@ -76,6 +78,17 @@ def _layer(c: Import, op: onnx.Recurrent, inputs: tuple[Value | None, ...]) -> L
     if known is not None and not known.any():
         peepholes = None
     return Layer(op, data, w, r, bias, operands[4], tuple(states), peepholes, size, directions)
+
+
+def _in_batches_of(c: Import, data: Value, sizes: list[int]) -> Value:
+    """Give data [batch, time, size] of any batch that of the initial states, if it is known.
+
+    OpenVINO's CPU plugin compiles no sequence of an unknown batch with states of a known one.
+    """
+    if not sizes or isinstance(shape_of(data).dim(0), int):
+        return data
+    rest = c.gather(c.shape_of(data), c.i64([1, 2]), 0)
+    return c.reshape_to(data, c.concat([c.i64(sizes[:1]), rest], 0), special_zero=False)
 
 
 def _sized(c: Import, weights: Value, *dims: Dim) -> Value:
