@@ -37,6 +37,8 @@ def _split(side: Side, other: Side) -> Side:
     for node in other.model.graph.results:
         (sequences if _is_sequence(node) else tensors).add(node.name)
     model = clone_model(side.model)
+    # A file does not declare the lengths of sequences.
+    Inference(tolerant=True).run(model.graph)
     rewriter, changed = Rewriter(model.graph), False
     # Each output is moved to the end in turn, which keeps their order.
     for result in list(model.graph.results):
@@ -58,10 +60,15 @@ def _is_sequence(result: Node) -> bool:
 
 
 def _replace(rewriter: Rewriter, result: Node, tensors: Collection[str]) -> bool:
-    """Replace a sequence by the `tensors` that are its items; return whether there are any."""
+    """Replace a sequence by the `tensors` that are its items; return whether they are all of them.
+
+    A sequence whose length inference does not know is not replaced.
+    """
     name, sequence = result.name, result.inputs[0]
     items = list(takewhile(tensors.__contains__, (f"{name}_{at}" for at in count())))
-    if not items:
+    if sequence is None or not isinstance(sequence.type, SequenceType):
+        return False
+    if not items or sequence.type.length != len(items):
         return False
     rewriter.erase_result(result)
     graph = rewriter.graph

@@ -30,3 +30,18 @@ def test_items_are_compared_one_by_one(tmp_path: Path) -> None:
         assert {report.name for report in found.outputs} == {"before", "both_0", "both_1", "after"}
     found = irloop.compare(paths[1], tmp_path / "model.xml")
     assert [report.name for report in found.outputs if not report.equal] == ["both_0"]
+
+
+def test_an_item_without_a_tensor_is_a_difference(tmp_path: Path) -> None:
+    longer, model = tmp_path / "longer.onnx", tmp_path / "model.xml"
+    text = ITEMS.replace("CHOSEN", "before")
+    irloop.save_model(irloop.convert(_saved(text, tmp_path / "short.onnx"))[0], model)
+    _saved(text.replace("(before, double)", "(before, double, after)"), longer)
+    found = irloop.compare(longer, model)
+    assert not found.equal
+    assert "3 outputs against 4" in found.problems[0]
+
+
+def _saved(text: str, path: Path) -> Path:
+    onnx.save(onnx.parser.parse_model(text), path)
+    return path
