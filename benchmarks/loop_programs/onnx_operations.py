@@ -206,8 +206,10 @@ def _moved_words(block: Block, one: str, two: str) -> str:
             )
             return block.op("Concat", rest, first, axis=1)
         case _:
-            columns = block.op("Expand", block.ints(2), block.op("Shape", one))
-            return block.op("ScatterElements", one, columns, two, axis=1)
+            # Of equal indices in a row, the specification does not say which one counts.
+            column = block.op("Slice", two, *(block.ints(at) for at in (0, 1, 1)))
+            places = block.op("Expand", block.ints(2), block.op("Shape", column))
+            return block.op("ScatterElements", one, places, column, axis=1)
 
 
 def _recurrent(block: Block) -> None:
