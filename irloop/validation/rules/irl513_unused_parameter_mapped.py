@@ -19,10 +19,10 @@ class UnusedParameterMapped(
     """An input entry feeds a body Parameter that no layer of the body reads.
 
     What it does:
-        Looks for mapped Parameters of bodies without an outgoing edge.
+        Looks for mapped Parameters of bodies without an outgoing edge, in IR of version 10.
     Why is this bad:
-        OpenVINO 2026.4 accepts it. OpenVINO 2021.4 cannot read the file
-        ("vector::_M_range_check").
+        OpenVINO 2026.4 accepts it. OpenVINO 2021.4, which reads no IR of version 11, cannot read
+        the file ("vector::_M_range_check").
     Bad example:
         a body Parameter without edges, and an entry with its id
     Good example:
@@ -33,7 +33,7 @@ class UnusedParameterMapped(
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """Yield a finding for each mapped body Parameter that no layer of the body reads."""
-        for wiring in context.wirings_with_body:
+        for wiring in context.wirings_with_body if context.version == 10 else ():
             body = wiring.body
             if body is None:
                 continue
