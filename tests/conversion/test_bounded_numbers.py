@@ -167,3 +167,19 @@ def test_repairs_stand_where_bounds_do_not_exclude_the_fault(
     full = Template(text).substitute(limit=limits[side])
     sets = [[i64([*WIDE, last])] for last in (5, -1, 9, 0, -3, 2**31 - 1, 1, 0)]
     agree(full, sets, engines, tmp_path)
+
+
+@pytest.mark.parametrize("operation", ["Mod", "Div", "Mod <fmod = 1>"])
+@pytest.mark.parametrize("limit", [1000, 2**22, 2**22 + 1])
+def test_divisors_that_are_limited(
+    operation: str, limit: int, engines: Engines, tmp_path: Path
+) -> None:
+    x = i64([*WIDE, 875362016, -875362016, 2**31 - 2, 1 - 2**31])
+    y = i64([limit, 7, 1, limit - 1, 6968, limit, 3, 5, 2, limit, 9973, 6968, 6968, 3, limit])
+    sets = [[x, y], [x[::-1].copy(), y], [x[:3], y[:3]], [x[:0], y[:0]]]
+    for sign in ("Identity", "Neg"):
+        text = f"""g (int64[n] x, int64[n] y) => (int64[n] z) {{
+   one = Constant <value = int64 {{1}}> ()  high = Constant <value = int64 {{{limit}}}> ()
+   limited = Clip (y, one, high)  divisor = {sign} (limited)
+   z = {operation} (x, divisor) }}"""
+        agree(text, sets, engines, tmp_path)
