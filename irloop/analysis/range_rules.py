@@ -145,7 +145,7 @@ def _each(_: Value, operands: list[Bounds]) -> Bounds:
 
 @_rules("Pad")
 def _padded(_: Value, operands: list[Bounds]) -> Bounds:
-    # The numbers of padded elements are no elements, but in ONNX the value has their place.
+    # The value is input 2 in ONNX, and input 3 in OpenVINO, whose input 2 is joined for nothing.
     return joined([operands[0], only(0), *operands[2:]])
 
 
@@ -278,7 +278,7 @@ def _numbers(_: Value, operands: list[Bounds]) -> Bounds:
         bounds = Bounds(start.low, max(start.high, stop.high - 1))
     elif step.high < 0:
         bounds = Bounds(min(start.low, stop.low + 1), start.high)
-    # The numbers of a long list would not fit into memory.
+    # A list whose end is not known is taken to be short: a longer one would not fit into memory.
     counts = stop.counts or not bounds.is_small
     return bounds._replace(counts=counts and start.is_small and step.is_small)
 

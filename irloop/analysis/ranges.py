@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from operator import eq, ge, gt, le, lt, ne
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from irloop.analysis.bounds import ANYTHING, Bounds, joined, of_dim, of_type, only
 from irloop.analysis.free_sizes import size_given_by
+from irloop.analysis.operands import known
 from irloop.analysis.range_rules import MOVES, deciding, of_result
 from irloop.dialects.classes import classes_of
 from irloop.dialects.openvino.control_flow import Loop
@@ -24,9 +25,7 @@ from irloop.graph.types import UNKNOWN_DIM
 from irloop.graph.walk import body_around
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, np.dtype[Any]]
+    from irloop.analysis.operands import Array
 
 __all__ = [
     "MOST_ELEMENTS",
@@ -60,12 +59,7 @@ _EXCHANGED: dict[object, object] = {gt: lt, ge: le, lt: gt, le: ge, eq: eq, ne: 
 _OPPOSITE: dict[object, object] = {gt: le, ge: lt, lt: ge, le: gt, eq: ne, ne: eq}
 
 
-def _constant(value: Value) -> Array | None:
-    op = value.producer.op
-    return op.tensor.numpy() if isinstance(op, Constant) else None
-
-
-def bounds_of(value: Value | None, constant: Callable[[Value], Array | None] = _constant) -> Bounds:
+def bounds_of(value: Value | None, constant: Callable[[Value], Array | None] = known) -> Bounds:
     """The bounds of the elements of a value in every run; those of its type if no others are known.
 
     `constant` returns what is known of a constant. At most `MOST` values are looked at.
@@ -89,7 +83,7 @@ def may_be_large(value: Value) -> bool:
 def certainly_runs(
     trip: Value | None,
     starts: Value | None,
-    constant: Callable[[Value], Array | None] = _constant,
+    constant: Callable[[Value], Array | None] = known,
 ) -> bool:
     """Return whether an OpenVINO Loop certainly runs at least one iteration.
 
@@ -127,10 +121,11 @@ class _Walk:
         return self.known[value]
 
     def _computed(self, value: Value) -> Bounds:
-        node = value.producer
-        if isinstance(node.op, Constant) and node.op.tensor.count > MOST_ELEMENTS:
+        node, count = value.producer, shape_of(value).count()
+        is_read = count is not None and count <= MOST_ELEMENTS
+        if isinstance(node.op, Constant) and not is_read:
             return Bounds(*ANYTHING[:2], counts=not element_of(value).is_integer)
-        array = self.constant(value)
+        array = self.constant(value) if is_read else None
         if array is not None and array.dtype.kind in "biuf":
             return _of_array(array)
         if isinstance(node.op, Parameter):
@@ -141,7 +136,7 @@ class _Walk:
             data = node.inputs[0]
             dims = None if data is None else shape_of(data).dims
             return joined(map(of_dim, dims or [UNKNOWN_DIM]))
-        if isinstance(node.op, MOVES) and shape_of(value).count() == 1:
+        if isinstance(node.op, MOVES) and count == 1:
             sizes = size_given_by(value, 0)
             if sizes:
                 return joined(of_dim(shape_of(data).dim(axis)) for data, axis in sizes)

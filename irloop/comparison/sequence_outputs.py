@@ -5,7 +5,7 @@ So does an IR that was made of an ONNX model: IR has no sequences.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import count, takewhile
 
@@ -39,17 +39,24 @@ def _split(side: Side, other: Side) -> Side:
     model = clone_model(side.model)
     # A file does not declare the lengths of sequences.
     Inference(tolerant=True).run(model.graph)
-    rewriter, changed = Rewriter(model.graph), False
-    # Each output is moved to the end in turn, which keeps their order.
-    for result in list(model.graph.results):
-        kept = not _is_sequence(result) or result.name in sequences
-        if not kept and _replace(rewriter, result, tensors):
-            changed = True
-        else:
-            model.graph.results.remove(result)
-            model.graph.results.append(result)
-    if not changed:
+    items = {
+        result.name: () if result.name in sequences else _items(result, tensors)
+        for result in model.graph.results
+    }
+    if not any(items.values()):
         return side
+    rewriter = Rewriter(model.graph)
+    # All outputs are added anew, which keeps their order.
+    for result in list(model.graph.results):
+        (value,) = result.inputs
+        assert value is not None, "a result has a value"
+        rewriter.erase_result(result)
+        for at, name in enumerate(items[result.name]):
+            place = rewriter.insert_constant(at, before=None, name=f"{name}/place")
+            item = rewriter.insert(SequenceAt(), (value, place), before=None, name=f"{name}/item")
+            model.graph.add_result(item.output, name)
+        if not items[result.name]:
+            model.graph.add_result(value, result.name)
     Inference(tolerant=True).run(model.graph)
     return replace(side, model=model, file=None)
 
@@ -59,21 +66,13 @@ def _is_sequence(result: Node) -> bool:
     return value is not None and isinstance(value.type, SequenceType)
 
 
-def _replace(rewriter: Rewriter, result: Node, tensors: Collection[str]) -> bool:
-    """Replace a sequence by the `tensors` that are its items; return whether they are all of them.
+def _items(result: Node, tensors: Collection[str]) -> Sequence[str]:
+    """The `tensors` that are the items of a sequence, if they are all of them; else none.
 
-    A sequence whose length inference does not know is not replaced.
+    There are none if inference does not know the length of the sequence.
     """
-    name, sequence = result.name, result.inputs[0]
-    items = list(takewhile(tensors.__contains__, (f"{name}_{at}" for at in count())))
-    if sequence is None or not isinstance(sequence.type, SequenceType):
-        return False
-    if not items or sequence.type.length != len(items):
-        return False
-    rewriter.erase_result(result)
-    graph = rewriter.graph
-    for at, tensor in enumerate(items):
-        place = rewriter.insert_constant(at, before=None, name=f"{tensor}/place")
-        made = rewriter.insert(SequenceAt(), (sequence, place), before=None, name=f"{tensor}/item")
-        graph.add_result(made.output, tensor)
-    return True
+    (value,) = result.inputs
+    names = list(takewhile(tensors.__contains__, (f"{result.name}_{at}" for at in count())))
+    if value is None or not isinstance(value.type, SequenceType):
+        return ()
+    return names if value.type.length == len(names) else ()

@@ -98,7 +98,8 @@ def may_point_away(node: Node) -> bool:
     if not isinstance(node.op, Range | Range4) or None in node.inputs:
         return False
     start, stop, step = (value for value in node.inputs if value is not None)
-    if all(isinstance(value.producer.op, Constant) for value in (start, stop, step)):
+    are_constant = all(isinstance(value.producer.op, Constant) for value in (start, stop, step))
+    if are_constant or _is_stopped(stop, start):
         return False
     begins, ends, steps = (bounds_of(value) for value in (start, stop, step))
     if steps.low >= 0:
@@ -106,7 +107,7 @@ def may_point_away(node: Node) -> bool:
         return not (is_sure or ends.low >= begins.high)
     if steps.high <= 0:
         return not (_is_limited(stop, start, Minimum) or ends.high <= begins.low)
-    return not _is_stopped(stop, start)
+    return True
 
 
 def _is_limited(stop: Value, start: Value, bound: type[Op]) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from irloop.conversion.framework.directions import Import
 from irloop.conversion.loops.openvino_loop_builder import OpenVinoLoopBuilder
-from irloop.dialects.openvino import activation, comparison, elementwise, matmul
+from irloop.dialects.openvino import activation, elementwise, matmul
 from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
@@ -43,7 +43,7 @@ def probabilities(c: Import, scores: Value, duels: Duels) -> Value:
 def _form(c: Import, won: Value, count: int) -> Value:
     """The quadratic form [N, classes, classes] that the probabilities minimise."""
     element = element_of(won)
-    places = np.zeros((len(list(combinations(range(count), 2))), count, count))
+    places = np.zeros((count * (count - 1) // 2, count, count))
     others = np.zeros((count, count))
     for row, (one, other) in enumerate(combinations(range(count), 2)):
         places[row, one, other], places[row, other, one], others[other, one] = 1, -1, 1
@@ -58,8 +58,7 @@ def _form(c: Import, won: Value, count: int) -> Value:
 def _coupled(c: Import, form: Value, count: int) -> Value:
     """Iterate until the shares of all rows have settled; those that have settled stay."""
     loop = OpenVinoLoopBuilder(c, "coupling")
-    rows = c.sizes_of(form, [0])
-    shape = c.concat([rows, c.i64([count])], 0)
+    shape = c.concat([c.sizes_of(form, [0]), c.i64([count])], 0)
     equal = c.broadcast(c.constant(1 / count, element_of(form)), shape)
     state = loop.state(equal, equal.type, "shares")
     inner = loop.inner
@@ -68,7 +67,7 @@ def _coupled(c: Import, form: Value, count: int) -> Value:
     value = inner.reduce("Sum", inner.multiply(shares, slope), [1])
     error = inner(elementwise.Abs(), inner.subtract(slope, value))
     worst = inner.reduce("Max", error, [1])
-    settled = inner(comparison.Less(), worst, inner.scalar(TOLERANCE / count, worst))
+    settled = inner.less(worst, inner.scalar(TOLERANCE / count, worst))
     moved = shares
     for place, only in enumerate(np.eye(count)):
         row = inner.gather(table, inner.i64(place), 1)
@@ -83,6 +82,6 @@ def _coupled(c: Import, form: Value, count: int) -> Value:
         slope = inner.divide(inner.add(slope, inner.multiply(step, row)), growth)
     state.result = inner.select(settled, shares, moved)
     all_settled = inner.reduce("And", settled, [0, 1], keep=False)
-    goes_on = inner(comparison.LogicalNot(), all_settled)
+    goes_on = inner.logical_not(all_settled)
     trip = c.i64(max(MOST_ROUNDS, count))
     return loop.loop(trip, c.constant(True, ElementType.BOOLEAN), goes_on)[state]

@@ -14,6 +14,7 @@ from irloop.conversion.framework.translation import Converted, RefusedError
 from irloop.conversion.framework.virtual_values import Items, Ragged, Stacked
 from irloop.conversion.loops.stacks import may_differ
 from irloop.dialects.openvino.search import CumSum
+from irloop.dialects.slices import TO_THE_END
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.tensor import ArrayTensor
@@ -147,16 +148,16 @@ def _joined(c: Import, parts: Sequence[Ragged]) -> Ragged:
 def _divided(c: Import, sequence: Ragged, position: Value, left_out: int) -> tuple[Ragged, Ragged]:
     """The items before `position`, and those from there on, without the first `left_out`."""
     place = c.non_negative(c.as_list(c.as_i64(position)), sequence.sizes, 0)
-    next = c.add(place, c.i64([left_out])) if left_out else place
-    ends, zero, last, one = _ends(c, sequence), c.i64([0]), c.i64([2**63 - 1]), c.i64([1])
-    cut, resumed = c.gather(ends, place, 0), c.gather(ends, next, 0)
+    following = c.add(place, c.i64([left_out])) if left_out else place
+    ends, zero, last, one = _ends(c, sequence), c.i64([0]), c.i64([TO_THE_END]), c.i64([1])
+    cut, resumed = c.gather(ends, place, 0), c.gather(ends, following, 0)
     before = Ragged(
         c.slice_by(sequence.elements, zero, cut, [0], one),
         c.slice_by(sequence.sizes, zero, place, [0], one),
     )
     after = Ragged(
         c.slice_by(sequence.elements, resumed, last, [0], one),
-        c.slice_by(sequence.sizes, next, last, [0], one),
+        c.slice_by(sequence.sizes, following, last, [0], one),
     )
     return before, after
 
@@ -173,8 +174,7 @@ def concatenated(c: Import, sequence: Ragged, axis: int, *, new_axis: bool) -> V
     if new_axis:
         count = c.sizes_of(sequence.sizes, [0])
         stack = c.reshape_to(sequence.elements, c.concat([count, first], 0), special_zero=False)
-        at = axis % (rank + 1)
-        return c.transpose(stack, [*range(1, at + 1), 0, *range(at + 1, rank + 1)])
+        return c.moved(stack, 0, axis % (rank + 1), rank + 1)
     if axis % rank:
         raise c.refuse(
             f"items of different sizes are joined along axis {axis}", "join them along axis 0"

@@ -12,7 +12,7 @@ from irloop.graph.builder import shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Parameter
 from irloop.graph.types import UNKNOWN_DIM, Dim, SequenceType
-from irloop.graph.walk import body_around
+from irloop.graph.walk import entry_of
 
 __all__ = ["adds_items_of_varying_size", "made_from"]
 
@@ -80,12 +80,11 @@ def made_from(node: Node, value: Value, source: Wires) -> list[Value]:
 
 def _around(parameter: Value) -> Value | None:
     """The value that a parameter of a branch or of an inner loop gets from outside."""
-    around = body_around(parameter.producer)
-    if around is None:
+    entry = entry_of(parameter)
+    if entry is None:
         return None
-    owner, body = around
-    port = body.ports.by_parameter.get(body.graph.inputs.index(parameter))
-    return None if port is None else owner.inputs[port.external]
+    owner, _, port = entry
+    return owner.inputs[port.external]
 
 
 def _captured(value: Value | None, source: Wires) -> Value | None:

@@ -87,7 +87,7 @@ def _in_batches_of(c: Import, data: Value, sizes: list[int]) -> Value:
     """
     if not sizes or isinstance(shape_of(data).dim(0), int):
         return data
-    rest = c.gather(c.shape_of(data), c.i64([1, 2]), 0)
+    rest = c.sizes_of(data, [1, 2])
     return c.reshape_to(data, c.concat([c.i64(sizes[:1]), rest], 0), special_zero=False)
 
 

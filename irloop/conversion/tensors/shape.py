@@ -150,7 +150,7 @@ def _squeezed_where_one(c: Export, data: Value, axes: list[int]) -> Value:
     shape = c.shape_of(data)
     rank = c.shape_of(shape)
     numbers = c.numbers_below(c.reshape(rank, []))
-    chosen = c.select(c.less(c.i64(axes), c.i64(0)), c.add(c.i64(axes), rank), c.i64(axes))
+    chosen = c.from_the_end(c.i64(axes), rank)
     matches = c.equal(c.unsqueeze(numbers, [1]), c.unsqueeze(chosen, [0]))
     hits = c.reduce("Sum", c.convert(matches, ElementType.I64), [1], keep=False)
     listed = c.less(c.i64([0]), hits)
